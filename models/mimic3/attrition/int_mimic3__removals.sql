@@ -1,0 +1,119 @@
+-- How many rows each rule removes, and (with a missing rule) how many are left in the end.
+with event_values as (
+    select * from {{ ref('int_mimic3__event_values') }}
+),
+
+number_only_subjects as (
+    select * from {{ ref('int_mimic3__number_only_subjects') }}
+),
+
+episodes as (
+    select * from {{ ref('int_mimic3__episodes') }}
+),
+
+multitask as (
+    select * from {{ ref('mimic3_multitask') }}
+),
+
+length_of_stay as (
+    select * from {{ ref('mimic3_length_of_stay') }}
+),
+
+decompensation as (
+    select * from {{ ref('mimic3_decompensation') }}
+),
+
+events as (
+    select
+        case
+            when event_values.outcome = 'measurement' then null
+            when event_values.outcome <> 'number_but_no_laboratory_text' then event_values.outcome
+            when number_only_subjects.subject_id is null then 'value_not_readable'
+        end as rule,
+        event_values.event_count
+    from event_values
+    left join number_only_subjects on event_values.subject_id = number_only_subjects.subject_id
+),
+
+task_episodes as (
+    select
+        *,
+        case
+            when los_hours < 48 - {{ mimic3_epsilon() }} then 'shorter_than_48_hours'
+            when row_count_in_first_48_hours = 0 then 'no_event_in_first_48_hours'
+        end as in_hospital_mortality_rule,
+        case when first_hour_in_stay is null then 'no_event_in_stay' end as observation_rule
+    from episodes
+    where task_exclusion is null
+),
+
+hour_counts as (
+    select
+        (select coalesce(sum(length_of_stay_hours), 0) from multitask) as stay_hours,
+        (select count(*) from length_of_stay) as length_of_stay_samples,
+        (select count(*) from decompensation) as decompensation_samples
+),
+
+final as (
+    select
+        'events' as stage,
+        'events' as unit,
+        rule,
+        cast(sum(event_count) as bigint) as row_count
+    from events
+    group by rule
+    union all
+    select
+        'episodes' as stage,
+        'stays' as unit,
+        task_exclusion as rule,
+        count(*) as row_count
+    from episodes
+    group by task_exclusion
+    union all
+    select
+        'in_hospital_mortality' as stage,
+        'stays' as unit,
+        in_hospital_mortality_rule as rule,
+        count(*) as row_count
+    from task_episodes
+    group by in_hospital_mortality_rule
+    union all
+    select
+        'observed_episodes' as stage,
+        'stays' as unit,
+        observation_rule as rule,
+        count(*) as row_count
+    from task_episodes
+    group by observation_rule
+    union all
+    select
+        'length_of_stay' as stage,
+        'hours' as unit,
+        'hour_not_sampled' as rule,
+        cast(stay_hours - length_of_stay_samples as bigint) as row_count
+    from hour_counts
+    union all
+    select
+        'length_of_stay' as stage,
+        'hours' as unit,
+        null as rule,
+        length_of_stay_samples as row_count
+    from hour_counts
+    union all
+    select
+        'decompensation' as stage,
+        'hours' as unit,
+        'after_death' as rule,
+        length_of_stay_samples - decompensation_samples as row_count
+    from hour_counts
+    union all
+    select
+        'decompensation' as stage,
+        'hours' as unit,
+        null as rule,
+        decompensation_samples as row_count
+    from hour_counts
+)
+
+select * from final

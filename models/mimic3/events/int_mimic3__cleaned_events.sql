@@ -1,0 +1,165 @@
+{{ config(materialized='view') }}
+
+with checked_events as (
+    select * from {{ ref('int_mimic3__checked_events') }}
+),
+
+item_rules as (
+    select * from {{ ref('int_mimic3__item_rules') }}
+),
+
+readings as (
+    select
+        *,
+        check_failure is null and value is not null and {{ is_number('value') }} as is_number
+    from checked_events
+),
+
+with_rule as (
+    select
+        readings.*,
+        item_rules.variable_id,
+        item_rules.cleaning_rule,
+        coalesce(lower(readings.valueuom), '') as unit,
+        item_rules.item_label,
+        case when readings.is_number then {{ number_from_text('readings.value') }} end as number
+    from readings
+    left join item_rules
+        on
+            readings.itemid = item_rules.itemid
+            and readings.check_failure is null
+            and readings.value is not null
+),
+
+-- Exact text; case matters.
+capillary_refill as (
+    select
+        *,
+        case
+            when cleaning_rule = 'crr' and value in ('Normal <3 secs', 'Brisk') then 0.0
+            when cleaning_rule = 'crr' and value in ('Abnormal >3 secs', 'Delayed') then 1.0
+        end as capillary_refill_rate
+    from with_rule
+),
+
+-- A text with a slash holds both pressures, and must be digits on both sides.
+blood_pressure as (
+    select
+        *,
+        case
+            when cleaning_rule in ('sbp', 'dbp') and strpos(value, '/') = 0 then number
+            when cleaning_rule = 'sbp' and value ~ '^[0-9]+/[0-9]+$'
+                then cast(split_part(value, '/', 1) as {{ type_double() }})
+            when cleaning_rule = 'dbp' and value ~ '^[0-9]+/[0-9]+$'
+                then cast(split_part(value, '/', 2) as {{ type_double() }})
+        end as pressure
+    from capillary_refill
+),
+
+-- Divided by 100 whatever its size, unless the unit is a pressure: 0.5 becomes 0.005.
+inspired_oxygen as (
+    select
+        *,
+        case
+            when cleaning_rule = 'fio2' and strpos(unit, 'torr') > 0 then number
+            when cleaning_rule = 'fio2' then number / 100
+        end as fraction
+    from blood_pressure
+),
+
+-- A laboratory text is digits with an optional point: no sign, blank, exponent, `<` or `>`.
+laboratory as (
+    select
+        *,
+        cleaning_rule in ('lab', 'o2sat') and value ~ '^([0-9]+[.]?[0-9]*|[.][0-9]+)$'
+            as is_laboratory_text,
+        case
+            when cleaning_rule = 'lab' then number
+            when cleaning_rule = 'o2sat' and number <= 1 then number * 100
+            when cleaning_rule = 'o2sat' then number
+        end as laboratory_number
+    from inspired_oxygen
+),
+
+-- From 79 on a temperature is taken for Fahrenheit; unit and label play no part, so 77.5 F stays.
+temperature as (
+    select
+        *,
+        case
+            when cleaning_rule = 'temperature' and number >= 79 then (number - 32) * 5 / 9
+            when cleaning_rule = 'temperature' then number
+        end as degrees_celsius
+    from laboratory
+),
+
+weight as (
+    select
+        *,
+        case
+            when cleaning_rule = 'weight' and strpos(concat(unit, '|', item_label), 'oz') > 0
+                then number / 16 * 0.453592
+            when cleaning_rule = 'weight' and strpos(concat(unit, '|', item_label), 'lb') > 0
+                then number * 0.453592
+            when cleaning_rule = 'weight' then number
+        end as kilograms
+    from temperature
+),
+
+height as (
+    select
+        *,
+        case
+            when cleaning_rule = 'height' and strpos(concat(unit, '|', item_label), 'in') > 0
+                then {{ round_half_even('number * 2.54') }}
+            when cleaning_rule = 'height' then number
+        end as centimetres
+    from weight
+),
+
+cleaned as (
+    select
+        *,
+        coalesce(
+            capillary_refill_rate,
+            pressure,
+            fraction,
+            laboratory_number,
+            degrees_celsius,
+            kilograms,
+            centimetres,
+            case when cleaning_rule = 'none' then number end
+        ) as cleaned_number,
+        -- Coma scale, heart rate, respiratory rate and mean pressure stay as charted.
+        case when cleaning_rule = 'none' then value end as charted_text
+    from height
+),
+
+final as (
+    select
+        source_table,
+        subject_id,
+        icustay_id,
+        charttime,
+        itemid,
+        variable_id,
+        value,
+        is_number,
+        is_recovered,
+        cleaned_number,
+        charted_text,
+        case
+            when check_failure is not null then check_failure
+            when value is null then 'value_missing'
+            when variable_id is null then 'item_not_mapped'
+            when cleaning_rule = 'none' then 'measurement'
+            when cleaned_number is null then 'value_not_readable'
+            -- A number that is no laboratory text counts only for a subject all of whose values
+            -- are numbers: the reference's CSV reader then types the whole column as numbers.
+            when cleaning_rule in ('lab', 'o2sat') and not is_laboratory_text
+                then 'number_but_no_laboratory_text'
+            else 'measurement'
+        end as outcome
+    from cleaned
+)
+
+select * from final

@@ -1,0 +1,129 @@
+with admissions as (
+    select * from {{ ref('stg_mimic3__admissions') }}
+),
+
+patients as (
+    select * from {{ ref('stg_mimic3__patients') }}
+),
+
+icustays as (
+    select * from {{ ref('stg_mimic3__icustays') }}
+),
+
+diagnoses_icd as (
+    select * from {{ ref('stg_mimic3__diagnoses_icd') }}
+),
+
+d_icd_diagnoses as (
+    select * from {{ ref('stg_mimic3__d_icd_diagnoses') }}
+),
+
+event_values as (
+    select * from {{ ref('int_mimic3__event_values') }}
+),
+
+event_tables as (
+    select 'chartevents' as source_table
+    union all
+    select 'labevents' as source_table
+    union all
+    select 'outputevents' as source_table
+),
+
+published_row_counts as (
+    select * from {{ ref('published_row_counts') }}
+),
+
+row_counts as (
+    select
+        'admissions' as source_table,
+        count(*) as row_count
+    from admissions
+    union all
+    select
+        'patients' as source_table,
+        count(*) as row_count
+    from patients
+    union all
+    select
+        'icustays' as source_table,
+        count(*) as row_count
+    from icustays
+    union all
+    select
+        'diagnoses_icd' as source_table,
+        count(*) as row_count
+    from diagnoses_icd
+    union all
+    select
+        'd_icd_diagnoses' as source_table,
+        count(*) as row_count
+    from d_icd_diagnoses
+    union all
+    select
+        event_tables.source_table,
+        cast(coalesce(sum(event_values.event_count), 0) as bigint) as row_count
+    from event_tables
+    left join event_values on event_tables.source_table = event_values.source_table
+    group by event_tables.source_table
+),
+
+-- The source is the edition that most of its tables agree with, three at the least.
+agreement as (
+    select
+        published_row_counts.edition,
+        count(*) as agreeing_table_count
+    from row_counts
+    inner join published_row_counts
+        on
+            row_counts.source_table = published_row_counts.source_table
+            and row_counts.row_count = published_row_counts.row_count
+    group by published_row_counts.edition
+),
+
+ranked_editions as (
+    select
+        edition,
+        row_number() over (order by agreeing_table_count desc, edition asc) as edition_rank
+    from agreement
+    where agreeing_table_count >= 3
+),
+
+expected as (
+    select
+        row_counts.source_table,
+        row_counts.row_count,
+        ranked_editions.edition,
+        published_row_counts.row_count as expected_row_count
+    from row_counts
+    left join ranked_editions on ranked_editions.edition_rank = 1
+    left join published_row_counts
+        on
+            ranked_editions.edition = published_row_counts.edition
+            and row_counts.source_table = published_row_counts.source_table
+),
+
+-- A file cut at a line end shows only here.
+complete as (
+    select
+        source_table,
+        edition,
+        expected_row_count,
+        case
+            when row_count = coalesce(expected_row_count, row_count) then row_count
+            when not {{ var('mimic3_check_row_counts') }} then row_count
+            else {{ wrong_row_count() }}
+        end as row_count
+    from expected
+),
+
+final as (
+    select
+        source_table,
+        cast(row_count as bigint) as row_count,
+        edition,
+        cast(expected_row_count as bigint) as expected_row_count
+    from complete
+)
+
+select * from final

@@ -1,0 +1,6 @@
+"""Entry point of ``python -m medeval``."""
+
+from medeval.cli import main
+
+if __name__ == "__main__":
+    main()

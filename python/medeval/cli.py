@@ -1,0 +1,33 @@
+"""The command line: one module of `medeval.commands` a subcommand, and the exit codes.
+
+0 is fine, 1 is a finding or failed items, 2 is bad usage or bad input.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from medeval.commands import export, load, synth
+from medeval.errors import UserError
+
+app = typer.Typer(
+    name="medeval",
+    help="Clinical benchmarks from MIMIC: synthetic data, loading, export.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("synth")(synth.synth)
+app.command("load")(load.load)
+app.command("export")(export.export)
+
+
+def main() -> None:
+    """Run the command line; a `UserError` becomes one sentence and exit code 2."""
+    try:
+        app()
+    except UserError as error:
+        print(f"medeval: {error}", file=sys.stderr)
+        sys.exit(2)

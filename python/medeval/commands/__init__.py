@@ -1,0 +1,1 @@
+"""One file a subcommand, over plain typed functions."""

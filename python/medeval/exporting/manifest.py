@@ -1,0 +1,124 @@
+"""manifest.json: what the files of an export are, and where they come from."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import medeval
+from medeval.exporting.builds import Build
+from medeval.exporting.files import ExportFolder
+from medeval.exporting.ordering import Order
+from medeval.warehouse import Warehouse, flat, schema_name
+
+SCHEMA_VERSION = 1
+OPEN = "open"
+CREDENTIALED = "credentialed"
+
+
+@dataclass(frozen=True)
+class Source:
+    """The identity of the raw data: what it is, whose it is, and how much of it there was."""
+
+    data_class: str
+    edition: str | None
+    patients_md5: str | None
+    tables: dict[str, dict[str, Any]]
+
+
+def read_source(warehouse: Warehouse, floor: str) -> Source:
+    """Read the data class and the row counts of the source tables.
+
+    Whatever is not plainly `open` is credentialed; no option changes that.
+    """
+    schema = schema_name(floor)
+    classes = flat(
+        warehouse.select(["data_class", "edition", "patients_md5"], schema, f"{floor}_data_class")
+    )
+    is_open = len(classes) == 1 and classes[0][0] == OPEN
+    edition, patients_md5 = classes[0][1:] if len(classes) == 1 else (None, None)
+    tables = flat(
+        warehouse.select(
+            ["source_table", "row_count", "edition"],
+            schema,
+            f"{floor}_source_tables",
+            'order by source_table collate "C"',
+        )
+    )
+    return Source(
+        OPEN if is_open else CREDENTIALED,
+        edition,
+        patients_md5,
+        {name: {"rows": rows, "edition": table_edition} for name, rows, table_edition in tables},
+    )
+
+
+def make_manifest(
+    warehouse: Warehouse,
+    floor: str,
+    build: Build,
+    source: Source,
+    folder: ExportFolder,
+    orders: dict[str, Order | None],
+) -> dict[str, Any]:
+    """Describe the files of this export and those of an earlier one that still hold.
+
+    Args:
+        warehouse: where the rows come from.
+        floor: the benchmark.
+        build: the dbt invocation that made the tables.
+        source: the raw data behind them.
+        folder: the folder with the files just written.
+        orders: the row order of each task just written; None where there is no choice.
+    """
+    manifest: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "benchmark": floor,
+        "data_class": source.data_class,
+        "source": {
+            "kind": build.source_kind,
+            "location": build.source_location,
+            "edition": source.edition,
+            "patients_md5": source.patients_md5,
+            "tables": source.tables,
+        },
+        "target": warehouse.target.name,
+        "build": {"invocation_id": build.invocation_id, "started_at": build.started_at},
+        "versions": {
+            "medeval": medeval.__version__,
+            "project": build.project_version,
+            "dbt": build.dbt_version,
+            "python": platform.python_version(),
+            warehouse.target.type: warehouse.server_version(),
+        },
+    }
+    tasks = {task: {"order": order} for task, order in orders.items()}
+    files = [asdict(file) for file in folder.written]
+    kept_tasks, kept_files = _still_valid(folder, manifest, set(tasks))
+    manifest["tasks"] = dict(sorted((kept_tasks | tasks).items()))
+    manifest["files"] = sorted(kept_files + files, key=lambda file: str(file["path"]))
+    return manifest
+
+
+def _still_valid(
+    folder: ExportFolder, manifest: dict[str, Any], rewritten: set[str]
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what an earlier export of the same build, by the same versions, left complete.
+
+    So `--task ihm` and then `--task los` leave both; after another `dbt build` the first is gone,
+    because the manifest could not vouch for it.
+    """
+    previous = folder.previous
+    if previous is None or any(previous.get(key) != value for key, value in manifest.items()):
+        return {}, []
+    tasks: dict[str, Any] = {}
+    files: list[dict[str, Any]] = []
+    for task, settings in previous["tasks"].items():
+        of_task = [file for file in previous["files"] if file["task"] == task]
+        if task not in rewritten and all(
+            folder.is_intact(file["path"], file["sha256"]) for file in of_task
+        ):
+            tasks[task] = settings
+            files += of_task
+    return tasks, files

@@ -1,0 +1,82 @@
+"""The MIMIC-III floor: five tasks' listfiles and, on request, the episodes' time series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from medeval.exporting.builds import newest_build, require_tables
+from medeval.exporting.files import MANIFEST, ExportFolder
+from medeval.exporting.floor import Floor, Request
+from medeval.exporting.listfiles import LISTFILES, write_listfiles
+from medeval.exporting.manifest import CREDENTIALED, make_manifest, read_source
+from medeval.exporting.ordering import Order
+from medeval.exporting.progress import progress
+from medeval.exporting.timeseries import TABLE as TIMESERIES_TABLE
+from medeval.exporting.timeseries import TASK as TIMESERIES
+from medeval.exporting.timeseries import write_timeseries
+from medeval.warehouse import Warehouse, schema_name
+
+NAME = "mimic3"
+ALIASES = {
+    "ihm": "in_hospital_mortality",
+    "decomp": "decompensation",
+    "los": "length_of_stay",
+    "pheno": "phenotyping",
+}
+
+
+def is_built(warehouse: Warehouse) -> bool:
+    """Tell whether any listfile's table is there; an export then asks for all it needs."""
+    return any(
+        warehouse.relation_exists(schema_name(NAME), listfile.table)
+        for listfile in LISTFILES.values()
+    )
+
+
+def export(warehouse: Warehouse, request: Request) -> list[str]:
+    """Write exports/mimic3: all files asked for and the manifest, or nothing.
+
+    Raises:
+        UserError: the tables are not there, or their last build failed.
+    """
+    build = newest_build(warehouse, NAME)
+    _require(warehouse, request)
+    source = read_source(warehouse, NAME)
+    report = []
+    orders: dict[str, Order | None] = {}
+    with ExportFolder(request.out / NAME) as folder:
+        if source.data_class == CREDENTIALED:
+            folder.restrict()
+        for task in request.tasks:
+            listfile = LISTFILES[task]
+            with progress(task, _counter(warehouse, listfile.table)) as advance:
+                counts = write_listfiles(warehouse, folder, listfile, request.order, advance)
+            orders[task] = request.order
+            report.append(
+                f"{folder.folder / task}: {counts['train']:,} train, {counts['test']:,} test"
+            )
+        if request.timeseries:
+            with progress(TIMESERIES, _counter(warehouse, TIMESERIES_TABLE)) as advance:
+                episodes = write_timeseries(warehouse, folder, advance)
+            orders[TIMESERIES] = None
+            report.append(f"{folder.folder / 'root'}: {episodes:,} episodes")
+        folder.publish(make_manifest(warehouse, NAME, build, source, folder, orders))
+        report.append(f"{folder.folder / MANIFEST}: data class {source.data_class}")
+    return report
+
+
+def _require(warehouse: Warehouse, request: Request) -> None:
+    tables = [LISTFILES[task].table for task in request.tasks]
+    tables += ["mimic3_data_class", "mimic3_source_tables"]
+    if "phenotyping" in request.tasks:
+        tables.append("phenotypes")
+    if request.timeseries:
+        tables.append(TIMESERIES_TABLE)
+    require_tables(warehouse, NAME, tables)
+
+
+def _counter(warehouse: Warehouse, table: str) -> Callable[[], int]:
+    return lambda: warehouse.count(schema_name(NAME), table)
+
+
+FLOOR = Floor(NAME, tuple(LISTFILES), ALIASES, is_built, export)

@@ -1,0 +1,379 @@
+"""Raw files into PostgreSQL by COPY: all tables of a source in one transaction, or nothing."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from medeval import __version__
+from medeval.errors import UserError
+from medeval.profile import Target
+from medeval.raw_files import (
+    RawFile,
+    RowCounter,
+    check_last_line,
+    count_rows,
+    find_files,
+    read_blocks,
+    read_header,
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A source that can be loaded.
+
+    Attributes:
+        name: the word on the command line.
+        folder_variable: the environment variable that names the user's folder.
+        other_variables: variables that name the same source in a form that cannot be loaded; with
+            one of them set, the demo does not stand in (architecture, section 2).
+        demo: the folder of the synthetic stand-in, below the project's root.
+        schema_variable: the dbt variable that names the schema of the raw tables.
+        tables: every table that must be there, with the columns that the models read.
+
+    """
+
+    name: str
+    folder_variable: str
+    other_variables: tuple[str, ...]
+    demo: str
+    schema_variable: str
+    tables: Mapping[str, tuple[str, ...]]
+
+
+_EVENT = ("subject_id", "hadm_id", "icustay_id", "charttime", "itemid", "value", "valueuom")
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            name="mimic3",
+            folder_variable="MEDEVAL_MIMIC3_DIR",
+            other_variables=("MEDEVAL_MIMIC3_DB",),
+            demo="demo/mimic3",
+            schema_variable="mimic3_schema",
+            # Columns: section 1 of the listfiles' rules. The small tables come first, so that a
+            # fault in one of them shows before the hours of CHARTEVENTS.
+            tables={
+                "admissions": (
+                    "subject_id",
+                    "hadm_id",
+                    "admittime",
+                    "dischtime",
+                    "deathtime",
+                    "ethnicity",
+                    "diagnosis",
+                ),
+                "patients": ("subject_id", "gender", "dob", "dod"),
+                "icustays": (
+                    "subject_id",
+                    "hadm_id",
+                    "icustay_id",
+                    "first_careunit",
+                    "last_careunit",
+                    "first_wardid",
+                    "last_wardid",
+                    "dbsource",
+                    "intime",
+                    "outtime",
+                    "los",
+                ),
+                "diagnoses_icd": ("subject_id", "hadm_id", "seq_num", "icd9_code"),
+                "d_icd_diagnoses": ("icd9_code", "short_title", "long_title"),
+                "outputevents": _EVENT,
+                # Laboratory results belong to no ICU stay: the table has no such column.
+                "labevents": tuple(column for column in _EVENT if column != "icustay_id"),
+                "chartevents": _EVENT,
+            },
+        ),
+    )
+}
+
+# The comment of a schema that `load` made. Nothing without it is ever dropped.
+_MARK = "made by medeval load: "
+
+# What of a dbt profile libpq knows, by dbt's name for it.
+_CONNECTION_SETTINGS = {
+    "host": "host",
+    "port": "port",
+    "user": "user",
+    "password": "password",
+    "pass": "password",
+    "dbname": "dbname",
+    "database": "dbname",
+    "sslmode": "sslmode",
+    "sslcert": "sslcert",
+    "sslkey": "sslkey",
+    "sslrootcert": "sslrootcert",
+}
+_CONNECT_TIMEOUT = 15
+
+_Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class LoadedTable:
+    """What became of one table: its rows, and the seconds of COPY and ANALYZE."""
+
+    table: str
+    rows: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class _Source:
+    file: RawFile
+    others: tuple[RawFile, ...]
+    columns: list[str]
+
+
+def load(
+    kind: str,
+    folder: Path,
+    target: Target,
+    schema: str,
+    *,
+    replace: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+    watch: Callable[[str, int, int], None] = lambda table, done, total: None,
+) -> list[LoadedTable]:
+    """Load the files of a source into a new schema, in one transaction.
+
+    All columns are text, named as in the header in lower case; a cell with nothing is NULL and a
+    quoted empty cell is the empty text. Staging models cast.
+
+    Args:
+        kind: one of `KINDS`.
+        folder: where the files are.
+        target: a PostgreSQL target of profiles.yml.
+        schema: the schema to make.
+        replace: replace the schema if `load` made it.
+        say: told in a line what the user should know.
+        watch: told the table at work, the bytes read so far, and the bytes of all files.
+
+    Raises:
+        UserError: bad input (missing, truncated or malformed file, missing column), a schema that
+            exists, or a database that refuses. Nothing is left in the database then.
+
+    """
+    plan = KINDS[kind]
+    if target.type != "postgres":
+        raise UserError(
+            f"load copies into PostgreSQL; target {target.name!r} is {target.type}, "
+            "which reads the files where they are."
+        )
+    sources = _find_sources(plan, folder, say)
+    total = sum(source.file.size for source in sources)
+    before = 0
+    loaded: list[LoadedTable] = []
+    with _transaction(target) as connection:
+        _make_schema(connection, plan, schema, replace=replace, say=say)
+        for source in sources:
+
+            def on_read(done: int, table: str = source.file.table, start: int = before) -> None:
+                watch(table, start + done, total)
+
+            loaded.append(_load_table(connection, schema, source, on_read))
+            before += source.file.size
+    return loaded
+
+
+def _find_sources(plan: Kind, folder: Path, say: Callable[[str], None]) -> list[_Source]:
+    """Choose each table's file and check all that can be checked before a long load."""
+    sources = []
+    for table, files in find_files(folder, list(plan.tables)).items():
+        file, *others = files
+        columns = read_header(file)
+        lacking = [column for column in plan.tables[table] if column not in columns]
+        if lacking:
+            raise UserError(f"{file.path} has no column {', '.join(lacking)}.")
+        check_last_line(file)
+        if others:
+            names = ", ".join(other.path.name for other in others)
+            say(f"{table}: {file.path.name} is loaded; {names} must have as many rows.")
+        sources.append(_Source(file, tuple(others), columns))
+    return sources
+
+
+def _make_schema(
+    connection: _Connection,
+    plan: Kind,
+    schema: str,
+    *,
+    replace: bool,
+    say: Callable[[str], None],
+) -> None:
+    row = connection.execute(
+        "select obj_description(oid, 'pg_namespace') from pg_namespace where nspname = %s",
+        [schema],
+    ).fetchone()
+    if row is not None:
+        mark = f"{_MARK}{plan.name},"
+        ours = (row[0] or "").startswith(mark)
+        if not replace:
+            hint = " --replace replaces it." if ours else " Choose another with --schema."
+            raise UserError(f"The schema {schema} exists; nothing was touched.{hint}")
+        if not ours:
+            raise UserError(
+                f"The schema {schema} was not made by `medeval load {plan.name}`, so it is not "
+                "replaced. Choose another with --schema, or drop it yourself."
+            )
+        _drop_schema(connection, plan, schema, say)
+    name = sql.Identifier(schema)
+    connection.execute(sql.SQL("create schema {}").format(name))
+    connection.execute(
+        sql.SQL("comment on schema {} is {}").format(
+            name, sql.Literal(f"{_MARK}{plan.name}, medeval {__version__}")
+        )
+    )
+
+
+def _drop_schema(
+    connection: _Connection, plan: Kind, schema: str, say: Callable[[str], None]
+) -> None:
+    """Drop a schema that `load` made: its own tables, and nothing that someone put beside them."""
+    rows = connection.execute(
+        "select relname from pg_class where relkind = 'r' and relnamespace = "
+        "(select oid from pg_namespace where nspname = %s)",
+        [schema],
+    ).fetchall()
+    tables = [name for (name,) in rows if name in plan.tables]
+    dropped: list[str] = []
+
+    def note(diagnostic: psycopg.errors.Diagnostic) -> None:
+        text = diagnostic.message_detail or diagnostic.message_primary or ""
+        dropped.extend(line.removeprefix("drop cascades to ") for line in text.splitlines())
+
+    # Views over the raw tables (dbt's staging among them) go too. The server's notices name them.
+    connection.execute("set local client_min_messages = notice")
+    connection.add_notice_handler(note)
+    if tables:
+        connection.execute(
+            sql.SQL("drop table {} cascade").format(
+                sql.SQL(", ").join(sql.Identifier(schema, table) for table in tables)
+            )
+        )
+    connection.remove_notice_handler(note)
+    try:
+        connection.execute(sql.SQL("drop schema {} restrict").format(sql.Identifier(schema)))
+    except psycopg.errors.DependentObjectsStillExist as error:
+        raise UserError(
+            f"The schema {schema} holds more than `medeval load` put there, so it is not replaced: "
+            f"{'; '.join((error.diag.message_detail or '').splitlines())}."
+        ) from None
+    if dropped:
+        say(f"Dropped with the old {schema}, which they read: {', '.join(dropped)}.")
+
+
+def _load_table(
+    connection: _Connection, schema: str, source: _Source, on_read: Callable[[int], None]
+) -> LoadedTable:
+    start = time.perf_counter()
+    file = source.file
+    name = sql.Identifier(schema, file.table)
+    columns = sql.SQL(", ").join(
+        sql.SQL("{} text").format(sql.Identifier(column)) for column in source.columns
+    )
+    connection.execute(sql.SQL("create table {} ({})").format(name, columns))
+    rows = _copy(connection, name, file, on_read)
+    for other in source.others:
+        other_rows = count_rows(other)
+        if other_rows != rows:
+            raise UserError(
+                f"{file.path} has {rows:,} rows and {other.path.name} has {other_rows:,}: keep the "
+                "one that is right. Nothing was loaded."
+            )
+    # Without it the planner expects a dozen rows, and the models take ten times as long.
+    connection.execute(sql.SQL("analyze {}").format(name))
+    return LoadedTable(file.table, rows, time.perf_counter() - start)
+
+
+def _copy(
+    connection: _Connection, name: sql.Identifier, file: RawFile, on_read: Callable[[int], None]
+) -> int:
+    # FREEZE: the table is of this transaction, so its rows need no second writing by VACUUM.
+    statement = sql.SQL(
+        "copy {} from stdin (format csv, header true, freeze true, encoding 'UTF8')"
+    ).format(name)
+    counter = RowCounter()
+    with connection.cursor() as cursor:
+        try:
+            with cursor.copy(statement) as copy:
+                for block in read_blocks(file, on_read):
+                    counter.feed(block)
+                    copy.write(block)
+        except psycopg.DataError as error:
+            raise UserError(f"{_place(error, file)}: {error.diag.message_primary}.") from None
+        # Before PostgreSQL 18 a line with nothing but \. ends COPY, and the rest is lost silently.
+        if cursor.rowcount != counter.rows:
+            raise UserError(
+                f"{file.path} has {counter.rows:,} rows, but PostgreSQL took {cursor.rowcount:,}: "
+                "is there a line with nothing but \\. in it?"
+            )
+        return cursor.rowcount
+
+
+def _place(error: psycopg.Error, file: RawFile) -> str:
+    """Say where COPY stopped. The context also quotes the row, which must not go into a message."""
+    found = re.match(
+        rf"COPY {re.escape(file.table)}\D*(?P<line>\d+)(?:, column (?P<column>[^:]+):)?",
+        error.diag.context or "",
+    )
+    if found is None:
+        return str(file.path)
+    column = f", column {found['column']}" if found["column"] else ""
+    return f"{file.path}, line {found['line']}{column}"
+
+
+@contextmanager
+def _transaction(target: Target) -> Iterator[_Connection]:
+    """Give a connection whose work is committed at the end, or undone by whatever is raised."""
+    password = str(target.settings.get("password") or target.settings.get("pass") or "")
+    connection = _connect(target, password)
+    try:
+        with connection:
+            yield connection
+    except psycopg.Error as error:
+        reason = error.diag.message_primary or str(error)
+        raise UserError(
+            f"PostgreSQL stopped the load: {_without(password, reason)}. Nothing was loaded."
+        ) from None
+
+
+def _connect(target: Target, password: str) -> _Connection:
+    options = {
+        ours: target.settings[theirs]
+        for theirs, ours in _CONNECTION_SETTINGS.items()
+        if target.settings.get(theirs) not in (None, "")
+    }
+    try:
+        return psycopg.connect(
+            **options,
+            connect_timeout=_CONNECT_TIMEOUT,
+            client_encoding="UTF8",
+            application_name="medeval load",
+        )
+    except psycopg.Error as error:
+        place = ", ".join(
+            f"{key} {options[key]}" for key in ("host", "port", "dbname", "user") if key in options
+        )
+        reason = " ".join(str(error).split())
+        # `from None`: the driver's own exception may hold what was taken out of the message.
+        raise UserError(
+            _without(password, f"Cannot connect to PostgreSQL ({place}): {reason}")
+        ) from None
+
+
+def _without(password: str, text: str) -> str:
+    """Take a password out of a message, also one that was put into an address."""
+    text = re.sub(r"://[^@\s]*@", "://***@", text)
+    return text.replace(password, "***") if password else text

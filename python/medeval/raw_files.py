@@ -1,0 +1,261 @@
+"""The raw tables of a source as files: found in a folder, and read as one stream of CSV.
+
+Nothing here knows a benchmark or a database. A file is never repaired: what is cut, damaged or
+ambiguous stops with the file's name.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from medeval.errors import UserError
+
+# In the order of preference where a folder holds several forms of one table.
+FORMS = (".csv.gz", ".csv", ".parquet")
+
+_BLOCK = 1 << 20
+_PARQUET_ROWS = 1 << 16
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """One file of a table: where it is, and in which of `FORMS`."""
+
+    table: str
+    path: Path
+    form: str
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self.path.stat().st_size
+
+
+def find_files(folder: Path, tables: Sequence[str]) -> dict[str, list[RawFile]]:
+    """Return each table's files in a folder, the preferred one first.
+
+    Names are compared without regard to case (`ADMISSIONS.csv`, `Admissions.CSV.GZ`): the full
+    MIMIC-III and its demo differ in it.
+
+    Raises:
+        UserError: no such folder, or a table without a file.
+
+    """
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.is_file())
+    except OSError as error:
+        raise UserError(f"The folder {folder} cannot be read: {error.strerror}.") from error
+    found: dict[str, list[RawFile]] = {table: [] for table in tables}
+    for path in paths:
+        name = path.name.lower()
+        for form in FORMS:
+            table = name.removesuffix(form)
+            if name == table + form and table in found:
+                found[table].append(RawFile(table, path, form))
+    missing = [table for table, files in found.items() if not files]
+    if missing:
+        names = "; ".join(" or ".join(f"{table}{form}" for form in FORMS) for table in missing)
+        raise UserError(f"Missing in {folder}: {names} (names in upper or lower case).")
+    return {
+        table: sorted(files, key=lambda file: FORMS.index(file.form))
+        for table, files in found.items()
+    }
+
+
+def read_header(file: RawFile) -> list[str]:
+    """Return the column names of a file in lower case.
+
+    Raises:
+        UserError: no header, an empty name, or a name that stands twice once case is ignored.
+
+    """
+    if file.form == ".parquet":
+        with _reading(file):
+            cells = pq.read_schema(file.path).names
+    else:
+        with _reading(file), _opened(file) as (_, stream):
+            # Text that is not UTF-8 is for the database to report: it knows the line.
+            text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+            cells = next(csv.reader(text), [])
+    names = [cell.strip().lower() for cell in cells]
+    if not names:
+        raise UserError(f"{file.path} is empty: it has no header.")
+    if "" in names:
+        raise UserError(f"{file.path}: column {names.index('') + 1} of the header has no name.")
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise UserError(f"{file.path}: the header names {', '.join(twice)} more than once.")
+    return names
+
+
+def check_last_line(file: RawFile) -> None:
+    """Stop at a plain CSV whose last line has no line end.
+
+    A download that broke off inside the last cell still has all columns, so that no reader of CSV
+    sees it (case C-06). Compressed and Parquet files carry their own end mark.
+
+    Raises:
+        UserError: the last byte is not a line end.
+
+    """
+    if file.form != ".csv" or file.size == 0:
+        return
+    with _reading(file), file.path.open("rb") as stream:
+        stream.seek(-1, os.SEEK_END)
+        if stream.read(1) != b"\n":
+            raise UserError(
+                f"{file.path} looks truncated: the last line is incomplete; "
+                "check against SHA256SUMS."
+            )
+
+
+def read_blocks(file: RawFile, on_read: Callable[[int], None] | None = None) -> Iterator[bytes]:
+    """Yield a file as blocks of UTF-8 CSV with a header line, about a megabyte each.
+
+    CSV passes through unread, but for a byte order mark. In the CSV made from Parquet, a missing
+    value is an empty cell and an empty text a quoted empty cell, as COPY wants it (case C-38).
+
+    Args:
+        file: the file.
+        on_read: told after each block how many bytes of the file are done.
+
+    Raises:
+        UserError: a file that is truncated, damaged or unreadable.
+
+    """
+    check_last_line(file)
+    yield from (_parquet_blocks if file.form == ".parquet" else _csv_blocks)(
+        file, on_read or (lambda done: None)
+    )
+
+
+class RowCounter:
+    """Counts the logical rows of a CSV stream: a line break inside quotes ends no row."""
+
+    def __init__(self) -> None:
+        self._lines = 0
+        self._quotes = 0
+        self._last = b"\n"
+
+    def feed(self, block: bytes) -> None:
+        """Count one more block; a block may end anywhere, but is not empty."""
+        data = np.frombuffer(block, dtype=np.uint8)
+        quotes = np.flatnonzero(data == ord('"'))
+        breaks = np.flatnonzero(data == ord("\n"))
+        # An even number of quotes before it: the break is outside. A doubled quote counts as two.
+        before = self._quotes + np.searchsorted(quotes, breaks)
+        self._lines += int(np.count_nonzero(before % 2 == 0))
+        self._quotes += len(quotes)
+        self._last = block[-1:]
+
+    @property
+    def rows(self) -> int:
+        """Rows below the header so far; a last line without a line end is one."""
+        return max(0, self._lines + (self._last != b"\n") - 1)
+
+
+def count_rows(file: RawFile) -> int:
+    """Return how many logical rows a file has below its header.
+
+    Raises:
+        UserError: a file that is truncated, damaged or unreadable.
+
+    """
+    if file.form == ".parquet":
+        with _reading(file):
+            return int(pq.read_metadata(file.path).num_rows)
+    counter = RowCounter()
+    for block in read_blocks(file):
+        counter.feed(block)
+    return counter.rows
+
+
+def _csv_blocks(file: RawFile, on_read: Callable[[int], None]) -> Iterator[bytes]:
+    with _reading(file), _opened(file) as (raw, stream):
+        block = stream.read(_BLOCK).removeprefix(_BOM)
+        while block:
+            yield block
+            on_read(raw.tell())
+            block = stream.read(_BLOCK)
+
+
+def _parquet_blocks(file: RawFile, on_read: Callable[[int], None]) -> Iterator[bytes]:
+    with _reading(file), pq.ParquetFile(file.path) as parquet:
+        names = parquet.schema_arrow.names
+        total, done = max(1, parquet.metadata.num_rows), 0
+        header = pa.table([pa.array([], pa.string())] * len(names), names=names)
+        yield _csv_bytes(header, include_header=True)
+        for batch in parquet.iter_batches(_PARQUET_ROWS):
+            columns = [
+                _column_as_text(file, name, column)
+                for name, column in zip(names, batch.columns, strict=True)
+            ]
+            yield _csv_bytes(pa.table(columns, names=names), include_header=False)
+            done += batch.num_rows
+            on_read(file.size * done // total)
+
+
+def _csv_bytes(table: pa.Table, *, include_header: bool) -> bytes:
+    out = pa.BufferOutputStream()
+    options = pa_csv.WriteOptions(include_header=include_header)
+    pa_csv.write_csv(table, out, options)
+    return bytes(out.getvalue().to_pybytes())
+
+
+def _column_as_text(file: RawFile, name: str, column: pa.Array) -> pa.Array:
+    """Return a column as its CSV text; times in MIMIC's own form, seconds where seconds suffice."""
+    if pa.types.is_timestamp(column.type):
+        if column.type.tz is not None:
+            raise UserError(
+                f"{file.path}: column {name} has a time zone ({column.type.tz}); MIMIC's times "
+                "have none, so write it as a timestamp without a zone."
+            )
+        with suppress(pa.ArrowInvalid):  # It has fractions of a second, and keeps them.
+            column = column.cast(pa.timestamp("s"))
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowException as error:
+        raise UserError(
+            f"{file.path}: column {name} ({column.type}) cannot be written as text: {error}"
+        ) from error
+
+
+@contextmanager
+def _opened(file: RawFile) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Open a CSV; give the file on disk, whose position is the progress, and the plain stream."""
+    with file.path.open("rb") as raw:
+        if file.form == ".csv.gz":
+            with gzip.GzipFile(fileobj=raw) as plain:
+                yield raw, plain  # type: ignore[misc]  # GzipFile is a binary stream
+        else:
+            yield raw, raw
+
+
+@contextmanager
+def _reading(file: RawFile) -> Iterator[None]:
+    """Turn what a cut, damaged or unreadable file raises into a sentence that names it."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException) as error:
+        raise UserError(
+            f"{file.path} looks truncated or damaged ({error}); check against SHA256SUMS."
+        ) from error
+    except csv.Error as error:
+        raise UserError(f"{file.path}: the header cannot be read as CSV: {error}") from error
+    except OSError as error:
+        raise UserError(f"{file.path} cannot be read: {error}") from error

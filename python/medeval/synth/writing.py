@@ -1,0 +1,155 @@
+"""Files of a synthetic data set: text columns into CSV into gzip, and the folder they go to."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from medeval.errors import UserError
+
+MARKER = "synthetic.json"
+
+
+def quoted(text: str) -> str:
+    """Return one CSV cell: quoted only if it holds a comma, a quote or a line break."""
+    if any(mark in text for mark in ',"\n\r'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def text_cells(texts: Iterable[str]) -> pa.Array:
+    """Return texts as CSV cells, one Python call each: for small tables and pools."""
+    return pa.array([quoted(text) for text in texts], pa.string())
+
+
+def cells(column: npt.NDArray[Any]) -> pa.Array:
+    """Return numbers or times as CSV cells; NaN and NaT become empty cells.
+
+    Doubles are written in the shortest form that reads back, times ``YYYY-MM-DD HH:MM:SS``.
+    """
+    mask = np.isnan(column) if column.dtype.kind == "f" else None
+    return pc.cast(pa.array(column, mask=mask), pa.string())
+
+
+def pick(pool: pa.Array, places: npt.NDArray[Any]) -> pa.Array:
+    """Return the pool's cells at these places; a negative place is an empty cell."""
+    lacking = places < 0
+    return pool.take(pa.array(places, mask=lacking if lacking.any() else None))
+
+
+class TableWriter:
+    """One ``.csv.gz`` file: a header, then rows numbered by ROW_ID from 1.
+
+    The gzip header holds no time and no name, so equal rows are equal bytes.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str], level: int) -> None:
+        self.rows = 0
+        self._width = len(columns)
+        self._raw = path.open("wb")
+        self._gzip = gzip.GzipFile("", "wb", compresslevel=level, fileobj=self._raw, mtime=0)
+        self._gzip.write((",".join(["ROW_ID", *columns]) + "\n").encode())
+
+    def __enter__(self) -> TableWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._raw:
+            self._gzip.close()
+
+    def write(self, columns: Sequence[pa.Array]) -> None:
+        """Append rows: one array of cells for each column after ROW_ID, all of one length."""
+        if len(columns) != self._width:
+            raise ValueError(f"{self._width} columns expected, {len(columns)} given")
+        count = len(columns[0])
+        if count == 0:
+            return
+        numbers = pc.cast(pa.array(np.arange(self.rows + 1, self.rows + count + 1)), pa.string())
+        lines = _joined([numbers, *columns[:-1], _joined([columns[-1], pa.scalar("\n")], "")], ",")
+        _, offsets, text = lines.buffers()
+        end = np.frombuffer(offsets, dtype=np.int32)[count]
+        self._gzip.write(memoryview(text)[: int(end)])
+        self.rows += count
+
+
+def _joined(columns: Sequence[Any], separator: str) -> pa.Array:
+    return pc.binary_join_element_wise(
+        *columns, separator, null_handling="replace", null_replacement=""
+    )
+
+
+@contextlib.contextmanager
+def staged_folder(out: Path, *, replace: bool) -> Iterator[Path]:
+    """Give a temporary folder beside `out`; when the block ends well, rename it to `out`.
+
+    Raises:
+        UserError: `out` is a file, or holds something and `replace` is off, or holds something
+            that this command did not write.
+    """
+    out = out.resolve()
+    _check_free(out, replace=replace)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    except OSError as error:
+        raise UserError(
+            f"Cannot write beside {out}: {error.strerror}. Choose another --out."
+        ) from error
+    try:
+        data = staging / "data"
+        data.mkdir()
+        yield data
+        _check_free(out, replace=replace)
+        _swap(data, out, staging / "old")
+    except OSError as error:
+        raise UserError(
+            f"Writing {out} failed: {error.strerror}. Free some space or choose another --out."
+        ) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _swap(new: Path, out: Path, old: Path) -> None:
+    if out.exists():
+        out.rename(old)
+    try:
+        new.rename(out)
+    except OSError:
+        if old.exists():
+            old.rename(out)
+        raise
+
+
+def _check_free(out: Path, *, replace: bool) -> None:
+    if not os.path.lexists(out):
+        return
+    if not out.is_dir():
+        raise UserError(f"{out} is a file. Give --out a folder that does not exist yet.")
+    if not any(out.iterdir()):
+        return
+    if not replace:
+        raise UserError(
+            f"{out} exists and is not empty. Give --out another folder, or add --replace."
+        )
+    if not (out / MARKER).is_file():
+        raise UserError(
+            f"{out} has no {MARKER}, so it was not written by this command and is not replaced. "
+            "Give --out another folder, or empty this one yourself."
+        )

@@ -1,0 +1,75 @@
+"""The project's commands as the tests run them: in a process of their own, from the root."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+
+
+def run_medeval(
+    *args: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -m medeval`; `env` is added to the test session's environment."""
+    return _run([sys.executable, "-m", "medeval", *map(str, args)], env or {}, cwd)
+
+
+def run_dbt(
+    *args: str | Path, env: Mapping[str, str] | None = None, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run `dbt` with its target and log folders outside the checkout.
+
+    Args:
+        args: the subcommand and its options.
+        env: added to the test session's environment.
+        folder: for dbt's files and, unless `env` says otherwise, the DuckDB warehouse and its
+            spill files. The default is one a session and target, since the parse cache of one
+            target is worthless to another.
+    """
+    env = env or {}
+    words = [str(arg) for arg in args]
+    if folder is None:
+        folder = _session_folder(_target(words, env))
+    warehouse = {
+        "MEDEVAL_DUCKDB": str(folder / "medeval.duckdb"),
+        "MEDEVAL_TEMP_DIR": str(folder / "spill"),
+    }
+    dbt = Path(sys.executable).with_name("dbt")
+    folders = ["--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
+    return _run([str(dbt), *words, *folders], {**warehouse, **env}, None)
+
+
+def _run(
+    command: list[str], env: Mapping[str, str], cwd: Path | None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
+        env={**os.environ, **env},
+        cwd=cwd or PROJECT_ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def _target(words: list[str], env: Mapping[str, str]) -> str:
+    for option in ("--target", "-t"):
+        if option in words[:-1]:
+            return words[words.index(option) + 1]
+    return env.get("MEDEVAL_TARGET", "duckdb")
+
+
+@cache
+def _session_folder(target: str) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix=f"medeval-dbt-{target}-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

