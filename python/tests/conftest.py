@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
+from builds import SYNTHETIC, Build, build_duckdb, build_postgres
 from commands import PROJECT_ROOT
 from postgres_server import NoServerError, new_database, server
 
@@ -59,3 +60,45 @@ def postgres_server() -> Iterator[dict[str, str]]:
 def postgres_database(postgres_server: dict[str, str]) -> Iterator[dict[str, str]]:
     with new_database(postgres_server) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def session_database(postgres_server: dict[str, str]) -> Iterator[dict[str, str]]:
+    with new_database(postgres_server) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def other_session_database(postgres_server: dict[str, str]) -> Iterator[dict[str, str]]:
+    with new_database(postgres_server) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def open_demo_duckdb(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Build:
+    """The MIMIC-III demo on DuckDB, with every dbt test passed."""
+    return build_duckdb(tmp_path_factory.mktemp("open-duckdb"), shared / "data" / "mimic3_demo")
+
+
+@pytest.fixture(scope="session")
+def open_demo_postgres(
+    tmp_path_factory: pytest.TempPathFactory, shared: Path, session_database: dict[str, str]
+) -> Build:
+    """The MIMIC-III demo on PostgreSQL, with every dbt test passed."""
+    folder = tmp_path_factory.mktemp("open-postgres")
+    return build_postgres(folder, shared / "data" / "mimic3_demo", session_database)
+
+
+@pytest.fixture(scope="session")
+def synthetic_duckdb(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """The committed synthetic data on DuckDB, with every dbt test passed."""
+    return build_duckdb(tmp_path_factory.mktemp("synthetic-duckdb"), SYNTHETIC)
+
+
+@pytest.fixture(scope="session")
+def synthetic_postgres(
+    tmp_path_factory: pytest.TempPathFactory, other_session_database: dict[str, str]
+) -> Build:
+    """The committed synthetic data on PostgreSQL, with every dbt test passed."""
+    folder = tmp_path_factory.mktemp("synthetic-postgres")
+    return build_postgres(folder, SYNTHETIC, other_session_database)

@@ -1,6 +1,6 @@
 -- The one pass over the events. All that is needed of them later is an aggregate: row counts, the
--- counters of the check, whether a subject's values are all numbers, and the greatest value per stay,
--- time and variable. Events that become no measurement are counted together, not written.
+-- counters of the check, whether all values of a subject are numbers, and the greatest value per
+-- stay, time and variable. Events that become no measurement are counted together, not written.
 with cleaned_events as (
     select * from {{ ref('int_mimic3__cleaned_events') }}
 ),

@@ -1,0 +1,117 @@
+"""Whole builds of a benchmark in a folder of their own, on either engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from commands import PROJECT_ROOT, run_dbt, run_medeval
+
+from medeval.profile import Target, load_target
+from medeval.warehouse import open_warehouse
+
+SYNTHETIC = PROJECT_ROOT / "demo" / "mimic3"
+
+# What the floor publishes: the tables that must have the same bytes on every engine.
+PUBLISHED = (
+    "mimic3_attrition",
+    "mimic3_data_class",
+    "mimic3_decompensation",
+    "mimic3_episode_timeseries",
+    "mimic3_findings",
+    "mimic3_in_hospital_mortality",
+    "mimic3_length_of_stay",
+    "mimic3_multitask",
+    "mimic3_phenotyping",
+    "mimic3_source_tables",
+    "mimic3_stays",
+)
+
+
+@dataclass(frozen=True)
+class Build:
+    """A built warehouse: the dbt target, the environment that names it and dbt's folder."""
+
+    target: str
+    folder: Path
+    env: dict[str, str] = field(default_factory=dict)
+
+    def dbt(self, *args: str) -> str:
+        """Run dbt on the warehouse and return its output; a failure is the test's."""
+        done = run_dbt(*args, "--target", self.target, env=self.env, folder=self.folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def export(self, *args: str) -> Path:
+        """Export the floor and return its folder."""
+        out = self.folder / "exports" / ("-".join(args).strip("-") or "default")
+        env = {"MEDEVAL_DUCKDB": str(self.folder / "medeval.duckdb"), **self.env}
+        done = run_medeval(
+            "export", "--task", "mimic3", "--target", self.target, "--out", out, *args, env=env
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return out / "mimic3"
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; `{schema}` stands for the schema of the floor."""
+        settings = dict(load_target(self.target, PROJECT_ROOT).settings)
+        names = {
+            "PGHOST": "host",
+            "PGUSER": "user",
+            "PGPASSWORD": "password",
+            "PGDATABASE": "dbname",
+        }
+        for variable, setting in names.items():
+            if variable in self.env:
+                settings[setting] = self.env[variable]
+        if "PGPORT" in self.env:
+            settings["port"] = int(self.env["PGPORT"])
+        settings["path"] = str(self.folder / "medeval.duckdb")
+        target = Target(self.target, settings["type"], settings)
+        with open_warehouse(target, PROJECT_ROOT) as warehouse:
+            return [row for batch in warehouse.query(query) for row in batch]
+
+    def published(self, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+        """Return the column names and the rows of a published table, in an order of their own."""
+        names = [
+            str(row[0])
+            for row in self.rows(
+                "select column_name from information_schema.columns where table_schema = 'mimic3' "
+                f"and table_name = '{table}' order by ordinal_position"
+            )
+        ]
+        rows = self.rows(f"select {', '.join(names)} from mimic3.{table}")
+        return names, sorted(rows, key=repr)
+
+
+def build_duckdb(
+    folder: Path, source: Path, *, models_only: bool = False, **settings: str
+) -> Build:
+    """Build the MIMIC-III floor from a folder of files; `settings` are MEDEVAL_* variables."""
+    build = Build("duckdb", folder, {"MEDEVAL_MIMIC3_DIR": str(source), **settings})
+    build.dbt("build", "--select", "mimic3", *_resource_types(models_only))
+    return build
+
+
+def build_postgres(
+    folder: Path,
+    source: Path,
+    address: dict[str, str],
+    *,
+    models_only: bool = False,
+    **settings: str,
+) -> Build:
+    """Load a folder of files into PostgreSQL and build the MIMIC-III floor there."""
+    build = Build("postgres", folder, {**address, **settings})
+    done = run_medeval("load", "mimic3", source, env=build.env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    build.dbt("build", "--select", "mimic3", *_resource_types(models_only))
+    return build
+
+
+def _resource_types(models_only: bool) -> Sequence[str]:
+    if models_only:
+        return ("--resource-type", "seed", "--resource-type", "model")
+    return ()
