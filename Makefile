@@ -22,7 +22,7 @@ demo: .venv/ready
 	$(DEMO) $(BIN)/dbt build --select mimic3
 	$(DEMO) $(BIN)/python -m medeval export --timeseries
 
-test: setup
+test: setup lint
 	$(BIN)/python -m pytest
 
 lint: setup

@@ -41,6 +41,12 @@ NUMBER = re.compile(f" *[+-]?(?:{DIGITS}(?:[eE][+-]?[0-9]{{1,2}})?|(?i:inf|infin
 LAB_NUMBER = re.compile(DIGITS)
 BLOOD_PRESSURE = re.compile("(?P<sbp>[0-9]+)/(?P<dbp>[0-9]+)")
 CAPILLARY_REFILL = {"Normal <3 secs": 0.0, "Brisk": 0.0, "Abnormal >3 secs": 1.0, "Delayed": 1.0}
+MULTITASK_HEADER = (
+    "filename,length of stay,in-hospital mortality task (pos;mask;label),"
+    "length of stay task (masks;labels),phenotyping task (labels),"
+    "decompensation task (masks;labels)"
+)
+NEVER = datetime.fromisoformat("9999-12-31")
 EPSILON = 1e-6
 
 Record = dict[str, str]
@@ -136,7 +142,7 @@ def read_cohort(source: Path) -> dict[str, list[Stay]]:
             stay = make_stay(row, labels.get((subject, hadm_id), []), subject in test_subjects)
             cohort[subject].append(stay)
     for stays in cohort.values():
-        stays.sort(key=lambda stay: (stay.intime, stay.outtime or datetime.max, stay.icustay_id))
+        stays.sort(key=lambda stay: (stay.intime, stay.outtime or NEVER, stay.icustay_id))
         for number, stay in enumerate(stays, start=1):
             stay.number = number
     return cohort
@@ -297,8 +303,9 @@ def write_time_series(
     for time, icustay_id, variable, value in events:
         rows.add((time, icustay_id))
         cells[time][variable] = max(value, cells[time].get(variable, value))
+    in_order = sorted(rows)
     for stay in stays:
-        times = [time for time, icustay_id in sorted(rows) if stay.owns(time, icustay_id)]
+        times = [time for time, icustay_id in in_order if stay.owns(time, icustay_id)]
         if times:
             with (root / stay.name).open("w", encoding="utf-8", newline="") as file:
                 writer = csv.writer(file, lineterminator="\n")
@@ -350,23 +357,16 @@ def phenotyping(stay: Stay, hours: list[float]) -> Rows:
 def multitask(stay: Stay, hours: list[float]) -> Rows:
     """All four, each with a mask of the hours that count."""
     if window := inside_stay(stay, hours):
-        is_judged = stay.los >= 48 - EPSILON and min(window) <= 48 + EPSILON
+        is_judged = stay.los >= 48 - EPSILON and window[0] <= 48 + EPSILON
         mortality = [47 if is_judged else 0, int(is_judged), stay.mortality]
-        stay_hours, life_hours = (
-            sample_hours(stop) for stop in (stay.los, min(stay.los, stay.lived))
+        ticks, lived_ticks = sample_hours(stay.los), sample_hours(min(stay.los, stay.lived))
+        stay_mask, lived_mask = (
+            [int(is_sampled(t, window)) for t in r] for r in (ticks, lived_ticks)
         )
-        left = [six(stay.los - t) for t in stay_hours]
-        deaths = [dies_within_a_day(stay, t) for t in life_hours]
-        yield (
-            0,
-            [
-                six(stay.los),
-                joined(mortality),
-                joined([int(is_sampled(t, window)) for t in stay_hours], left),
-                joined(stay.labels),
-                joined([int(is_sampled(t, window)) for t in life_hours], deaths),
-            ],
-        )
+        left = [six(stay.los - t) for t in ticks]
+        deaths = [dies_within_a_day(stay, t) for t in lived_ticks]
+        lists = [mortality], [stay_mask, left], [stay.labels], [lived_mask, deaths]
+        yield 0, [six(stay.los), *(joined(*cell) for cell in lists)]
 
 
 def inside_stay(stay: Stay, hours: list[float]) -> list[float]:
@@ -406,14 +406,7 @@ def headers() -> dict[Task, list[str]]:
         decompensation: ["stay", "period_length", "y_true"],
         length_of_stay: ["stay", "period_length", "y_true"],
         phenotyping: ["stay", "period_length", *phenotype_names()],
-        multitask: [
-            "filename",
-            "length of stay",
-            "in-hospital mortality task (pos;mask;label)",
-            "length of stay task (masks;labels)",
-            "phenotyping task (labels)",
-            "decompensation task (masks;labels)",
-        ],
+        multitask: MULTITASK_HEADER.split(","),
     }
 
 

@@ -1,10 +1,20 @@
-{#- Attach the user's DuckDB file (as mimic-code makes it), read-only. -#}
+{#- Attach the user's DuckDB file (as mimic-code makes it), read-only. One process may see several
+    files in turn. -#}
 {% macro attach_source_database(source_name, path) %}
     {% set alias = source_name ~ '_source' %}
+    {% set problem = run_query(
+        "select medeval_database_problem('" ~ sql_text(path) ~ "')"
+    ).rows[0][0] %}
+    {% if problem %}
+        {% do exceptions.raise_compiler_error(problem) %}
+    {% endif %}
     {% set attached = run_query(
         "select path from duckdb_databases() where database_name = '" ~ alias ~ "'"
     ).rows %}
-    {% if not attached %}
+    {% if attached and attached[0][0] != path %}
+        {% do run_query('detach ' ~ adapter.quote(alias)) %}
+    {% endif %}
+    {% if not attached or attached[0][0] != path %}
         {% do run_query(
             "attach '" ~ sql_text(path) ~ "' as " ~ adapter.quote(alias) ~ ' (read_only)'
         ) %}
@@ -12,34 +22,40 @@
 {% endmacro %}
 
 
-{#- Find a table by its name in any case, in the attached file. Returns {location, columns, relation}. -#}
-{% macro find_table_in_database(source_name, path, table_name) %}
+{#- The tables of a source in the attached file, by their names in any case. Returns
+    {table name: {location, columns, relation}}. -#}
+{% macro find_tables_in_database(source_name, path, table_names) %}
     {% set alias = source_name ~ '_source' %}
     {% set rows = run_query(
-        "select schema_name, table_name, column_name from duckdb_columns() "
-        ~ "where database_name = '" ~ alias ~ "' and lower(table_name) = '" ~ table_name
-        ~ "' order by schema_name, table_name, column_index"
+        "select lower(table_name), schema_name, table_name, lower(column_name) from duckdb_columns() "
+        ~ "where database_name = '" ~ alias ~ "' order by schema_name, table_name, column_index"
     ).rows %}
-    {% if not rows %}
-        {% do exceptions.raise_compiler_error(
-            'The table ' ~ table_name ~ ' is needed and is not in ' ~ path ~ '.'
-        ) %}
-    {% endif %}
     {% set places = {} %}
-    {% for row in rows %}
-        {% set relation = [alias, row[0], row[1]] | map('string') | list %}
-        {% do places.setdefault(relation | join('"."'), []).append(row[2]) %}
+    {% for row in rows if row[0] in table_names %}
+        {% set relation = adapter.quote(alias) ~ '.' ~ adapter.quote(row[1]) ~ '.' ~ adapter.quote(row[2]) %}
+        {% do places.setdefault(row[0], {}).setdefault(relation, []).append(row[3]) %}
     {% endfor %}
-    {% if places | length > 1 %}
+    {% set missing = table_names | reject('in', places) | list %}
+    {% if missing %}
         {% do exceptions.raise_compiler_error(
-            'The table ' ~ table_name ~ ' stands more than once in ' ~ path ~ ': '
-            ~ places.keys() | join(', ') | replace('"', '') ~ '. Keep one.'
+            'Missing in ' ~ path ~ ': the table ' ~ missing | join(', the table ')
+            ~ ' (names in upper or lower case).'
         ) %}
     {% endif %}
-    {% set relation = places.keys() | first %}
-    {{ return({
-        'location': path ~ ' (' ~ relation | replace('"', '') ~ ')',
-        'columns': places[relation],
-        'relation': '"' ~ relation ~ '"'
-    }) }}
+    {% set found = {} %}
+    {% for table_name, relations in places.items() %}
+        {% if relations | length > 1 %}
+            {% do exceptions.raise_compiler_error(
+                'The table ' ~ table_name ~ ' stands more than once in ' ~ path ~ ': '
+                ~ relations.keys() | join(', ') | replace('"', '') ~ '. Keep one.'
+            ) %}
+        {% endif %}
+        {% set relation = relations.keys() | first %}
+        {% do found.update({table_name: {
+            'location': path ~ ' (' ~ relation | replace('"', '') ~ ')',
+            'columns': relations[relation],
+            'relation': relation
+        }}) %}
+    {% endfor %}
+    {{ return(found) }}
 {% endmacro %}

@@ -1,7 +1,7 @@
 {#- Before a build: for every source that a selected node reads, check that its tables and columns are
     there and, on DuckDB, lay one view per table over the user's file or database file. -#}
 {% macro lay_sources() %}
-    {% if not execute or flags.WHICH not in ('build', 'run', 'test', 'show', 'retry') %}
+    {% if not execute or flags.WHICH not in ('build', 'run', 'test') %}
         {{ return('') }}
     {% endif %}
     {% set tables_by_source = selected_source_tables() %}
@@ -12,41 +12,53 @@
 {% endmacro %}
 
 
-{#- The source tables that the selected nodes read, as {source name: [source node, ...]}. -#}
+{#- The source tables that the selected nodes read, themselves or through views, as
+    {source name: [source node, ...]}. The list grows while it is walked. A retry selects nothing: it
+    needs what the run before it has laid. -#}
 {% macro selected_source_tables() %}
     {% set found = {} %}
-    {% for unique_id in selected_resources %}
-        {% set node = graph.nodes.get(unique_id) %}
-        {% if node is not none and node.resource_type == 'model' %}
-            {% for parent in node.depends_on.nodes if parent.startswith('source.') %}
-                {% set table = graph.sources[parent] %}
-                {% set tables = found.setdefault(table.source_name, []) %}
-                {% if table not in tables %}
-                    {% do tables.append(table) %}
-                {% endif %}
-            {% endfor %}
+    {% set waiting = selected_resources | list %}
+    {% for unique_id, table in graph.sources.items() if not selected_resources %}
+        {% if adapter.get_relation(target.database, table.schema, table.name) is not none %}
+            {% do waiting.append(unique_id) %}
         {% endif %}
+    {% endfor %}
+    {% for unique_id in waiting %}
+        {% set table = graph.sources.get(unique_id) %}
+        {% if table %}
+            {% do found.setdefault(table.source_name, []).append(table) %}
+        {% endif %}
+        {% for parent in parents_of(unique_id) if parent not in waiting %}
+            {% if parent in graph.sources or graph.nodes[parent].config.materialized == 'view' %}
+                {% do waiting.append(parent) %}
+            {% endif %}
+        {% endfor %}
     {% endfor %}
     {{ return(found) }}
 {% endmacro %}
 
 
+{#- A unit test is not in the graph; it needs the columns that its model reads. -#}
+{% macro parents_of(unique_id) %}
+    {% set parts = unique_id.split('.') %}
+    {% if parts[0] == 'unit_test' %}
+        {% set unique_id = ['model', parts[1], parts[2]] | join('.') %}
+    {% endif %}
+    {{ return(graph.nodes.get(unique_id, {}).get('depends_on', {}).get('nodes', [])) }}
+{% endmacro %}
+
+
 {% macro default__lay_source(source_name, tables) %}
     {% set place = source_place(tables[0].config.meta) %}
+    {% set found = find_tables(source_name, place, tables) %}
+    {% do log(source_name ~ ' is read from ' ~ place.description ~ '.', info=true) %}
     {% do adapter.create_schema(table_relation(tables[0])) %}
-    {% if place.kind == 'database' %}
-        {% do attach_source_database(source_name, place.location) %}
-    {% endif %}
     {% set extra_columns = [] %}
     {% for table in tables | sort(attribute='name') %}
-        {% if place.kind == 'database' %}
-            {% set found = find_table_in_database(source_name, place.location, table.name) %}
-        {% else %}
-            {% set found = find_table_in_folder(place, table.name) %}
-        {% endif %}
-        {% do check_columns(table, found, extra_columns) %}
+        {% do check_columns(table, found[table.name], extra_columns) %}
         {% do run_query(
-            'create or replace view ' ~ table_relation(table) ~ ' as ' ~ source_view_query(table, found)
+            'create or replace view ' ~ table_relation(table) ~ ' as '
+            ~ source_view_query(table, found[table.name])
         ) %}
     {% endfor %}
     {% if extra_columns %}
@@ -54,6 +66,22 @@
             'Columns that ' ~ source_name ~ ' does not have are ignored: ' ~ extra_columns | join(', ')
         ) %}
     {% endif %}
+{% endmacro %}
+
+
+{#- {table name: {location, columns, relation}} of source nodes, wherever their data are. -#}
+{% macro find_tables(source_name, place, tables) %}
+    {% set table_names = tables | map(attribute='name') | sort %}
+    {% if place.kind == 'database' %}
+        {% do attach_source_database(source_name, place.location) %}
+        {% do return(find_tables_in_database(source_name, place.location, table_names)) %}
+    {% endif %}
+    {% set found = {} %}
+    {% for table_name, readers in find_tables_in_folder(place.location, table_names).items() %}
+        {% do check_forms_agree(table_name, readers) %}
+        {% do found.update({table_name: readers[0]}) %}
+    {% endfor %}
+    {{ return(found) }}
 {% endmacro %}
 
 
@@ -93,25 +121,19 @@
 {% endmacro %}
 
 
-{#- Every needed column is there, and none twice; columns that the source's layout does not know are
-    collected for one warning. -#}
+{#- Every needed column is there; columns that the source's layout does not know are collected for one
+    warning. -#}
 {% macro check_columns(table, found, extra_columns) %}
-    {% set names = found.columns | map('lower') | list %}
-    {% for column in table.config.meta.columns_read if column not in names %}
+    {% set missing = table.config.meta.columns_read | reject('in', found.columns) | list %}
+    {% if missing %}
         {% do exceptions.raise_compiler_error(
-            'The column "' ~ column ~ '" is not in ' ~ found.location ~ ' (table ' ~ table.name
-            ~ '). Its columns are: ' ~ names | join(', ') ~ '.'
+            found.location ~ ' has no column ' ~ missing | join(', ') ~ '. The table ' ~ table.name
+            ~ ' needs it; the columns there are: ' ~ found.columns | join(', ') ~ '.'
         ) %}
-    {% endfor %}
-    {% for column in names %}
-        {% if names | select('equalto', column) | list | length > 1 %}
-            {% do exceptions.raise_compiler_error(
-                'The column "' ~ column ~ '" stands twice in ' ~ found.location ~ '.'
-            ) %}
-        {% endif %}
-        {% if column not in table.config.meta.columns_read and column not in table.config.meta.columns_not_read %}
-            {% do extra_columns.append(table.name ~ '.' ~ column) %}
-        {% endif %}
+    {% endif %}
+    {% set known = table.config.meta.columns_read + table.config.meta.columns_not_read %}
+    {% for column in found.columns if column not in known %}
+        {% do extra_columns.append(table.name ~ '.' ~ column) %}
     {% endfor %}
 {% endmacro %}
 
@@ -119,10 +141,9 @@
 {#- The view of one table: the needed columns by their lower-case names, everything as text. -#}
 {% macro source_view_query(table, found) %}
     {% set selected = [] %}
-    {% for column in found.columns if column | lower in table.config.meta.columns_read %}
-        {% do selected.append(
-            'cast(' ~ adapter.quote(column) ~ ' as varchar) as ' ~ adapter.quote(column | lower)
-        ) %}
+    {% for column in table.config.meta.columns_read %}
+        {% set name = adapter.quote(column) %}
+        {% do selected.append('cast(' ~ name ~ ' as varchar) as ' ~ name) %}
     {% endfor %}
     {{ return('select ' ~ selected | join(', ') ~ ' from ' ~ found.relation) }}
 {% endmacro %}

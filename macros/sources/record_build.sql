@@ -1,15 +1,21 @@
 {#- The log of builds, append-only: one row when dbt starts on a benchmark and one when it has ended
     well. An export takes the newest row, so a build that failed or was killed is seen. -#}
 
-{% macro built_floors() %}
+{#- A retry selects nothing; what it ran is in its results. -#}
+{% macro built_floors(results=[]) %}
     {% set floors = [] %}
     {% for unique_id in selected_resources %}
         {% set node = graph.nodes.get(unique_id) %}
-        {% if node is not none and node.resource_type == 'model' and node.fqn[1] not in floors %}
+        {% if node is not none and node.resource_type == 'model' %}
             {% do floors.append(node.fqn[1]) %}
         {% endif %}
     {% endfor %}
-    {{ return(floors | sort) }}
+    {% if not selected_resources %}
+        {% for result in results if result.node.resource_type != 'operation' %}
+            {% do floors.append(result.node.fqn[1]) %}
+        {% endfor %}
+    {% endif %}
+    {{ return(floors | unique | sort) }}
 {% endmacro %}
 
 
@@ -22,47 +28,79 @@
 
 
 {% macro record_build_start() %}
-    {% if execute and flags.WHICH in ('build', 'run', 'retry') %}
+    {% if execute and flags.WHICH in ('build', 'run') %}
         {% do adapter.create_schema(builds_relation()) %}
         {% do run_query(
             'create table if not exists ' ~ builds_relation() ~ ' (sequence_number bigint, floor text, '
             ~ 'invocation_id text, started_at text, dbt_version text, project_version text, '
             ~ 'target text, source_kind text, source_location text, succeeded boolean)'
         ) %}
-        {% do append_build_rows(false) %}
+        {% for floor in built_floors() %}
+            {% do append_build_row(floor, false) %}
+        {% endfor %}
     {% endif %}
     {{ return('') }}
 {% endmacro %}
 
 
 {% macro record_build_end(results) %}
-    {% if execute and flags.WHICH in ('build', 'run', 'retry') %}
+    {% if execute and flags.WHICH in ('build', 'run') and not flags.EMPTY and not flags.SAMPLE %}
         {% set failures = results | selectattr('status', 'in', ['error', 'fail', 'skipped']) | list %}
-        {% if not failures %}
-            {% do append_build_rows(true) %}
-        {% endif %}
+        {% for floor in built_floors(results) if not failures %}
+            {% if is_whole_build(floor) %}
+                {% do append_build_row(floor, true) %}
+            {% else %}
+                {% do log(
+                    'Only a part of ' ~ floor ~ ' was built, over a build that failed or had another'
+                    ~ ' source. Before an export, run `dbt build --select ' ~ floor ~ '`.', info=true
+                ) %}
+            {% endif %}
+        {% endfor %}
     {% endif %}
     {{ return('') }}
 {% endmacro %}
 
 
-{% macro append_build_rows(succeeded) %}
-    {% set builds = builds_relation() %}
-    {% for floor in built_floors() %}
-        {% set place = adapter.dispatch('floor_place', 'medeval')(floor) %}
-        {% set texts = [
-            floor, invocation_id, run_started_at.strftime('%Y-%m-%dT%H:%M:%SZ'), dbt_version,
-            '0.1.0', target.name, place.kind, place.location
-        ] %}
-        {% set literals = [] %}
-        {% for value in texts %}
-            {% do literals.append("'" ~ sql_text(value) ~ "'") %}
-        {% endfor %}
-        {% do run_query(
-            'insert into ' ~ builds ~ ' select coalesce(max(sequence_number), 0) + 1, '
-            ~ literals | join(', ') ~ ', ' ~ succeeded | string | lower ~ ' from ' ~ builds
-        ) %}
+{#- Are the floor's tables of one source and of builds that ended well? A part of the floor says it only
+    of itself, so the build before must say it of the rest. -#}
+{% macro is_whole_build(floor) %}
+    {% if not selected_resources %}
+        {{ return(true) }}
+    {% endif %}
+    {% set left_out = [] %}
+    {% for unique_id, node in graph.nodes.items()
+        if node.resource_type == 'model' and node.fqn[1] == floor and unique_id not in selected_resources
+    %}
+        {% do left_out.append(unique_id) %}
     {% endfor %}
+    {% set before = run_query(
+        'select succeeded, source_kind, source_location from ' ~ builds_relation()
+        ~ " where floor = '" ~ floor ~ "' and invocation_id <> '" ~ invocation_id
+        ~ "' order by sequence_number desc limit 1"
+    ).rows %}
+    {% set place = adapter.dispatch('floor_place', 'medeval')(floor) %}
+    {{ return(
+        not left_out or not before
+        or (before[0][0] and before[0][1] == place.kind and before[0][2] == place.location)
+    ) }}
+{% endmacro %}
+
+
+{% macro append_build_row(floor, succeeded) %}
+    {% set builds = builds_relation() %}
+    {% set place = adapter.dispatch('floor_place', 'medeval')(floor) %}
+    {% set texts = [
+        floor, invocation_id, run_started_at.strftime('%Y-%m-%dT%H:%M:%SZ'), dbt_version,
+        '0.1.0', target.name, place.kind, place.location
+    ] %}
+    {% set literals = [] %}
+    {% for value in texts %}
+        {% do literals.append("'" ~ sql_text(value) ~ "'") %}
+    {% endfor %}
+    {% do run_query(
+        'insert into ' ~ builds ~ ' select coalesce(max(sequence_number), 0) + 1, '
+        ~ literals | join(', ') ~ ', ' ~ succeeded | string | lower ~ ' from ' ~ builds
+    ) %}
 {% endmacro %}
 
 

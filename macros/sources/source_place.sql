@@ -1,5 +1,6 @@
-{#- Where a source is: {kind: 'folder' | 'database' | 'demo', location: absolute path}. The demo stands
-    in only where neither of the source's variables is set, so real and synthetic rows never mix. -#}
+{#- Where a source is: {kind: 'folder' | 'database' | 'demo', location: absolute path, description}. The
+    demo stands in only where neither of the source's variables is set, so real and synthetic rows
+    never mix. -#}
 {% macro source_place(source_meta) %}
     {% set folder = env_var(source_meta.directory_variable, '') %}
     {% set database = env_var(source_meta.database_variable, '') %}
@@ -10,11 +11,14 @@
         ) %}
     {% endif %}
     {% if database %}
-        {% do return({'kind': 'database', 'location': absolute_path(database)}) %}
+        {% set kind, what = 'database', 'the DuckDB file' %}
     {% elif folder %}
-        {% do return({'kind': 'folder', 'location': absolute_path(folder)}) %}
+        {% set kind, what = 'folder', 'the folder' %}
+    {% else %}
+        {% set kind, what = 'demo', 'the synthetic demo' %}
     {% endif %}
-    {% do return({'kind': 'demo', 'location': absolute_path(source_meta.demo)}) %}
+    {% set location = absolute_path(database or folder or source_meta.demo) %}
+    {{ return({'kind': kind, 'location': location, 'description': what ~ ' ' ~ location}) }}
 {% endmacro %}
 
 

@@ -45,20 +45,30 @@
 {#- The greatest number of each variable within a group of event values. -#}
 {% macro greatest_numbers() -%}
     {%- for name, variable in mimic3_variables().items() -%}
-    max(greatest_number) filter (where variable = '{{ variable }}') as {{ name }}
+    max(cleaned_number) filter (where variable = '{{ variable }}') as {{ name }}
     {%- if not loop.last %},
         {% endif -%}
     {%- endfor -%}
 {%- endmacro %}
 
 
-{#- The greatest text of each uncleaned variable; a subject whose values are all numbers has none. -#}
-{% macro greatest_texts() -%}
+{#- The rank of the greatest text of each uncleaned variable. -#}
+{% macro greatest_text_ranks() -%}
     {%- for name, variable in mimic3_uncleaned_variables().items() -%}
-    max({{ text_order('greatest_text') }})
-            filter (where variable = '{{ variable }}' and not is_number_only_subject) as {{ name }}_text
+    max(text_rank) filter (where variable = '{{ variable }}') as {{ name }}_rank
     {%- if not loop.last %},
         {% endif -%}
+    {%- endfor -%}
+{%- endmacro %}
+
+
+{#- The text of each rank. -#}
+{% macro join_charted_texts() -%}
+    {%- for name in mimic3_uncleaned_variables() -%}
+    left join charted_texts as {{ name }}_texts
+        on greatest.{{ name }}_rank = {{ name }}_texts.text_rank
+    {%- if not loop.last %}
+    {% endif -%}
     {%- endfor -%}
 {%- endmacro %}
 
@@ -67,13 +77,13 @@
 {% macro numbers_beside_texts() -%}
     {%- for name in mimic3_variables() -%}
     {%- if name in mimic3_uncleaned_variables() -%}
-    {{ name }}_text,
+    {{ name }}_texts.charted_text as {{ name }}_text,
         case
-            when is_number_only_subject then {{ name }}
-            when {{ is_number(name ~ '_text') }} then {{ number_from_text(name ~ '_text') }}
+            when greatest.{{ name }}_rank is null then greatest.{{ name }}
+            else {{ name }}_texts.charted_number
         end as {{ name }}
     {%- else -%}
-    {{ name }}
+    greatest.{{ name }}
     {%- endif -%}
     {%- if not loop.last %},
         {% endif -%}

@@ -10,8 +10,8 @@ icd9_phenotypes as (
     select * from {{ ref('icd9_phenotypes') }}
 ),
 
-event_values as (
-    select * from {{ ref('int_mimic3__event_values') }}
+event_counts as (
+    select * from {{ ref('int_mimic3__event_counts') }}
 ),
 
 number_only_subjects as (
@@ -27,10 +27,10 @@ unreadable_values as (
     select
         'value_not_readable' as finding,
         variables.variable as detail,
-        sum(event_values.event_count) as case_count
-    from event_values
-    inner join variables on event_values.variable_id = variables.variable_id
-    where event_values.outcome = 'value_not_readable'
+        sum(event_counts.event_count) as case_count
+    from event_counts
+    inner join variables on event_counts.variable_id = variables.variable_id
+    where event_counts.outcome = 'value_not_readable'
     group by variables.variable
 ),
 
@@ -75,8 +75,8 @@ subjects_without_events as (
         '' as detail,
         count(distinct cohort.subject_id) as case_count
     from cohort
-    left join event_values on cohort.subject_id = event_values.subject_id
-    where event_values.subject_id is null
+    left join event_counts on cohort.subject_id = event_counts.subject_id
+    where event_counts.subject_id is null
 ),
 
 subjects_of_numbers as (

@@ -18,8 +18,8 @@ d_icd_diagnoses as (
     select * from {{ ref('stg_mimic3__d_icd_diagnoses') }}
 ),
 
-event_values as (
-    select * from {{ ref('int_mimic3__event_values') }}
+event_counts as (
+    select * from {{ ref('int_mimic3__event_counts') }}
 ),
 
 event_tables as (
@@ -62,9 +62,9 @@ row_counts as (
     union all
     select
         event_tables.source_table,
-        cast(coalesce(sum(event_values.event_count), 0) as bigint) as row_count
+        cast(coalesce(sum(event_counts.event_count), 0) as bigint) as row_count
     from event_tables
-    left join event_values on event_tables.source_table = event_values.source_table
+    left join event_counts on event_tables.source_table = event_counts.source_table
     group by event_tables.source_table
 ),
 

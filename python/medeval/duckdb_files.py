@@ -1,20 +1,28 @@
-"""A dbt-duckdb plugin: what SQL cannot see of a file.
+"""A dbt-duckdb plugin: what SQL cannot see of a user's files.
 
-DuckDB reads a plain CSV file that is cut inside its last cell without a word, and has no function
-for the folder that a relative path starts from. profiles.yml names this module; the macros of
-`macros/sources` use the two functions.
+DuckDB has no function for the folder that a relative path starts from or for a file's header as it
+is written, and it reads a plain CSV file that is cut inside its last cell without a word.
+profiles.yml names this module; the macros of `macros/sources` use the functions.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.duckdb.plugins import BasePlugin
 
+from medeval.errors import UserError
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+    from medeval.raw_files import RawFile
+
+_BLOCK = 1 << 20
+_MAGIC = slice(8, 12)
 
 
 def absolute_path(path: str) -> str:
@@ -22,20 +30,75 @@ def absolute_path(path: str) -> str:
     return os.path.normpath(Path(path).expanduser().absolute())
 
 
-def ends_with_newline(path: str) -> bool:
-    """Tell whether the last byte of a file is a line end (an empty file has none)."""
-    with Path(path).open("rb") as file:
-        if file.seek(0, os.SEEK_END) == 0:
-            return False
+def table_files(folder: str, tables: str) -> str:
+    """Find the files of tables in a folder, whole as far as their last bytes can tell.
+
+    Args:
+        folder: the absolute path.
+        tables: the lower-case names as a JSON array.
+
+    Returns:
+        JSON: `{"files": {table: [{"path", "form", "columns"}, ...]}}`, the preferred form of a
+        table first and its columns in lower case; or `{"problem": a sentence for the user}`.
+    """
+    # It imports numpy and pyarrow, for which the commands that lay no source need not wait.
+    from medeval.raw_files import find_files
+
+    try:
+        if any(character in folder for character in "*?["):
+            raise UserError(
+                f"The path {folder} has one of the characters * ? [ in it, which DuckDB reads as a "
+                "pattern. Rename the folder."
+            )
+        files = {
+            table: [_described(file) for file in found]
+            for table, found in find_files(Path(folder), json.loads(tables)).items()
+        }
+    except UserError as error:
+        return json.dumps({"problem": str(error)})
+    return json.dumps({"files": files})
+
+
+def _described(file: RawFile) -> dict[str, Any]:
+    from medeval.raw_files import read_header
+
+    columns = read_header(file)
+    if file.form == ".csv":
+        _check_last_line(file.path)
+    return {"path": str(file.path), "form": file.form, "columns": columns}
+
+
+def _check_last_line(path: Path) -> None:
+    with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
-        return file.read(1) in b"\r\n"
+        if file.read(1) in b"\r\n":
+            return
+        file.seek(0)
+        line = 1
+        while block := file.read(_BLOCK):
+            line += block.count(b"\n")
+    raise UserError(
+        f"{path} looks truncated: its last line, line {line}, is incomplete: it has no line end. "
+        "Check the file against SHA256SUMS and download it again."
+    )
+
+
+def database_problem(path: str) -> str:
+    """Return what is wrong with the path of a DuckDB file as a sentence, or nothing."""
+    try:
+        with Path(path).open("rb") as file:
+            head = file.read(_MAGIC.stop)
+    except OSError as error:
+        return f"The DuckDB file {path} cannot be read: {error.strerror}."
+    return "" if head[_MAGIC] == b"DUCK" else f"The file {path} is not a DuckDB file."
 
 
 class Plugin(BasePlugin):
     """Registers the functions on the connection that dbt opens."""
 
     def configure_connection(self, conn: DuckDBPyConnection) -> None:
-        """Register `medeval_absolute_path` and `medeval_ends_with_newline`."""
+        """Register the functions of this module as `medeval_<name>`."""
         text: Any = "VARCHAR"
         conn.create_function("medeval_absolute_path", absolute_path, [text], text)
-        conn.create_function("medeval_ends_with_newline", ends_with_newline, [text], "BOOLEAN")
+        conn.create_function("medeval_table_files", table_files, [text, text], text)
+        conn.create_function("medeval_database_problem", database_problem, [text], text)

@@ -142,7 +142,7 @@ class DuckDBWarehouse(Warehouse):
         path = Path(target.settings["path"])
         if not path.is_file():
             raise UserError(_missing_file(path, root, build_command))
-        config = dict(target.settings.get("settings", {}))
+        config = dict(target.settings.get("config_options", {}))
         try:
             self._connection: duckdb.DuckDBPyConnection = duckdb.connect(
                 str(path), read_only=True, config=config

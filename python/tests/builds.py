@@ -55,7 +55,7 @@ class Build:
         return out / "mimic3"
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
-        """Return the rows of a query; `{schema}` stands for the schema of the floor."""
+        """Return the rows of a query on the warehouse."""
         settings = dict(load_target(self.target, PROJECT_ROOT).settings)
         names = {
             "PGHOST": "host",
@@ -73,16 +73,18 @@ class Build:
         with open_warehouse(target, PROJECT_ROOT) as warehouse:
             return [row for batch in warehouse.query(query) for row in batch]
 
-    def published(self, table: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    def published(
+        self, table: str, schema: str = "mimic3"
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
         """Return the column names and the rows of a published table, in an order of their own."""
         names = [
             str(row[0])
             for row in self.rows(
-                "select column_name from information_schema.columns where table_schema = 'mimic3' "
-                f"and table_name = '{table}' order by ordinal_position"
+                "select column_name from information_schema.columns where table_schema = "
+                f"'{schema}' and table_name = '{table}' order by ordinal_position"
             )
         ]
-        rows = self.rows(f"select {', '.join(names)} from mimic3.{table}")
+        rows = self.rows(f"select {', '.join(names)} from {schema}.{table}")
         return names, sorted(rows, key=repr)
 
 

@@ -1,6 +1,6 @@
 -- How many rows each rule removes, and (with a missing rule) how many are left in the end.
-with event_values as (
-    select * from {{ ref('int_mimic3__event_values') }}
+with event_counts as (
+    select * from {{ ref('int_mimic3__event_counts') }}
 ),
 
 number_only_subjects as (
@@ -26,13 +26,13 @@ decompensation as (
 events as (
     select
         case
-            when event_values.outcome = 'measurement' then null
-            when event_values.outcome <> 'number_but_no_laboratory_text' then event_values.outcome
+            when event_counts.outcome = 'measurement' then null
+            when event_counts.outcome <> 'number_but_no_laboratory_text' then event_counts.outcome
             when number_only_subjects.subject_id is null then 'value_not_readable'
         end as rule,
-        event_values.event_count
-    from event_values
-    left join number_only_subjects on event_values.subject_id = number_only_subjects.subject_id
+        event_counts.event_count
+    from event_counts
+    left join number_only_subjects on event_counts.subject_id = number_only_subjects.subject_id
 ),
 
 task_episodes as (

@@ -1,5 +1,4 @@
-{{ config(materialized='view') }}
-
+-- The one pass over the raw events on DuckDB, which stores it as a table; see dbt_project.yml.
 with checked_events as (
     select * from {{ ref('int_mimic3__checked_events') }}
 ),
@@ -11,7 +10,9 @@ item_rules as (
 readings as (
     select
         *,
-        check_failure is null and value is not null and {{ is_number('value') }} as is_number
+        -- Missing where there is no value, or none that counts.
+        case when check_failure is null and value is not null then {{ is_number('value') }} end
+            as is_number
     from checked_events
 ),
 
@@ -134,23 +135,14 @@ cleaned as (
     from height
 ),
 
-final as (
+outcomes as (
     select
-        source_table,
-        subject_id,
-        icustay_id,
-        charttime,
-        itemid,
-        variable_id,
-        value,
-        is_number,
-        is_recovered,
-        cleaned_number,
-        charted_text,
+        *,
         case
             when check_failure is not null then check_failure
             when value is null then 'value_missing'
             when variable_id is null then 'item_not_mapped'
+            when charttime is null then 'charttime_missing'
             when cleaning_rule = 'none' then 'measurement'
             when cleaned_number is null then 'value_not_readable'
             -- A number that is no laboratory text counts only for a subject all of whose values
@@ -160,6 +152,22 @@ final as (
             else 'measurement'
         end as outcome
     from cleaned
+),
+
+final as (
+    select
+        source_table,
+        outcome,
+        is_recovered,
+        case when outcome <> 'subject_not_in_cohort' then subject_id end as subject_id,
+        icustay_id,
+        variable_id,
+        is_number,
+        case when outcome in ('measurement', 'number_but_no_laboratory_text') then charttime end
+            as charttime,
+        cleaned_number,
+        charted_text
+    from outcomes
 )
 
 select * from final

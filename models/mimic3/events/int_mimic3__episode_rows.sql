@@ -1,10 +1,5 @@
 with event_values as (
     select * from {{ ref('int_mimic3__event_values') }}
-    where outcome in ('measurement', 'number_but_no_laboratory_text')
-),
-
-number_only_subjects as (
-    select * from {{ ref('int_mimic3__number_only_subjects') }}
 ),
 
 cohort as (
@@ -14,14 +9,10 @@ cohort as (
 -- Two stays of a subject with an event at the same time make two rows with the same values.
 event_rows as (
     select distinct
-        event_values.subject_id,
-        event_values.charttime,
-        event_values.icustay_id
+        subject_id,
+        charttime,
+        icustay_id
     from event_values
-    left join number_only_subjects on event_values.subject_id = number_only_subjects.subject_id
-    where
-        event_values.outcome = 'measurement'
-        or number_only_subjects.subject_id is not null
 ),
 
 -- An episode also takes in the rows of a sibling stay that are charted inside this one.

@@ -1,5 +1,5 @@
-with event_values as (
-    select * from {{ ref('int_mimic3__event_values') }}
+with event_counts as (
+    select * from {{ ref('int_mimic3__event_counts') }}
     where outcome <> 'subject_not_in_cohort'
 ),
 
@@ -11,19 +11,17 @@ final as (
         cast(coalesce(sum(event_count) filter (where outcome = 'no_hadm_in_stay'), 0) as bigint)
             as no_hadm_in_stay,
         cast(coalesce(sum(event_count) filter (where is_recovered), 0) as bigint) as no_icustay,
+        cast(coalesce(sum(event_with_stay_count) filter (where is_recovered), 0) as bigint)
+            as recovered,
         cast(
-            coalesce(sum(event_count) filter (where is_recovered and icustay_id is not null), 0)
-            as bigint
-        ) as recovered,
-        cast(
-            coalesce(sum(event_count) filter (where is_recovered and icustay_id is null), 0)
+            coalesce(sum(event_count - event_with_stay_count) filter (where is_recovered), 0)
             as bigint
         ) as could_not_recover,
         cast(
             coalesce(sum(event_count) filter (where outcome = 'icustay_missing_in_stays'), 0)
             as bigint
         ) as icustay_missing_in_stays
-    from event_values
+    from event_counts
 )
 
 select * from final

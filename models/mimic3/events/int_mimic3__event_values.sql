@@ -1,51 +1,39 @@
--- The one pass over the events. All that is needed of them later is an aggregate: row counts, the
--- counters of the check, whether all values of a subject are numbers, and the greatest value per
--- stay, time and variable. Events that become no measurement are counted together, not written.
 with cleaned_events as (
     select * from {{ ref('int_mimic3__cleaned_events') }}
+    where outcome in ('measurement', 'number_but_no_laboratory_text')
 ),
 
-grouped_keys as (
+number_only_subjects as (
+    select * from {{ ref('int_mimic3__number_only_subjects') }}
+),
+
+typed as (
     select
-        source_table,
-        outcome,
-        is_recovered,
-        case when outcome <> 'subject_not_in_cohort' then subject_id end as subject_id,
-        icustay_id,
-        variable_id,
-        case when outcome in ('measurement', 'number_but_no_laboratory_text') then charttime end
-            as charttime,
-        is_number,
-        value,
-        cleaned_number,
-        charted_text
+        cleaned_events.subject_id,
+        cleaned_events.icustay_id,
+        cleaned_events.charttime,
+        cleaned_events.variable_id,
+        cleaned_events.outcome,
+        cleaned_events.cleaned_number,
+        cleaned_events.charted_text,
+        number_only_subjects.subject_id is not null as is_of_number_only_subject
     from cleaned_events
+    left join number_only_subjects on cleaned_events.subject_id = number_only_subjects.subject_id
 ),
 
+-- A subject whose values are all numbers has no texts, and keeps its numbers in any form.
 final as (
     select
-        source_table,
-        outcome,
-        is_recovered,
         subject_id,
         icustay_id,
-        variable_id,
         charttime,
-        count(*) as event_count,
-        -- Missing where no event of the group passed the check with a value.
-        bool_and(is_number) filter (where icustay_id is not null and value is not null)
-            as has_only_numbers,
-        max(cleaned_number) as greatest_number,
-        max({{ text_order('charted_text') }}) as greatest_text
-    from grouped_keys
-    group by
-        source_table,
-        outcome,
-        is_recovered,
-        subject_id,
-        icustay_id,
         variable_id,
-        charttime
+        cleaned_number,
+        case when not is_of_number_only_subject then charted_text end as charted_text
+    from typed
+    where
+        outcome = 'measurement'
+        or is_of_number_only_subject
 )
 
 select * from final

@@ -1,15 +1,12 @@
-with event_values as (
-    select * from {{ ref('int_mimic3__event_values') }}
-    where
-        outcome in (
-            'item_not_mapped', 'measurement', 'value_not_readable', 'number_but_no_laboratory_text'
-        )
+with event_counts as (
+    select * from {{ ref('int_mimic3__event_counts') }}
+    where has_only_numbers is not null
 ),
 
 -- Over all checked events of a subject, not only the benchmark's items.
 final as (
     select subject_id
-    from event_values
+    from event_counts
     group by subject_id
     having bool_and(has_only_numbers)
 )

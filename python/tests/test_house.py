@@ -1,0 +1,136 @@
+"""Rules of the house that a reader of the project relies on."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from commands import PROJECT_ROOT, run_medeval
+
+SQL_FILES = sorted([*PROJECT_ROOT.glob("models/**/*.sql"), *PROJECT_ROOT.glob("macros/**/*.sql")])
+MODEL_FILES = sorted(PROJECT_ROOT.glob("models/**/*.sql"))
+PAGES = [PROJECT_ROOT / "README.md", *sorted(PROJECT_ROOT.glob("docs/*.md"))]
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [str(path.relative_to(PROJECT_ROOT)) for path in paths]
+
+
+def properties(kind: str) -> Iterator[dict[str, Any]]:
+    for path in PROJECT_ROOT.glob("models/**/*.yml"):
+        yield from yaml.safe_load(path.read_text(encoding="utf-8")).get(kind, [])
+
+
+def without_comments(sql: str) -> str:
+    return re.sub(r"\{#.*?#\}|--[^\n]*", "", sql, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("path", SQL_FILES, ids=names(SQL_FILES))
+def test_no_time_has_a_zone(path: Path) -> None:
+    sql = without_comments(path.read_text(encoding="utf-8")).lower()
+    assert not re.search(r"timestamptz|timetz|with time zone|current_timestamp|\bnow\(\)", sql)
+
+
+@pytest.mark.parametrize("path", MODEL_FILES, ids=names(MODEL_FILES))
+def test_a_model_is_one_sql_for_all_engines(path: Path) -> None:
+    sql = without_comments(path.read_text(encoding="utf-8")).lower()
+    assert "target." not in sql, "differences between engines belong in macros/engines"
+    assert not re.search(r"::|\bqualify\b|group by all|select distinct on", sql)
+    assert sql.rstrip().endswith(("select * from final", "select * from typed", "from excluded"))
+
+
+@pytest.mark.parametrize("path", MODEL_FILES, ids=names(MODEL_FILES))
+def test_only_staging_reads_sources(path: Path) -> None:
+    sql = path.read_text(encoding="utf-8")
+    assert ("source(" in sql) == (path.parent.name == "staging")
+
+
+def test_every_model_has_a_unit_test_or_only_renames() -> None:
+    tested = {test["model"] for test in properties("unit_tests")}
+    plain = {
+        "int_mimic3__events",  # three tables, one under another
+        "int_mimic3__item_rules",  # a join of two seeds
+        "mimic3_stays",  # a join of two models on their key
+        "mimic3_episode_timeseries",  # a join of two models on their key
+    }
+    assert {path.stem for path in MODEL_FILES} - tested == plain
+
+
+def test_names_of_unit_tests_fit_postgres() -> None:
+    assert [test["name"] for test in properties("unit_tests") if len(test["name"]) > 63] == []
+
+
+def test_every_model_and_column_is_described() -> None:
+    described = {model["name"]: model for model in properties("models")}
+    assert set(described) == {path.stem for path in MODEL_FILES}
+    for name, model in described.items():
+        assert model["description"].startswith("One row"), name
+        for column in model["columns"]:
+            assert column["description"], (name, column["name"])
+
+
+def test_published_models_have_a_contract_that_is_enforced() -> None:
+    for model in properties("models"):
+        if model["name"].startswith("mimic3_"):
+            assert model["config"]["contract"]["enforced"], model["name"]
+
+
+def test_every_seed_states_where_its_facts_come_from() -> None:
+    seeds = yaml.safe_load(
+        (PROJECT_ROOT / "seeds/mimic3/_mimic3__seeds.yml").read_text(encoding="utf-8")
+    )["seeds"]
+    files = {path.stem for path in PROJECT_ROOT.glob("seeds/mimic3/*.csv")}
+    assert {seed["name"] for seed in seeds} == files
+    for seed in seeds:
+        assert seed["description"].startswith("One row per"), seed["name"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_commands_of_the_pages_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for command, rest in re.findall(r"python -m medeval (\w+)([^\n`#]*)", text):
+        shown = run_medeval(command, "--help", env={"COLUMNS": "200"})
+        assert shown.returncode == 0, command
+        for option in re.findall(r"(--[a-z-]+)", rest):
+            assert option in shown.stdout, (command, option)
+
+
+def test_variables_of_the_pages_are_read_somewhere() -> None:
+    code = "\n".join(
+        path.read_text(encoding="utf-8")
+        for pattern in (
+            "profiles.yml",
+            "macros/**/*.sql",
+            "models/**/*.yml",
+            "python/medeval/**/*.py",
+        )
+        for path in PROJECT_ROOT.glob(pattern)
+    )
+    for page in PAGES:
+        for variable in re.findall(r"MEDEVAL_[A-Z0-9_]+", page.read_text(encoding="utf-8")):
+            assert variable in code, (page.name, variable)
+
+
+def test_nothing_large_or_private_is_committed() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=PROJECT_ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    files = [PROJECT_ROOT / name for name in listed.stdout.split("\0") if name]
+    present = [path for path in files if path.is_file()]
+    assert sum(path.stat().st_size for path in present) < 10_000_000
+    assert not [path for path in present if path.suffix in (".duckdb", ".parquet")]
