@@ -27,12 +27,14 @@
 {% macro find_tables_in_database(source_name, path, table_names) %}
     {% set alias = source_name ~ '_source' %}
     {% set rows = run_query(
-        "select lower(table_name), schema_name, table_name, lower(column_name) from duckdb_columns() "
-        ~ "where database_name = '" ~ alias ~ "' order by schema_name, table_name, column_index"
+        'select lower(table_name), schema_name, table_name, lower(column_name) '
+        ~ "from duckdb_columns() where database_name = '" ~ alias
+        ~ "' order by schema_name, table_name, column_index"
     ).rows %}
     {% set places = {} %}
     {% for row in rows if row[0] in table_names %}
-        {% set relation = adapter.quote(alias) ~ '.' ~ adapter.quote(row[1]) ~ '.' ~ adapter.quote(row[2]) %}
+        {% set schema = adapter.quote(alias) ~ '.' ~ adapter.quote(row[1]) %}
+        {% set relation = schema ~ '.' ~ adapter.quote(row[2]) %}
         {% do places.setdefault(row[0], {}).setdefault(relation, []).append(row[3]) %}
     {% endfor %}
     {% set missing = table_names | reject('in', places) | list %}

@@ -1,5 +1,6 @@
-{#- After a failed build: say in a sentence of its own where the raw data are at fault, and what to do.
-    For a cell that staging could not read, that is its row; only a failure pays for the search. -#}
+{#- After a failed build: say in a sentence of its own where the raw data are at fault, and what to
+    do. For a cell that staging could not read, that is its row; only a failure pays for the
+    search. -#}
 {% macro explain_unreadable_cells(results) %}
     {% if not execute %}
         {{ return('') }}
@@ -24,14 +25,14 @@
 {% endmacro %}
 
 
-{#- What DuckDB says of a file that it cannot read to its end, as a sentence; none for other messages.
-    DuckDB's own advice is to skip rows, which nothing here does. -#}
+{#- What DuckDB says of a file that it cannot read to its end, as a sentence; none for other
+    messages. DuckDB's own advice is to skip rows, which nothing here does. -#}
 {% macro damaged_file(message) %}
     {% set stream = modules.re.search('(?:GZIP stream|gzip stream)[^:\n]*: (.+)', message) %}
     {% if stream %}
         {% do return(
-            stream.group(1).strip() ~ ' looks truncated or damaged: it is no whole gzip file. Check the'
-            ~ ' file against SHA256SUMS and download it again.'
+            stream.group(1).strip() ~ ' looks truncated or damaged: it is no whole gzip file. Check'
+            ~ ' the file against SHA256SUMS and download it again.'
         ) %}
     {% endif %}
     {% set line = modules.re.search('CSV Error on Line: (\d+)', message) %}
@@ -56,14 +57,16 @@
     {% set table = graph.sources['source.' ~ project_name ~ '.' ~ source_name ~ '.' ~ table_name] %}
     {% set place = source_place(table.config.meta) %}
     {% if place.kind == 'database' %}
-        {% set found = find_tables_in_database(source_name, place.location, [table_name])[table_name] %}
+        {% set found = find_tables_in_database(source_name, place.location, [table_name]) %}
+        {% set location = found[table_name].location %}
     {% else %}
-        {% set found = find_tables_in_folder(place.location, [table_name])[table_name][0] %}
+        {% set found = find_tables_in_folder(place.location, [table_name]) %}
+        {% set location = found[table_name][0].location %}
     {% endif %}
     {% set threads = run_query("select current_setting('threads')").rows[0][0] %}
     {% do run_query('set preserve_insertion_order = true') %}
     {% do run_query('set threads = 1') %}
-    {% do log_unreadable_cell(found.location, table_relation(table), column, expected) %}
+    {% do log_unreadable_cell(location, table_relation(table), column, expected) %}
     {% do run_query('set threads = ' ~ threads) %}
     {% do run_query('set preserve_insertion_order = false') %}
 {% endmacro %}
@@ -89,8 +92,8 @@
     {% if rows %}
         {% do log(
             location ~ ', row ' ~ rows[0][0] ~ ' (the header not counted), column ' ~ column ~ ": '"
-            ~ rows[0][1] ~ "' cannot be read. Mend the cell, or check the file against SHA256SUMS and"
-            ~ ' download it again.', info=true
+            ~ rows[0][1] ~ "' cannot be read. Mend the cell, or check the file against SHA256SUMS"
+            ~ ' and download it again.', info=true
         ) %}
     {% endif %}
 {% endmacro %}

@@ -1,6 +1,6 @@
 {#- The tables of a source in a folder: `.csv.gz`, `.csv` or `.parquet`, any case. Returns
-    {table name: [{location, columns, relation}, ...]}, the preferred form of a table first, relation
-    being a SQL expression that reads the file. -#}
+    {table name: [{location, columns, relation}, ...]}, the preferred form of a table first,
+    relation being a SQL expression that reads the file. -#}
 {% macro find_tables_in_folder(folder, table_names) %}
     {% set answer = fromjson(run_query(
         "select medeval_table_files('" ~ sql_text(folder) ~ "', '" ~ tojson(table_names) ~ "')"

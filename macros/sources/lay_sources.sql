@@ -1,5 +1,5 @@
-{#- Before a build: for every source that a selected node reads, check that its tables and columns are
-    there and, on DuckDB, lay one view per table over the user's file or database file. -#}
+{#- Before a build: for every source that a selected node reads, check that its tables and columns
+    are there and, on DuckDB, lay one view per table over the user's file or database file. -#}
 {% macro lay_sources() %}
     {% if not execute or flags.WHICH not in ('build', 'run', 'test') %}
         {{ return('') }}
@@ -13,8 +13,8 @@
 
 
 {#- The source tables that the selected nodes read, themselves or through views, as
-    {source name: [source node, ...]}. The list grows while it is walked. A retry selects nothing: it
-    needs what the run before it has laid. -#}
+    {source name: [source node, ...]}. The list grows while it is walked. A retry selects nothing:
+    it needs what the run before it has laid. -#}
 {% macro selected_source_tables() %}
     {% set found = {} %}
     {% set waiting = selected_resources | list %}
@@ -63,7 +63,8 @@
     {% endfor %}
     {% if extra_columns %}
         {% do exceptions.warn(
-            'Columns that ' ~ source_name ~ ' does not have are ignored: ' ~ extra_columns | join(', ')
+            'Columns that ' ~ source_name ~ ' does not have are ignored: '
+            ~ extra_columns | join(', ')
         ) %}
     {% endif %}
 {% endmacro %}
@@ -92,7 +93,7 @@
 {% endmacro %}
 
 
-{#- On PostgreSQL the sources are real tables, laid by `python -m medeval load` or by mimic-code. -#}
+{#- On PostgreSQL the sources are real tables, of `python -m medeval load` or of mimic-code. -#}
 {% macro postgres__lay_source(source_name, tables) %}
     {% set schema = tables[0].schema %}
     {% set rows = run_query(
@@ -121,8 +122,8 @@
 {% endmacro %}
 
 
-{#- Every needed column is there; columns that the source's layout does not know are collected for one
-    warning. -#}
+{#- Every needed column is there; columns that the source's layout does not know are collected for
+    one warning. -#}
 {% macro check_columns(table, found, extra_columns) %}
     {% set missing = table.config.meta.columns_read | reject('in', found.columns) | list %}
     {% if missing %}

@@ -19,7 +19,8 @@
 {% endmacro %}
 
 
-{#- With the database in front: a DuckDB file called medeval.duckdb is a database of the schema's name. -#}
+{#- With the database in front: a DuckDB file called medeval.duckdb is a database of the schema's
+    name. -#}
 {% macro builds_relation() %}
     {{ return(api.Relation.create(
         database=target.database, schema=built_schema('medeval') | trim, identifier='builds'
@@ -31,9 +32,10 @@
     {% if execute and flags.WHICH in ('build', 'run') %}
         {% do adapter.create_schema(builds_relation()) %}
         {% do run_query(
-            'create table if not exists ' ~ builds_relation() ~ ' (sequence_number bigint, floor text, '
-            ~ 'invocation_id text, started_at text, dbt_version text, project_version text, '
-            ~ 'target text, source_kind text, source_location text, succeeded boolean)'
+            'create table if not exists ' ~ builds_relation() ~ ' (sequence_number bigint, '
+            ~ 'floor text, invocation_id text, started_at text, dbt_version text, '
+            ~ 'project_version text, target text, source_kind text, source_location text, '
+            ~ 'succeeded boolean)'
         ) %}
         {% for floor in built_floors() %}
             {% do append_build_row(floor, false) %}
@@ -45,14 +47,16 @@
 
 {% macro record_build_end(results) %}
     {% if execute and flags.WHICH in ('build', 'run') and not flags.EMPTY and not flags.SAMPLE %}
-        {% set failures = results | selectattr('status', 'in', ['error', 'fail', 'skipped']) | list %}
+        {% set bad = ['error', 'fail', 'skipped'] %}
+        {% set failures = results | selectattr('status', 'in', bad) | list %}
         {% for floor in built_floors(results) if not failures %}
             {% if is_whole_build(floor) %}
                 {% do append_build_row(floor, true) %}
             {% else %}
                 {% do log(
-                    'Only a part of ' ~ floor ~ ' was built, over a build that failed or had another'
-                    ~ ' source. Before an export, run `dbt build --select ' ~ floor ~ '`.', info=true
+                    'Only a part of ' ~ floor ~ ' was built, over a build that failed or had'
+                    ~ ' another source. Before an export, run `dbt build --select ' ~ floor ~ '`.',
+                    info=true
                 ) %}
             {% endif %}
         {% endfor %}
@@ -61,17 +65,17 @@
 {% endmacro %}
 
 
-{#- Are the floor's tables of one source and of builds that ended well? A part of the floor says it only
-    of itself, so the build before must say it of the rest. -#}
+{#- Are the floor's tables of one source and of builds that ended well? A part of the floor says it
+    only of itself, so the build before must say it of the rest. -#}
 {% macro is_whole_build(floor) %}
     {% if not selected_resources %}
         {{ return(true) }}
     {% endif %}
     {% set left_out = [] %}
-    {% for unique_id, node in graph.nodes.items()
-        if node.resource_type == 'model' and node.fqn[1] == floor and unique_id not in selected_resources
-    %}
-        {% do left_out.append(unique_id) %}
+    {% for unique_id, node in graph.nodes.items() if unique_id not in selected_resources %}
+        {% if node.resource_type == 'model' and node.fqn[1] == floor %}
+            {% do left_out.append(unique_id) %}
+        {% endif %}
     {% endfor %}
     {% set before = run_query(
         'select succeeded, source_kind, source_location from ' ~ builds_relation()

@@ -1,6 +1,6 @@
-{#- Where a source is: {kind: 'folder' | 'database' | 'demo', location: absolute path, description}. The
-    demo stands in only where neither of the source's variables is set, so real and synthetic rows
-    never mix. -#}
+{#- Where a source is: {kind: 'folder' | 'database' | 'demo', location: absolute path, description}.
+    The demo stands in only where neither of the source's variables is set, so real and synthetic
+    rows never mix. -#}
 {% macro source_place(source_meta) %}
     {% set folder = env_var(source_meta.directory_variable, '') %}
     {% set database = env_var(source_meta.database_variable, '') %}

@@ -1,7 +1,7 @@
 {#- Casts of raw cells in staging. A cell that cannot be read stops the build with
     `cannot read <source>.<table>.<column>: ...`; `explain_unreadable_cells` then finds its row with
-    the same `is_...` macro. The pattern decides and the cast follows, since the engines' casts differ
-    in what else they take. -#}
+    the same `is_...` macro. The pattern decides and the cast follows, since the engines' casts
+    differ in what else they take. -#}
 
 {% macro raw_text(column) -%}
     cast({{ column }} as {{ dbt.type_string() }})
@@ -27,7 +27,8 @@
     {%- set months_of_31 = '(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])' -%}
     {%- set months_of_30 = '(0[469]|11)-(0[1-9]|[12][0-9]|30)' -%}
     {%- set february = '02-(0[1-9]|1[0-9]|2[0-8])' -%}
-    {%- set any_year = '[1-9][0-9]{3}-(' ~ [months_of_31, months_of_30, february] | join('|') ~ ')' -%}
+    {%- set months = [months_of_31, months_of_30, february] | join('|') -%}
+    {%- set any_year = '[1-9][0-9]{3}-(' ~ months ~ ')' -%}
     {%- set leap_years = [
         '[1-9][0-9](0[48]|[2468][048]|[13579][26])', '([2468][048]|[13579][26])00'
     ] -%}
@@ -61,9 +62,10 @@
 {#- A date without a time is its midnight. -#}
 {% macro read_timestamp(source_table, column) -%}
     {%- set cell = raw_text(column) -%}
+    {%- set expected = 'a time like 2101-01-31 23:59:00' -%}
     case
         when {{ is_time(cell) }} then cast({{ cell }} as timestamp)
         when {{ cell }} is null or {{ cell }} in {{ missing_texts() }} then null
-        else {{ unreadable_cell(source_table, column, 'a time like 2101-01-31 23:59:00', 'timestamp') }}
+        else {{ unreadable_cell(source_table, column, expected, 'timestamp') }}
     end
 {%- endmacro %}

@@ -63,7 +63,7 @@ def _run_dbt(folder: str, args: tuple[str, ...], env: dict[str, str]) -> tuple[b
     from dbt.selected_resources import set_selected_resources
 
     # As in a new process; a retry selects nothing.
-    set_selected_resources([])
+    set_selected_resources(set())
     os.environ.update(env)
     output = io.StringIO()
     with redirect_stdout(output):
