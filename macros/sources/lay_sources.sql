@@ -50,6 +50,7 @@
 
 {% macro default__lay_source(source_name, tables) %}
     {% set place = source_place(tables[0].config.meta) %}
+    {% do keep_demo_off_real_data(source_name, place, tables[0].config.meta) %}
     {% set found = find_tables(source_name, place, tables) %}
     {% do log(source_name ~ ' is read from ' ~ place.description ~ '.', info=true) %}
     {% do adapter.create_schema(table_relation(tables[0])) %}

@@ -347,9 +347,20 @@ def test_a_character_of_a_pattern_in_the_path_stops(
 # Where the source is.
 
 
-def test_the_demo_stands_in_where_nothing_is_named(warehouse: Warehouse) -> None:
-    output = warehouse.builds(*ADMISSIONS, MIMIC3_DIR="")
+def test_the_demo_stands_in_where_nothing_is_named(worker: Worker, tmp_path: Path) -> None:
+    output = Warehouse(worker, tmp_path).builds(*ADMISSIONS, MIMIC3_DIR="")
     assert f"mimic3 is read from the synthetic demo {SYNTHETIC}." in output
+
+
+@pytest.mark.parametrize("command", ["run", "test"])
+def test_the_demo_does_not_take_the_place_of_real_data(
+    worker: Worker, tmp_path: Path, folder: Path, command: str
+) -> None:
+    warehouse = Warehouse(worker, tmp_path)
+    warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
+    says = (f"This warehouse holds mimic3 of {folder}", "MEDEVAL_DUCKDB=demo.duckdb")
+    warehouse.stops(command, *ADMISSIONS[1:], says=says)
+    warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
 
 
 @pytest.mark.parametrize(
