@@ -1,4 +1,4 @@
--- A maximum of texts cannot spill to disk on DuckDB, one of whole numbers can. The texts are few, so
+-- A maximum of texts cannot spill to disk on DuckDB, one of whole numbers can. The texts are few;
 -- their rank in byte order stands for them.
 with event_values as (
     select * from {{ ref('int_mimic3__event_values') }}
