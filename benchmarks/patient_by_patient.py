@@ -94,9 +94,6 @@ class Item:
 Task = Callable[[Stay, list[float]], Rows]
 
 
-# ---- cohort and diagnoses -----------------------------------------------------------------------
-
-
 def read_table(folder: Path, name: str) -> list[Record]:
     """Read a small table whole: column names in upper case, missing cells empty."""
     with gzip.open(find_file(folder, name), "rt", encoding="utf-8", newline="") as file:
@@ -206,9 +203,6 @@ def phenotype_names() -> list[str]:
     return [r["phenotype_name"] for r in sorted(rows, key=lambda r: int(r["phenotype_id"]))]
 
 
-# ---- events: one file a patient, check, cleaning ------------------------------------------------
-
-
 def split_events(source: Path, subjects: Iterable[str], work: Path) -> None:
     """Append the events of the cohort's patients to a file for each of them."""
     wanted = list(subjects)
@@ -291,9 +285,6 @@ def convert(item: Item, value: float, unit: str) -> float:
     return value
 
 
-# ---- time series --------------------------------------------------------------------------------
-
-
 def write_time_series(
     events: Iterable[Event], stays: list[Stay], variables: list[str], root: Path
 ) -> None:
@@ -321,9 +312,6 @@ def read_hours(path: Path) -> list[float]:
         rows = csv.reader(file)
         next(rows)
         return [float(row[0]) for row in rows]
-
-
-# ---- tasks: each yields the sample hour and the cells of a stay's rows --------------------------
 
 
 def in_hospital_mortality(stay: Stay, hours: list[float]) -> Rows:

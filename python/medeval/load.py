@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import psycopg
 from psycopg import sql
 
 from medeval import __version__
 from medeval.errors import UserError
+from medeval.postgres import Connection, connect, shown
 from medeval.profile import Target
 from medeval.raw_files import (
     RawFile,
@@ -25,99 +25,10 @@ from medeval.raw_files import (
     read_blocks,
     read_header,
 )
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A source that can be loaded.
-
-    Attributes:
-        name: the word on the command line.
-        folder_variable: the environment variable that names the user's folder.
-        other_variables: variables that name the same source in a form that cannot be loaded; with
-            one of them set, the demo does not stand in (architecture, section 2).
-        demo: the folder of the synthetic stand-in, below the project's root.
-        schema_variable: the dbt variable that names the schema of the raw tables.
-        tables: every table that must be there, with the columns that the models read.
-
-    """
-
-    name: str
-    folder_variable: str
-    other_variables: tuple[str, ...]
-    demo: str
-    schema_variable: str
-    tables: Mapping[str, tuple[str, ...]]
-
-
-_EVENT = ("subject_id", "hadm_id", "icustay_id", "charttime", "itemid", "value", "valueuom")
-
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind(
-            name="mimic3",
-            folder_variable="MEDEVAL_MIMIC3_DIR",
-            other_variables=("MEDEVAL_MIMIC3_DB",),
-            demo="demo/mimic3",
-            schema_variable="mimic3_schema",
-            # Columns: section 1 of the listfiles' rules. The small tables come first, so that a
-            # fault in one of them shows before the hours of CHARTEVENTS.
-            tables={
-                "admissions": (
-                    "subject_id",
-                    "hadm_id",
-                    "admittime",
-                    "dischtime",
-                    "deathtime",
-                    "ethnicity",
-                    "diagnosis",
-                ),
-                "patients": ("subject_id", "gender", "dob", "dod"),
-                "icustays": (
-                    "subject_id",
-                    "hadm_id",
-                    "icustay_id",
-                    "first_careunit",
-                    "last_careunit",
-                    "first_wardid",
-                    "last_wardid",
-                    "dbsource",
-                    "intime",
-                    "outtime",
-                    "los",
-                ),
-                "diagnoses_icd": ("subject_id", "hadm_id", "seq_num", "icd9_code"),
-                "d_icd_diagnoses": ("icd9_code", "short_title", "long_title"),
-                "outputevents": _EVENT,
-                # Laboratory results belong to no ICU stay: the table has no such column.
-                "labevents": tuple(column for column in _EVENT if column != "icustay_id"),
-                "chartevents": _EVENT,
-            },
-        ),
-    )
-}
+from medeval.sources import Source
 
 # The comment of a schema that `load` made. Nothing without it is ever dropped.
 _MARK = "made by medeval load: "
-
-# What of a dbt profile libpq knows, by dbt's name for it.
-_CONNECTION_SETTINGS = {
-    "host": "host",
-    "port": "port",
-    "user": "user",
-    "password": "password",
-    "pass": "password",
-    "dbname": "dbname",
-    "database": "dbname",
-    "sslmode": "sslmode",
-    "sslcert": "sslcert",
-    "sslkey": "sslkey",
-    "sslrootcert": "sslrootcert",
-}
-_CONNECT_TIMEOUT = 15
-
-_Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
@@ -130,14 +41,14 @@ class LoadedTable:
 
 
 @dataclass(frozen=True)
-class _Source:
+class _TableFile:
     file: RawFile
     others: tuple[RawFile, ...]
     columns: list[str]
 
 
 def load(
-    kind: str,
+    plan: Source,
     folder: Path,
     target: Target,
     schema: str,
@@ -152,7 +63,7 @@ def load(
     quoted empty cell is the empty text. Staging models cast.
 
     Args:
-        kind: one of `KINDS`.
+        plan: the source, as the dbt project declares it.
         folder: where the files are.
         target: a PostgreSQL target of profiles.yml.
         schema: the schema to make.
@@ -165,7 +76,6 @@ def load(
             exists, or a database that refuses. Nothing is left in the database then.
 
     """
-    plan = KINDS[kind]
     if target.type != "postgres":
         raise UserError(
             f"load copies into PostgreSQL; target {target.name!r} is {target.type}, "
@@ -187,7 +97,7 @@ def load(
     return loaded
 
 
-def _find_sources(plan: Kind, folder: Path, say: Callable[[str], None]) -> list[_Source]:
+def _find_sources(plan: Source, folder: Path, say: Callable[[str], None]) -> list[_TableFile]:
     """Choose each table's file and check all that can be checked before a long load."""
     sources = []
     for table, files in find_files(folder, list(plan.tables)).items():
@@ -200,13 +110,13 @@ def _find_sources(plan: Kind, folder: Path, say: Callable[[str], None]) -> list[
         if others:
             names = ", ".join(other.path.name for other in others)
             say(f"{table}: {file.path.name} is loaded; {names} must have as many rows.")
-        sources.append(_Source(file, tuple(others), columns))
+        sources.append(_TableFile(file, tuple(others), columns))
     return sources
 
 
 def _make_schema(
-    connection: _Connection,
-    plan: Kind,
+    connection: Connection,
+    plan: Source,
     schema: str,
     *,
     replace: bool,
@@ -238,7 +148,7 @@ def _make_schema(
 
 
 def _drop_schema(
-    connection: _Connection, plan: Kind, schema: str, say: Callable[[str], None]
+    connection: Connection, plan: Source, schema: str, say: Callable[[str], None]
 ) -> None:
     """Drop a schema that `load` made: its own tables, and nothing that someone put beside them."""
     rows = connection.execute(
@@ -275,7 +185,7 @@ def _drop_schema(
 
 
 def _load_table(
-    connection: _Connection, schema: str, source: _Source, on_read: Callable[[int], None]
+    connection: Connection, schema: str, source: _TableFile, on_read: Callable[[int], None]
 ) -> LoadedTable:
     start = time.perf_counter()
     file = source.file
@@ -298,7 +208,7 @@ def _load_table(
 
 
 def _copy(
-    connection: _Connection, name: sql.Identifier, file: RawFile, on_read: Callable[[int], None]
+    connection: Connection, name: sql.Identifier, file: RawFile, on_read: Callable[[int], None]
 ) -> int:
     # FREEZE: the table is of this transaction, so its rows need no second writing by VACUUM.
     statement = sql.SQL(
@@ -335,45 +245,12 @@ def _place(error: psycopg.Error, file: RawFile) -> str:
 
 
 @contextmanager
-def _transaction(target: Target) -> Iterator[_Connection]:
+def _transaction(target: Target) -> Iterator[Connection]:
     """Give a connection whose work is committed at the end, or undone by whatever is raised."""
-    password = str(target.settings.get("password") or target.settings.get("pass") or "")
-    connection = _connect(target, password)
+    connection = connect(target)
     try:
         with connection:
             yield connection
     except psycopg.Error as error:
-        reason = error.diag.message_primary or str(error)
-        raise UserError(
-            f"PostgreSQL stopped the load: {_without(password, reason)}. Nothing was loaded."
-        ) from None
-
-
-def _connect(target: Target, password: str) -> _Connection:
-    options = {
-        ours: target.settings[theirs]
-        for theirs, ours in _CONNECTION_SETTINGS.items()
-        if target.settings.get(theirs) not in (None, "")
-    }
-    try:
-        return psycopg.connect(
-            **options,
-            connect_timeout=_CONNECT_TIMEOUT,
-            client_encoding="UTF8",
-            application_name="medeval load",
-        )
-    except psycopg.Error as error:
-        place = ", ".join(
-            f"{key} {options[key]}" for key in ("host", "port", "dbname", "user") if key in options
-        )
-        reason = " ".join(str(error).split())
-        # `from None`: the driver's own exception may hold what was taken out of the message.
-        raise UserError(
-            _without(password, f"Cannot connect to PostgreSQL ({place}): {reason}")
-        ) from None
-
-
-def _without(password: str, text: str) -> str:
-    """Take a password out of a message, also one that was put into an address."""
-    text = re.sub(r"://[^@\s]*@", "://***@", text)
-    return text.replace(password, "***") if password else text
+        reason = shown(target, error)
+        raise UserError(f"PostgreSQL stopped the load: {reason}. Nothing was loaded.") from None

@@ -18,7 +18,6 @@ from medeval.profile import Target
 
 if TYPE_CHECKING:
     import duckdb
-    import psycopg
 
 Row = tuple[Any, ...]
 
@@ -192,30 +191,13 @@ class PostgresWarehouse(Warehouse):
         super().__init__(target)
         import psycopg  # here, not above: most runs read DuckDB and do not need its 0.2 s
 
-        settings = target.settings
+        from medeval import postgres
+
         self._error = psycopg.Error
+        self._shown = postgres.shown
         self._server_cursor = psycopg.RawServerCursor
-        self._password = str(settings.get("password") or "")
         self._cursors = 0
-        place = f"{settings['dbname']} at {settings['host']}:{settings['port']}"
-        try:
-            self._connection: psycopg.Connection[Row] = psycopg.connect(
-                host=settings["host"],
-                port=settings["port"],
-                user=settings["user"],
-                # None leaves .pgpass and peer authentication to libpq.
-                password=self._password or None,
-                dbname=settings["dbname"],
-                application_name="medeval",
-                options="-c default_transaction_read_only=on",
-            )
-        except psycopg.Error as error:
-            raise UserError(
-                f"PostgreSQL database {place} cannot be opened: {self._shown(error)}"
-                " Check PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE."
-            ) from None  # the original may show the connection's settings
-        self._connection.read_only = True
-        self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        self._connection = postgres.connect(target, read_only=True)
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[Row]]:
         """Run one statement through a cursor on the server, a batch a round trip."""
@@ -227,7 +209,7 @@ class PostgresWarehouse(Warehouse):
                 while batch := cursor.fetchmany(BATCH_ROWS):
                     yield batch
         except self._error as error:
-            raise UserError(f"PostgreSQL stopped with: {self._shown(error)}") from None
+            raise UserError(f"PostgreSQL stopped with: {self._shown(self.target, error)}") from None
 
     def relation(self, schema: str, table: str) -> str:
         """Return the two-part name; the connection is to one database."""
@@ -241,10 +223,6 @@ class PostgresWarehouse(Warehouse):
     def close(self) -> None:
         """End the transaction and the connection."""
         self._connection.close()
-
-    def _shown(self, error: Exception) -> str:
-        message = _first_line(error)
-        return message.replace(self._password, "***") if self._password else message
 
 
 def _missing_file(path: Path, root: Path, build_command: str) -> str:

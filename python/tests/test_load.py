@@ -15,9 +15,11 @@ from commands import PROJECT_ROOT, run_medeval
 from postgres_server import connect
 
 from medeval.errors import UserError
-from medeval.load import KINDS
 from medeval.load import load as load_tables
 from medeval.profile import Target
+from medeval.sources import sources
+
+MIMIC3 = sources(PROJECT_ROOT)["mimic3"]
 
 STAY = "10,100,200"
 EVENT_HEADER = "ROW_ID,SUBJECT_ID,HADM_ID,ICUSTAY_ID,CHARTTIME,ITEMID,VALUE,VALUEUOM\n"
@@ -84,8 +86,8 @@ def replace_table(files: Path, table: str, content: str | bytes, suffix: str = "
 
 
 def load(folder: Path, target: Target, *, replace: bool = False) -> dict[str, int]:
-    loaded = load_tables("mimic3", folder, target, "mimiciii", replace=replace)
-    assert [entry.table for entry in loaded] == list(KINDS["mimic3"].tables)
+    loaded = load_tables(MIMIC3, folder, target, "mimiciii", replace=replace)
+    assert [entry.table for entry in loaded] == list(MIMIC3.tables)
     return {entry.table: entry.rows for entry in loaded}
 
 
@@ -142,7 +144,7 @@ def test_all_tables_are_loaded_as_analyzed_text(
 
 def test_the_watcher_is_told_up_to_the_last_byte(folder: Path, target: Target) -> None:
     seen: list[tuple[str, int, int]] = []
-    load_tables("mimic3", folder, target, "other", watch=lambda *progress: seen.append(progress))
+    load_tables(MIMIC3, folder, target, "other", watch=lambda *progress: seen.append(progress))
     total = sum(path.stat().st_size for path in folder.iterdir())
     assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
     assert seen[-1] == ("chartevents", total, total)
@@ -187,7 +189,7 @@ def test_plain_and_compressed_files_of_one_folder_are_loaded_once(
     write(folder, "labevents.csv.gz", two_lines)
     write(folder, "LABEVENTS.csv", two_lines)
     said: list[str] = []
-    load_tables("mimic3", folder, target, "mimiciii", say=said.append)
+    load_tables(MIMIC3, folder, target, "mimiciii", say=said.append)
     assert column(database, "admissions", "row_id") == ["1", "2"]
     assert column(database, "labevents", "value") == ["19", "1\n9"]
     assert said == ["labevents: labevents.csv.gz is loaded; LABEVENTS.csv must have as many rows."]
@@ -326,7 +328,7 @@ def test_copys_old_end_mark_inside_a_cell_is_text(folder: Path, target: Target) 
 def test_a_fault_in_the_last_table_leaves_nothing(
     folder: Path, target: Target, database: Database
 ) -> None:
-    assert list(KINDS["mimic3"].tables)[-1] == "chartevents"
+    assert list(MIMIC3.tables)[-1] == "chartevents"
     replace_table(folder, "chartevents", TABLES["chartevents"] + "1,2\n")
     assert_stops(database, folder, target, "chartevents.csv, line 3")
 
@@ -337,7 +339,7 @@ def test_an_interrupt_leaves_nothing(folder: Path, target: Target, database: Dat
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        load_tables("mimic3", folder, target, "mimiciii", watch=interrupt)
+        load_tables(MIMIC3, folder, target, "mimiciii", watch=interrupt)
     assert schemas(database) == set()
 
 
@@ -363,11 +365,11 @@ def test_replace_replaces_its_own_schema_and_names_the_views_that_go(
     database.execute("create view mimic3.stg as select * from mimiciii.admissions")
     replace_table(folder, "admissions", TABLES["admissions"].replace("SEPSIS", "Asthma"))
     said: list[str] = []
-    load_tables("mimic3", folder, target, "mimiciii", replace=True, say=said.append)
+    load_tables(MIMIC3, folder, target, "mimiciii", replace=True, say=said.append)
     assert column(database, "admissions", "diagnosis") == ["Asthma", "Asthma, BLEED"]
     assert said == ["Dropped with the old mimiciii, which they read: view mimic3.stg."]
     said.clear()
-    load_tables("mimic3", folder, target, "mimiciii", replace=True, say=said.append)
+    load_tables(MIMIC3, folder, target, "mimiciii", replace=True, say=said.append)
     assert said == []
 
 
@@ -408,7 +410,7 @@ def test_what_someone_put_beside_the_tables_is_never_dropped(
 
 def test_a_schema_name_is_quoted(folder: Path, target: Target, database: Database) -> None:
     name = 'My "raw"; drop schema public'
-    load_tables("mimic3", folder, target, name)
+    load_tables(MIMIC3, folder, target, name)
     assert schemas(database) == {name}
 
 
@@ -424,7 +426,7 @@ def test_a_parquet_folder_loads_like_csv(
         pq.write_table(pa.table(columns), files / f"{table.upper()}.parquet")
     query = "select * from {}.{} order by row_id"
     assert load(files, target) == dict.fromkeys(TABLES, 1) | {"admissions": 2}
-    load_tables("mimic3", folder, target, "from_csv")
+    load_tables(MIMIC3, folder, target, "from_csv")
     for table in TABLES:
         parquet = database.execute(query.format("mimiciii", table)).fetchall()
         assert parquet == database.execute(query.format("from_csv", table)).fetchall()
@@ -432,7 +434,7 @@ def test_a_parquet_folder_loads_like_csv(
 
 def test_a_target_that_is_not_postgres_is_refused(folder: Path) -> None:
     with pytest.raises(UserError, match="'duckdb' is duckdb"):
-        load_tables("mimic3", folder, Target("duckdb", "duckdb", {}), "mimiciii")
+        load_tables(MIMIC3, folder, Target("duckdb", "duckdb", {}), "mimiciii")
 
 
 @pytest.mark.parametrize(
@@ -445,7 +447,7 @@ def test_a_target_that_is_not_postgres_is_refused(folder: Path) -> None:
 )
 def test_a_failing_connection_keeps_the_password(folder: Path, settings: dict[str, str]) -> None:
     with pytest.raises(UserError, match="Cannot connect to PostgreSQL") as caught:
-        load_tables("mimic3", folder, Target("postgres", "postgres", settings), "mimiciii")
+        load_tables(MIMIC3, folder, Target("postgres", "postgres", settings), "mimiciii")
     assert "hunter2" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
@@ -478,8 +480,10 @@ def test_the_demo_stands_in_where_nothing_is_named(
     tmp_path: Path, postgres_database: dict[str, str], database: Database
 ) -> None:
     write_tables(tmp_path / "demo" / "mimic3", ".csv")
-    for name in ("dbt_project.yml", "profiles.yml"):
-        shutil.copy(PROJECT_ROOT / name, tmp_path)
+    sources_file = "models/mimic3/staging/_mimic3__sources.yml"
+    for name in ("dbt_project.yml", "profiles.yml", sources_file):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(PROJECT_ROOT / name, tmp_path / name)
     result = run_medeval("load", "mimic3", env=postgres_database, cwd=tmp_path)
     assert result.returncode == 0
     assert "loading the synthetic demo" in result.stderr

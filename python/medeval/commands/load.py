@@ -12,7 +12,7 @@ import typer
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
-    from medeval.load import Kind
+    from medeval.sources import Source
 
 
 def load(
@@ -40,14 +40,15 @@ def load(
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Table
 
-    from medeval.load import KINDS
     from medeval.load import load as load_tables
     from medeval.profile import load_target, project_root, project_variable
+    from medeval.sources import sources
 
-    if kind not in KINDS:
-        raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(KINDS)}.")
-    plan = KINDS[kind]
     root = project_root()
+    known = sources(root)
+    if kind not in known:
+        raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(known)}.")
+    plan = known[kind]
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -61,7 +62,7 @@ def load(
     with progress:
         bar = progress.add_task(plan.name, total=None)
         loaded = load_tables(
-            kind,
+            plan,
             chosen,
             load_target(target, root),
             schema or str(project_variable(plan.schema_variable, root)),
@@ -79,17 +80,17 @@ def load(
     Console().print(table)
 
 
-def _default_folder(plan: Kind, root: Path) -> Path:
+def _default_folder(plan: Source, root: Path) -> Path:
     """Return the folder that the environment names, else the demo's, and say so."""
     named = os.environ.get(plan.folder_variable)
     if named:
         return Path(named).expanduser()
-    for variable in plan.other_variables:
+    if os.environ.get(plan.database_variable):
         # Real and synthetic rows do not mix: with a real source named, the demo does not stand in.
-        if os.environ.get(variable):
-            raise UserError(
-                f"{variable} is set, and load reads files: give DIR or {plan.folder_variable}."
-            )
+        raise UserError(
+            f"{plan.database_variable} is set, and load reads files: give DIR or "
+            f"{plan.folder_variable}."
+        )
     demo = root / plan.demo
     _say(f"No DIR and no {plan.folder_variable}: loading the synthetic demo, {demo}.")
     return demo
