@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
+from benchmarks.page import markdown
+from benchmarks.results import Results
 from commands import PROJECT_ROOT, run_medeval
 
 SQL_FILES = sorted([*PROJECT_ROOT.glob("models/**/*.sql"), *PROJECT_ROOT.glob("macros/**/*.sql")])
@@ -134,3 +136,8 @@ def test_nothing_large_or_private_is_committed() -> None:
     present = [path for path in files if path.is_file()]
     assert sum(path.stat().st_size for path in present) < 10_000_000
     assert not [path for path in present if path.suffix in (".duckdb", ".parquet")]
+
+
+def test_the_page_of_measurements_is_what_the_benchmark_writes() -> None:
+    page = (PROJECT_ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert page == markdown(Results.read())
