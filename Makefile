@@ -19,8 +19,12 @@ medeval.duckdb: | .venv/ready
 	$(DEMO) $(BIN)/dbt --quiet build --select mimic3 --resource-type seed --resource-type model
 
 demo: .venv/ready
-	$(DEMO) $(BIN)/dbt build --select mimic3
+	$(DEMO) $(BIN)/dbt build --select mimic3 mimic3_features
 	$(DEMO) $(BIN)/python -m medeval export --timeseries
+	for task in in_hospital_mortality decompensation length_of_stay phenotyping; do \
+	$(DEMO) $(BIN)/python -m medeval predict --task $$task --model logistic || exit; \
+	$(DEMO) $(BIN)/python -m medeval score --task $$task --out exports/$${task}_results.json || exit; \
+	done
 
 test: setup lint
 	$(BIN)/python -m pytest

@@ -9,12 +9,12 @@ import sys
 
 import typer
 
-from medeval.commands import export, load, synth
+from medeval.commands import compare, export, load, predict, score, synth
 from medeval.errors import UserError
 
 app = typer.Typer(
     name="medeval",
-    help="Clinical benchmarks from MIMIC: synthetic data, loading, export.",
+    help="Clinical benchmarks from MIMIC: data, baselines, scores with intervals.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -22,6 +22,9 @@ app = typer.Typer(
 app.command("synth")(synth.synth)
 app.command("load")(load.load)
 app.command("export")(export.export)
+app.command("predict")(predict.predict)
+app.command("score")(score.score)
+app.command("compare")(compare.compare)
 
 
 def main() -> None:

@@ -1,0 +1,172 @@
+"""A run of a baseline: train, tune, predict the test rows, write the run's folder."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn  # type: ignore[import-untyped]
+
+import medeval
+from medeval.baselines.files import PREDICTIONS, prediction_file, write_run
+from medeval.baselines.learning import Baseline, Part, train
+from medeval.baselines.samples import (
+    FEATURES,
+    FLOOR,
+    SCHEMA,
+    TABLES,
+    TEST,
+    TRAIN,
+    VALIDATION,
+    Floats,
+    Samples,
+    read_features,
+    read_samples,
+)
+from medeval.errors import UserError
+from medeval.exporting.builds import Build, newest_build
+from medeval.exporting.floor import build_command
+from medeval.exporting.manifest import read_source
+from medeval.predictions.tasks import Task, task_named
+from medeval.profile import load_target, project_root
+from medeval.warehouse import Warehouse, open_warehouse, schema_name
+
+MODELS = ("logistic",)
+
+
+def predict_to_run(task: str, model: str, *, target: str | None, out: Path, seed: int) -> Path:
+    """Train a baseline on the warehouse's features and write its predictions of the test rows.
+
+    Args:
+        task: the task's name or short name.
+        model: `logistic`; for length of stay it is the ridge regression that stands in its place.
+        target: of profiles.yml; None takes MEDEVAL_TARGET.
+        out: the folder of runs.
+        seed: of the solvers that draw random numbers.
+
+    Returns:
+        The run's folder, with predictions.csv and run.json.
+
+    Raises:
+        UserError: an unknown task or model, or the features are not there, or of an older build.
+    """
+    chosen = task_named(task)
+    if model not in MODELS:
+        raise UserError(f"Unknown model {model!r}. Models: {', '.join(MODELS)}.")
+    started = datetime.now(UTC)
+    root = project_root()
+    dbt_target = load_target(target, root)
+    command = build_command(f"mimic3 {FLOOR}", dbt_target.name)
+    with open_warehouse(dbt_target, root, build_command=command) as warehouse:
+        builds = _builds(warehouse, chosen)
+        digest = hashlib.sha256()
+        training = _read_part(warehouse, chosen, TRAIN, digest)
+        if not len(training.labels):
+            raise UserError(
+                f"{chosen.name} has no training rows: no stay outside the test and validation"
+                " subjects. A small extract of MIMIC-III may have none."
+            )
+        validation = _read_part(warehouse, chosen, VALIDATION, digest)
+        test = read_samples(warehouse, chosen, TEST)
+        if not len(test):
+            raise UserError(f"{chosen.name} has no test rows, so there is nothing to predict.")
+        baseline = train(chosen, training, validation, seed)
+        predictions = np.vstack(
+            [
+                baseline.predict(block)
+                for block in _hashed(read_features(warehouse, chosen, TEST, len(test)), digest)
+            ]
+        )
+        _hash_samples(test, digest)
+        text = prediction_file(chosen, test, predictions)
+        record = {
+            "task": chosen.name,
+            "model": model,
+            "seed": seed,
+            "started_at": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "data_class": read_source(warehouse, SCHEMA).data_class,
+            "data_sha256": digest.hexdigest(),
+            "rows": {
+                "train": len(training.labels),
+                "validation": len(validation.labels),
+                "test": len(test),
+            },
+            "features": FEATURES,
+            "parameters": _parameters(baseline),
+            "files": [
+                {"path": PREDICTIONS, "rows": len(test), "sha256": hashlib.sha256(text).hexdigest()}
+            ],
+            "target": dbt_target.name,
+            "builds": {floor: asdict(build) for floor, build in builds.items()},
+            "versions": {
+                "medeval": medeval.__version__,
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+                "scikit-learn": sklearn.__version__,
+                dbt_target.type: warehouse.server_version(),
+            },
+        }
+    name = f"{started:%Y%m%dT%H%M%SZ}-{chosen.name}-{model}"
+    return write_run(out, name, text, record)
+
+
+def _builds(warehouse: Warehouse, task: Task) -> dict[str, Build]:
+    """Return the builds of listfiles and features; the features must not be the older ones."""
+    command = build_command(f"mimic3 {FLOOR}", warehouse.target.name)
+    schema = schema_name(SCHEMA)
+    tables = [f"mimic3_{task.name}", "mimic3_data_class", "mimic3_source_tables", *TABLES]
+    missing = [table for table in tables if not warehouse.relation_exists(schema, table)]
+    if missing:
+        raise UserError(
+            f"The features of the baselines are not built: the warehouse has no"
+            f" {', '.join(f'{schema}.{table}' for table in missing)}. Run `{command}`."
+        )
+    floor = newest_build(warehouse, SCHEMA)
+    features = newest_build(warehouse, FLOOR)
+    if features.started_at < floor.started_at:
+        only = build_command(FLOOR, warehouse.target.name)
+        raise UserError(
+            f"The features of the baselines are older than the tables of {SCHEMA}. Run `{only}`."
+        )
+    return {SCHEMA: floor, FLOOR: features}
+
+
+def _read_part(warehouse: Warehouse, task: Task, part: str, digest: hashlib._Hash) -> Part:
+    samples = read_samples(warehouse, task, part)
+    features = np.empty((len(samples), FEATURES))
+    start = 0
+    for block in _hashed(read_features(warehouse, task, part, len(samples)), digest):
+        features[start : start + len(block)] = block
+        start += len(block)
+    _hash_samples(samples, digest)
+    return Part(features, samples.labels, samples.weights)
+
+
+def _hashed(blocks: Iterator[Floats], digest: hashlib._Hash) -> Iterator[Floats]:
+    for block in blocks:
+        digest.update(block.data)
+        yield block
+
+
+def _hash_samples(samples: Samples, digest: hashlib._Hash) -> None:
+    digest.update("\n".join(samples.stays).encode())
+    for array in (samples.window_hours, samples.weights, samples.labels):
+        digest.update(array.tobytes())
+
+
+def _parameters(baseline: Baseline) -> dict[str, Any]:
+    return {
+        **baseline.penalty.parameters,
+        "metric": baseline.metric,
+        "validation": [
+            {**penalty.parameters, "value": value} for penalty, value in baseline.validation
+        ],
+        "constant_labels": baseline.constant_labels,
+        "not_converged": baseline.not_converged,
+    }

@@ -1,0 +1,116 @@
+"""The command `compare`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from medeval.errors import UserError
+from medeval.predictions.choices import Cluster
+
+LARGEST_SEED = 2**32 - 1
+
+
+def compare(
+    task: Annotated[
+        str,
+        typer.Option(
+            help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los) or"
+            " phenotyping (pheno)."
+        ),
+    ],
+    predictions: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PREDICTION...",
+            help="Two or more prediction files (.csv, .csv.gz, .parquet) or folders of runs.",
+        ),
+    ],
+    listfile: Annotated[
+        Path | None,
+        typer.Option(
+            "--listfile",
+            "--test_listfile",
+            help="The truth (.csv, .csv.gz, .parquet). Without it the warehouse's test rows.",
+        ),
+    ] = None,
+    n_iters: Annotated[
+        int | None,
+        typer.Option(
+            "--n-iters",
+            "--n_iters",
+            min=1,
+            help="Resamples, the same for all. Default: 10000, for hourly tasks 1000.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the resamples.")] = 0,
+    cluster: Annotated[
+        Cluster | None,
+        typer.Option(help="Resample whole stays or subjects; recommended for hourly tasks."),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A metric to compare by; may be repeated. Default: all of the task. Choose before"
+            " you look: the correction counts these only."
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Also test answers, right or wrong, that say yes above this probability"
+            " (McNemar). For ihm and decomp.",
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="A JSON file for the results.")] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
+    ] = None,
+) -> None:
+    """Compare predictions of an ICU task: which is better, and which cannot be told apart.
+
+    All are scored on the same resamples; p values are corrected for the number of comparisons
+    (Holm: all pairs, all metrics).
+    """
+    # Here, not above: every other command starts without these.
+    from medeval.predictions.comparing import (
+        Request,
+        chosen_metrics,
+        compare_files,
+        named_files,
+        warnings,
+    )
+    from medeval.predictions.comparison_report import content, print_comparison
+    from medeval.predictions.layout import require_writable, write_json
+    from medeval.predictions.tasks import Kind, task_named
+
+    chosen = task_named(task)
+    if threshold is not None and chosen.kind is not Kind.BINARY:
+        raise UserError(f"--threshold: {chosen.name} has no answers that are yes or no.")
+    if out is not None:
+        require_writable(out)
+    compared = compare_files(
+        Request(
+            chosen,
+            named_files(chosen, predictions),
+            listfile,
+            chosen.n_iters if n_iters is None else n_iters,
+            seed,
+            cluster,
+            chosen_metrics(chosen, metric or []),
+            threshold,
+            target,
+        )
+    )
+    for warning in warnings(compared):
+        print(f"medeval: {warning}", file=sys.stderr)
+    if out is not None:
+        write_json(out, content(compared), bare_nan=False)
+    print_comparison(compared)
+    if out is not None:
+        print(f"saving the results in {out}")

@@ -1,0 +1,42 @@
+"""The command `predict`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def predict(
+    task: Annotated[
+        str,
+        typer.Option(
+            help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los) or"
+            " phenotyping (pheno)."
+        ),
+    ],
+    model: Annotated[
+        str, typer.Option(help="logistic; for length of stay a ridge regression.")
+    ] = "logistic",
+    target: Annotated[
+        str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the run's folder.")] = Path("runs"),
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the solvers.")] = 0,
+) -> None:
+    """Train a baseline on the warehouse's features and predict the test rows of an ICU task."""
+    # Here, not above: every other command starts without scikit-learn.
+    from medeval.baselines.files import PREDICTIONS, RUN
+    from medeval.baselines.run import predict_to_run
+
+    folder = predict_to_run(task, model, target=target, out=out, seed=seed)
+    record = json.loads((folder / RUN).read_text(encoding="utf-8"))
+    rows, parameters = record["rows"], record["parameters"]
+    strength = "alpha" if "alpha" in parameters else "C"
+    print(
+        f"{folder / PREDICTIONS}: {rows['test']:,} predictions; trained on {rows['train']:,} rows,"
+        f" tuned on {rows['validation']:,} ({parameters['penalty']},"
+        f" {strength} = {parameters[strength]:g})"
+    )

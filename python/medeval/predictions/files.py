@@ -1,0 +1,233 @@
+"""Input files as columns: CSV, plain or gzipped, and Parquet, told apart by their content.
+
+A file is read once, as a whole: the bytes that are hashed are those that are scored.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import re
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv as pacsv
+
+from medeval.errors import UserError
+
+GZIP = b"\x1f\x8b"
+PARQUET = b"PAR1"
+
+# What counts as an empty cell: the texts that pandas reads as missing.
+EMPTY_CELLS = [
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Source:
+    """The bytes of an input, what to call it in messages, and their SHA-256."""
+
+    name: str
+    data: bytes
+    sha256: str
+
+
+def source_of(name: str, data: bytes) -> Source:
+    """Return bytes with their hash."""
+    return Source(name, data, hashlib.sha256(data).hexdigest())
+
+
+def read_source(path: Path) -> Source:
+    """Read a file.
+
+    Raises:
+        UserError: there is no such file, or it cannot be read.
+    """
+    try:
+        return source_of(str(path), path.read_bytes())
+    except FileNotFoundError:
+        raise UserError(f"There is no file {path}.") from None
+    except OSError as error:
+        raise UserError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+class Columns(ABC):
+    """A file with named columns.
+
+    Attributes:
+        name: what to call the file in messages.
+        header: the names of its columns, in order.
+    """
+
+    def __init__(self, name: str, header: list[str]) -> None:
+        self.name = name
+        self.header = header
+
+    @abstractmethod
+    def read(self, texts: Sequence[int], numbers: Sequence[int]) -> dict[int, Any]:
+        """Return columns by position, as Arrow arrays of strings and of doubles.
+
+        Raises:
+            UserError: a cell cannot be read; file, row and column are named.
+        """
+
+    def positions(self, names: Sequence[str]) -> list[int]:
+        """Return where columns stand; of two with one name, the first.
+
+        Raises:
+            UserError: the file lacks some of them.
+        """
+        missing = [name for name in names if name not in self.header]
+        if missing:
+            shown = ", ".join(self.header[:60])
+            what = "column" if len(missing) == 1 else "columns"
+            raise UserError(
+                f"{self.name} has no {what} {', '.join(missing)}. It has {len(self.header)}:"
+                f" {shown}."
+            )
+        return [self.header.index(name) for name in names]
+
+
+def open_columns(source: Source) -> Columns:
+    """Read a file's header.
+
+    Raises:
+        UserError: the file is empty, torn, or not one of the formats.
+    """
+    data = source.data
+    if data.startswith(PARQUET):
+        return ParquetColumns(source.name, data)
+    if data.startswith(GZIP):
+        try:
+            data = gzip.decompress(data)
+        except (EOFError, OSError, zlib.error) as error:
+            raise UserError(f"{source.name} is a damaged or cut gzip file: {error}.") from error
+    return CsvColumns(source.name, data)
+
+
+class CsvColumns(Columns):
+    """A comma-separated file in UTF-8, with or without byte order mark, any line ends."""
+
+    def __init__(self, name: str, data: bytes) -> None:
+        reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""))
+        try:
+            header = next((row for row in reader if row), None)
+        except UnicodeDecodeError as error:
+            raise UserError(f"{name} is not UTF-8 text: {error.reason}.") from error
+        except csv.Error as error:
+            raise UserError(f"{name} is not a CSV file: {error}.") from error
+        if header is None:
+            raise UserError(f"{name} is empty.")
+        super().__init__(name, header)
+        self._data = data
+        self._header_lines = reader.line_num
+
+    def read(self, texts: Sequence[int], numbers: Sequence[int]) -> dict[int, Any]:
+        """Read columns; the whole file is checked, also the columns that are not wanted."""
+        try:
+            table = self._parsed(texts, numbers, use_threads=True)
+        except pa.ArrowInvalid:
+            try:
+                # Once more on one thread: only then does the error know its row.
+                table = self._parsed(texts, numbers, use_threads=False)
+            except pa.ArrowInvalid as error:
+                raise UserError(self._explained(str(error))) from None
+        if table.num_rows == 0:
+            raise UserError(f"{self.name} has a header and no rows.")
+        return {
+            position: table.column(str(position)).combine_chunks()
+            for position in [*texts, *numbers]
+        }
+
+    def _parsed(self, texts: Sequence[int], numbers: Sequence[int], *, use_threads: bool) -> Any:
+        types = {str(position): pa.string() for position in texts}
+        types |= {str(position): pa.float64() for position in numbers}
+        return pacsv.read_csv(
+            pa.BufferReader(self._data),
+            read_options=pacsv.ReadOptions(
+                column_names=[str(position) for position in range(len(self.header))],
+                skip_rows=self._header_lines,
+                use_threads=use_threads,
+            ),
+            convert_options=pacsv.ConvertOptions(
+                column_types=types,
+                include_columns=list(types),
+                null_values=EMPTY_CELLS,
+                strings_can_be_null=True,
+            ),
+        )
+
+    def _explained(self, message: str) -> str:
+        cell = re.search(
+            r"column #(\d+):(?: Row #(\d+):)? .*invalid (?:value '(.*)'|UTF8 data)", message
+        )
+        if cell:
+            column, row, value = cell.groups()
+            what = "is not UTF-8 text" if value is None else f"{value!r} is no number"
+            place = f"row {row}, " if row else ""
+            return f"{self.name}, {place}column {self.header[int(column)]}: {what}."
+        if "skip initial" in message or "Empty CSV" in message:
+            return f"{self.name} has a header and no rows."
+        fields = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", message)
+        if fields:
+            row, expected, found = fields.groups()
+            place = f", row {row}" if row else ""
+            return f"{self.name}{place}: {found} cells where the header has {expected}."
+        return f"{self.name} cannot be read: {message.splitlines()[0]}"
+
+
+class ParquetColumns(Columns):
+    """A Parquet file; numbers of any type, texts also as dictionaries."""
+
+    def __init__(self, name: str, data: bytes) -> None:
+        import pyarrow.parquet as pq
+
+        try:
+            self._file = pq.ParquetFile(pa.BufferReader(data))
+        except (pa.ArrowInvalid, OSError) as error:
+            first = str(error).splitlines()[0]
+            raise UserError(f"{name} is a damaged Parquet file: {first}") from error
+        super().__init__(name, list(self._file.schema_arrow.names))
+
+    def read(self, texts: Sequence[int], numbers: Sequence[int]) -> dict[int, Any]:
+        """Read columns and cast them."""
+        wanted = [*texts, *numbers]
+        try:
+            table = self._file.read(columns=[self.header[position] for position in wanted])
+        except (pa.ArrowException, OSError) as error:
+            first = str(error).splitlines()[0]
+            raise UserError(f"{self.name} is a damaged Parquet file: {first}") from error
+        if table.num_rows == 0:
+            raise UserError(f"{self.name} has no rows.")
+        found = {}
+        for position in wanted:
+            name = self.header[position]
+            column = table.column(name)
+            try:
+                if pa.types.is_dictionary(column.type):
+                    column = column.cast(column.type.value_type)
+                cast = column.cast(pa.string() if position in texts else pa.float64())
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                first = str(error).splitlines()[0]
+                raise UserError(f"{self.name}, column {name}: {first}") from error
+            found[position] = cast.combine_chunks()
+        return found
+
+
+def doubles(column: Any) -> npt.NDArray[np.float64]:
+    """Return an Arrow column of doubles as an array; an empty cell is NaN."""
+    if column.null_count == 0:
+        # Arrow's own `to_numpy` and `fill_null` load pandas: as long as all the reading takes.
+        return np.asarray(np.from_dlpack(column), dtype=np.float64)
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)

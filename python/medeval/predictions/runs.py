@@ -1,0 +1,92 @@
+"""Which prediction file is meant: a file, a run's folder, or the newest run of the task."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from medeval.errors import UserError
+from medeval.predictions.tasks import Task, task_named
+
+RUNS = Path("runs")
+PREDICTIONS = "predictions.csv"
+RUN = "run.json"
+
+Predict = Callable[[Task], Path]
+
+
+def prediction_file(path: Path | None, task: Task, predict: Predict) -> Path:
+    """Return the file to score.
+
+    Args:
+        path: what the user named: a file, a run's folder, or nothing.
+        task: what is scored.
+        predict: makes a run of the task if there is none; returns its folder or its file.
+
+    Raises:
+        UserError: there is no such file, or the run is of another task.
+    """
+    if path is None:
+        path = newest_run(task, RUNS)
+        if path is None:
+            path = predict(task)
+        print(f"medeval: scoring {path}", file=sys.stderr)
+    if not path.is_dir():
+        return path
+    recorded = _task_of(path)
+    if recorded not in (None, task.name):
+        raise UserError(f"{path} is a run of {recorded}, not of {task.name}.")
+    found = path / PREDICTIONS
+    if not found.is_file():
+        raise UserError(f"{path} holds no {PREDICTIONS}.")
+    return found
+
+
+def newest_run(task: Task, runs: Path) -> Path | None:
+    """Return the task's newest run with predictions; names of runs start with their time."""
+    if not runs.is_dir():
+        return None
+    folders = sorted((entry for entry in runs.iterdir() if entry.is_dir()), reverse=True)
+    for folder in folders:
+        if (folder / PREDICTIONS).is_file() and _task_of(folder) == task.name:
+            return folder
+    return None
+
+
+def train_baseline(task: Task, target: str | None, seed: int) -> Path:
+    """Train the logistic baseline and predict the test rows; returns the run's folder.
+
+    Raises:
+        UserError: this installation cannot train; the message has the command that would.
+    """
+    command = f"python -m medeval predict --task {task.name} --model logistic"
+    missing = f"There is no run of {task.name} in {RUNS}/. Name a prediction file, or run"
+    try:
+        module = importlib.import_module("medeval.baselines.run")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("medeval."):
+            raise
+        raise UserError(f"{missing} `{command}`.") from None
+    print(
+        f"medeval: there is no run of {task.name} in {RUNS}/: training the logistic baseline"
+        f" first, as `{command}` does.",
+        file=sys.stderr,
+    )
+    return Path(module.predict_to_run(task.name, "logistic", target=target, out=RUNS, seed=seed))
+
+
+def _task_of(folder: Path) -> str | None:
+    """Return the task that a run's record names; None if there is no record that says."""
+    try:
+        record: Any = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        recorded = str(record["task"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    try:
+        return task_named(recorded).name
+    except UserError:
+        return recorded

@@ -1,0 +1,83 @@
+"""The four ICU tasks as files show them: their names, keys, columns and defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from medeval.errors import UserError
+
+LABELS = 25
+
+
+class Kind(StrEnum):
+    """What a task predicts."""
+
+    BINARY = "binary"
+    HOURS = "hours"
+    LABELS = "labels"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One task.
+
+    Attributes:
+        name: the task, as everywhere in the project.
+        short: its short name, also that of the default result file.
+        kind: what it predicts.
+        has_sample_times: whether a stay has a row for each hour, so that the hour is in the key.
+        n_iters: resamples by default.
+    """
+
+    name: str
+    short: str
+    kind: Kind
+    has_sample_times: bool
+    n_iters: int
+
+    @property
+    def prediction_columns(self) -> tuple[str, ...]:
+        """Return the columns that hold the predictions."""
+        if self.kind is Kind.LABELS:
+            return tuple(f"pred_{number}" for number in range(1, LABELS + 1))
+        return ("prediction",)
+
+    @property
+    def truth_columns(self) -> tuple[str, ...]:
+        """Return the columns of a prediction file that repeat the truth."""
+        if self.kind is Kind.LABELS:
+            return tuple(f"label_{number}" for number in range(1, LABELS + 1))
+        return ("y_true",)
+
+    @property
+    def has_period_length(self) -> bool:
+        """Tell whether the files have the column period_length, in the key or beside it."""
+        return self.has_sample_times or self.kind is Kind.LABELS
+
+    @property
+    def default_result(self) -> str:
+        """Return the name of the result file."""
+        return f"{self.short}_results.json"
+
+
+TASKS = (
+    Task("in_hospital_mortality", "ihm", Kind.BINARY, has_sample_times=False, n_iters=10_000),
+    Task("decompensation", "decomp", Kind.BINARY, has_sample_times=True, n_iters=1_000),
+    Task("length_of_stay", "los", Kind.HOURS, has_sample_times=True, n_iters=1_000),
+    Task("phenotyping", "pheno", Kind.LABELS, has_sample_times=False, n_iters=10_000),
+)
+
+
+def task_named(name: str) -> Task:
+    """Return the task of a long or short name; hyphens count as underscores.
+
+    Raises:
+        UserError: no such task.
+    """
+    key = name.strip().lower().replace("-", "_")
+    for task in TASKS:
+        if key in (task.name, task.short):
+            return task
+    known = ", ".join(f"{task.name} ({task.short})" for task in TASKS)
+    raise UserError(f"Unknown task {name!r}. Tasks that can be scored: {known}.")

@@ -1,0 +1,212 @@
+"""Metrics of a binary outcome: in-hospital mortality and decompensation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from medeval.scoring.engine import Engine
+from medeval.scoring.results import EXCLUDE, Floats, Labels, Undefined
+from medeval.scoring.statistic import Counts
+from medeval.scoring.steps import Steps, make_steps
+
+NAMES = ("AUC of ROC", "AUC of PRC", "min(+P, Se)")
+ONE_CLASS = "one class"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Counts along the curve in each of a batch of resamples, as exact floats.
+
+    Attributes:
+        positives: of each step, shape (batch, G), as are the next three.
+        true: positives down to and including the step.
+        false_before: negatives above the step.
+        false: negatives down to and including the step.
+        n_positives: all positives, shape (batch,).
+        n_negatives: all negatives, shape (batch,).
+    """
+
+    positives: Floats
+    true: Floats
+    false_before: Floats
+    false: Floats
+    n_positives: Floats
+    n_negatives: Floats
+
+
+def make_curve(steps: Steps, counts: Counts) -> Curve:
+    """Cumulate counts of shape (batch, n_bins)."""
+    # Sums are of integers: numpy's running sum of floats is several times slower.
+    gaps = np.cumsum(counts[:, steps.gaps()], axis=1)
+    positives = counts[:, steps.positives()]
+    true = np.cumsum(positives, axis=1)
+    before = through = gaps[:, :-1]
+    n_negatives = gaps[:, -1]
+    if (ties := steps.ties()) is not None:
+        tied = np.cumsum(counts[:, ties], axis=1)
+        before = before + tied - counts[:, ties]
+        through = through + tied
+        n_negatives = n_negatives + tied[:, -1]
+    false = through.astype(np.float64)
+    return Curve(
+        positives=positives.astype(np.float64),
+        true=true.astype(np.float64),
+        false_before=false if before is through else before.astype(np.float64),
+        false=false,
+        n_positives=positives.sum(axis=1).astype(np.float64),
+        n_negatives=n_negatives.astype(np.float64),
+    )
+
+
+def area_under_roc(curve: Curve) -> Floats:
+    """Return the area under the ROC curve, ties counting one half; NaN where a class is absent.
+
+    The Mann-Whitney form: the share of pairs of a positive and a negative in the right order.
+    """
+    twice = 2 * curve.n_negatives[:, None] - curve.false_before - curve.false
+    pairs = np.einsum("bg,bg->b", curve.positives, twice) / 2
+    return ratio(pairs, curve.n_positives * curve.n_negatives)
+
+
+def trapezoid_under_precision_recall(curve: Curve) -> Floats:
+    """Return `sklearn.metrics.auc(recall, precision)`: the trapezoids, not average precision.
+
+    The curve starts at recall 0 with precision 1, as scikit-learn's does, and has one point per
+    distinct score. Only segments that gain recall have width, and those end at a step. NaN where
+    there is no positive.
+    """
+    after = precision(curve.true, curve.false)
+    before = precision(curve.true - curve.positives, curve.false_before)
+    height = (after + before) / 2
+    return ratio(np.einsum("bg,bg->b", curve.positives, height), curve.n_positives)
+
+
+def average_precision(curve: Curve) -> Floats:
+    """Return `sklearn.metrics.average_precision_score`: no interpolation between points."""
+    height = precision(curve.true, curve.false)
+    return ratio(np.einsum("bg,bg->b", curve.positives, height), curve.n_positives)
+
+
+def min_precision_recall(curve: Curve) -> Floats:
+    """Return the greatest min(precision, recall) along the curve; NaN where there is no positive.
+
+    With the true positives divided by the larger of their two divisors. It is reached at a step:
+    in between, precision falls and recall stays.
+    """
+    divisor = np.maximum(curve.true + curve.false, curve.n_positives[:, None])
+    shares = np.divide(curve.true, divisor, out=np.zeros_like(divisor), where=divisor > 0)
+    best: Floats = shares.max(axis=1, initial=0.0)
+    best[curve.n_positives == 0] = np.nan
+    return best
+
+
+def precision(true: Floats, false: Floats) -> Floats:
+    """Return true / (true + false); 1 where there is no row yet, the curve's start."""
+    rows = true + false
+    return np.divide(true, rows, out=np.ones_like(rows), where=rows > 0)
+
+
+def ratio(numerator: ArrayLike, denominator: ArrayLike) -> Floats:
+    """Divide; NaN where the divisor is 0."""
+    top, bottom = np.broadcast_arrays(
+        np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
+    )
+    divided: Floats = np.full(bottom.shape, np.nan)
+    np.divide(top, bottom, out=divided, where=bottom != 0)
+    return divided
+
+
+@dataclass(frozen=True)
+class Binary:
+    """The three metrics of mimic3-benchmarks' evaluate_ihm.py and evaluate_decomp.py."""
+
+    steps: Steps
+    undefined: Undefined = EXCLUDE
+    names: tuple[str, ...] = NAMES
+    rankings: int = 1
+
+    @classmethod
+    def of(cls, truth: ArrayLike, prediction: ArrayLike, undefined: Undefined = EXCLUDE) -> Binary:
+        """Sort the rows once.
+
+        Args:
+            truth: 0 or 1, shape (n,).
+            prediction: scores, shape (n,).
+            undefined: what the metrics are on rows of one class.
+        """
+        positive, scores = binary_arrays(truth, prediction)
+        return cls(make_steps(positive, scores) if len(scores) else NO_STEPS, undefined)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, n."""
+        return len(self.steps.labels)
+
+    @property
+    def labels(self) -> Labels:
+        """Bin of each row, shape (n,)."""
+        return self.steps.labels
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins."""
+        return self.steps.n_bins
+
+    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
+        """Return the metrics, shape (batch, 3), of counts of shape (batch, n_bins)."""
+        if engine is Engine.NUMBA:
+            from medeval.scoring import _fast  # numba is slow to load
+
+            values, classes = _fast.binary_metrics(counts, self.steps.n_steps)
+        else:
+            curve = make_curve(self.steps, counts)
+            values = np.stack(
+                [
+                    area_under_roc(curve),
+                    trapezoid_under_precision_recall(curve),
+                    min_precision_recall(curve),
+                ],
+                axis=1,
+            )
+            classes = np.stack([curve.n_positives, curve.n_negatives], axis=1)
+        if self.undefined is EXCLUDE:
+            values[(classes == 0).any(axis=1)] = np.nan
+        else:
+            # Without a positive scikit-learn's recall is 1 at every score and its precision 0, then
+            # 0 and 1 at the end: half a unit square, and nowhere both above 0.
+            values[classes[:, 0] == 0, 1:] = (0.5, 0.0)
+        return values
+
+    def reasons(self, values: Floats) -> tuple[str | None, ...]:
+        """Say why a point value has no meaning."""
+        return tuple(ONE_CLASS if np.isnan(value) else None for value in values)
+
+
+def binary_arrays(truth: ArrayLike, prediction: ArrayLike) -> tuple[NDArray[np.bool_], Floats]:
+    """Check and convert one binary outcome: (whether positive, scores), each of shape (n,)."""
+    outcome = np.asarray(truth)
+    scores = np.asarray(prediction, dtype=np.float64)
+    if outcome.ndim != 1 or outcome.shape != scores.shape:
+        raise ValueError(f"truth has shape {outcome.shape}, prediction {scores.shape}")
+    check_binary(outcome)
+    check_finite(scores)
+    return outcome == 1, scores
+
+
+def check_binary(truth: NDArray[Any]) -> None:
+    """Refuse truths other than 0 and 1."""
+    if not np.isin(truth, (0, 1)).all():
+        raise ValueError("truth holds values other than 0 and 1")
+
+
+def check_finite(prediction: Floats) -> None:
+    """Refuse predictions that no order or mean can hold."""
+    if not np.isfinite(prediction).all():
+        raise ValueError("prediction holds missing or infinite values")
+
+
+NO_STEPS = Steps(np.empty(0, dtype=np.uint8), 0, 1)

@@ -1,0 +1,218 @@
+"""Metrics of phenotyping: areas under 25 ROC curves, their means, and one area of all pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from medeval.scoring.binary import ONE_CLASS, check_binary, check_finite, ratio
+from medeval.scoring.engine import Engine
+from medeval.scoring.results import EXCLUDE, STRICT, Floats, Integers, Undefined
+from medeval.scoring.statistic import Counts
+from medeval.scoring.steps import Steps, make_steps
+
+MEANS = ("Macro ROC AUC", "Micro ROC AUC", "Weighted ROC AUC")
+# Largest count that float32 holds exactly, as do all counts below it.
+EXACT_FLOAT32 = 1 << 24
+
+
+@dataclass(frozen=True)
+class Phenotyping:
+    """The metrics of mimic3-benchmarks' evaluate_pheno.py, of k labels (there 25).
+
+    Attributes:
+        rows: number of rows, n; each is a bin of its own, as every label ranks the rows anew.
+        rankings_by_label: steps of each label, then those of all n k pairs pooled.
+        undefined: what the weighted mean is on rows without any positive. On all else both rules
+            agree: an area of one class is NaN.
+    """
+
+    rows: int
+    rankings_by_label: tuple[Steps, ...]
+    undefined: Undefined = EXCLUDE
+    labels: None = None
+
+    @classmethod
+    def of(
+        cls, truth: ArrayLike, prediction: ArrayLike, undefined: Undefined = EXCLUDE
+    ) -> Phenotyping:
+        """Sort each label and the pooled pairs once.
+
+        Args:
+            truth: 0 or 1, shape (n, k).
+            prediction: scores, shape (n, k).
+            undefined: what the metrics are on rows of one class.
+        """
+        outcome = np.asarray(truth)
+        scores = np.asarray(prediction, dtype=np.float64)
+        if outcome.ndim != 2 or outcome.shape != scores.shape:
+            raise ValueError(f"truth has shape {outcome.shape}, prediction {scores.shape}")
+        check_binary(outcome)
+        check_finite(scores)
+        positive = outcome == 1
+        if not len(scores):
+            return cls(0, (Steps(np.empty(0, np.uint8), 0, 1),) * (scores.shape[1] + 1), undefined)
+        rankings = [
+            make_steps(one, score, only_ranks=True)
+            for one, score in zip(positive.T, scores.T, strict=True)
+        ]
+        pooled = make_steps(positive.ravel(), scores.ravel(), only_ranks=True)
+        return cls(len(scores), (*rankings, pooled), undefined)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels, k."""
+        return len(self.rankings_by_label) - 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Keys of the k + 3 metrics."""
+        return MEANS + tuple(f"ROC AUC of task {label}" for label in range(1, self.n_labels + 1))
+
+    @property
+    def rankings(self) -> int:
+        """Passes over n rows: one for each label, and as many for the pooled pairs."""
+        return 2 * self.n_labels
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins: each row is one."""
+        return self.rows
+
+    @cached_property
+    def _bins_of_rows(self) -> list[Any]:
+        """Return the matrices that turn row counts into bins, one for each ranking.
+
+        Its rows are the bins, its columns the n rows; a value says how many pairs of that row are
+        in that bin.
+        """
+        from scipy import sparse  # type: ignore[import-untyped]  # slow to load
+
+        # Holds these counts exactly and moves half the bytes.
+        exact = np.float32 if self.rows * self.n_labels < EXACT_FLOAT32 else np.float64
+        matrices = []
+        for steps in self.rankings_by_label:
+            pairs = len(steps.labels)
+            rows = np.arange(pairs) // (pairs // self.rows)
+            places = (np.ones(pairs, dtype=exact), (steps.labels.astype(np.int32), rows))
+            matrices.append(sparse.csr_matrix(places, shape=(steps.n_bins, self.rows)))
+        return matrices
+
+    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
+        """Return the metrics, shape (batch, k + 3), of row counts of shape (batch, n)."""
+        if engine is Engine.NUMBA:
+            areas, positives = self._fast_areas(counts)
+        else:
+            areas, positives = self._areas(counts)
+        return np.concatenate([means(areas, positives, self.undefined), areas[:, :-1]], axis=1)
+
+    def _areas(self, counts: Counts) -> tuple[Floats, Floats]:
+        """Return areas of all rankings, shape (batch, k + 1), and positives, shape (batch, k)."""
+        areas = np.empty((len(counts), self.n_labels + 1))
+        positives = np.empty((len(counts), self.n_labels + 1))
+        matrices = self._bins_of_rows
+        columns = np.ascontiguousarray(counts.T, dtype=matrices[0].dtype)
+        for place, steps in enumerate(self.rankings_by_label):
+            bins = matrices[place] @ columns
+            areas[:, place], positives[:, place] = area_and_positives(steps, bins)
+        return areas, positives[:, :-1]
+
+    @cached_property
+    def _rows_of_bins(self) -> tuple[NDArray[np.int32], Integers, Integers]:
+        """Return the rows of all rankings in their order, as `_fast.areas` takes them."""
+        rows, ends, last = [], [], []
+        done = n_steps = 0
+        for place, steps in enumerate(self.rankings_by_label):
+            labels = steps.labels.astype(np.int64)
+            bin_of_row = np.full((steps.n_steps + 1, 3), -1)
+            bin_of_row[:, 0] = np.arange(steps.n_steps + 1)
+            bin_of_row[:-1, 1] = np.arange(steps.n_steps) + steps.positives().start
+            if (ties := steps.ties()) is not None:
+                bin_of_row[:-1, 2] = np.arange(steps.n_steps) + ties.start
+            sizes = np.append(np.bincount(labels, minlength=steps.n_bins), 0)  # [-1]: no such bin
+            rank_of_bin = np.empty(steps.n_bins, dtype=np.int64)
+            in_order = bin_of_row[bin_of_row >= 0]
+            rank_of_bin[in_order] = np.arange(steps.n_bins)
+            order = np.argsort(rank_of_bin[labels], kind="stable")
+            pooled = place == self.n_labels
+            rows.append((order // self.n_labels if pooled else order).astype(np.int32))
+            ends.append(done + np.cumsum(sizes[bin_of_row]).reshape(-1, 3))
+            done += len(order)
+            n_steps += steps.n_steps + 1
+            last.append(n_steps)
+        return np.concatenate(rows), np.concatenate(ends), np.array(last)
+
+    def _fast_areas(self, counts: Counts) -> tuple[Floats, Floats]:
+        """Return what `_areas` returns."""
+        from medeval.scoring import _fast  # numba is slow to load
+
+        areas = np.empty((len(counts), self.n_labels + 1))
+        positives = np.empty((len(counts), self.n_labels + 1))
+        for start in range(0, len(counts), _fast.LANES):
+            part = counts[start : start + _fast.LANES]
+            if len(part) == _fast.LANES and part.dtype == np.int32:
+                lanes = np.ascontiguousarray(part.T)
+            else:
+                lanes = np.zeros((self.rows, _fast.LANES), dtype=np.int32)
+                lanes[:, : len(part)] = part.T
+            found = _fast.areas(lanes, *self._rows_of_bins)
+            areas[start : start + len(part)] = found[0].T[: len(part)]
+            positives[start : start + len(part)] = found[1].T[: len(part)]
+        return areas, positives[:, :-1]
+
+    def reasons(self, values: Floats) -> tuple[str | None, ...]:
+        """Say why a point value has no meaning."""
+        missing = int(np.isnan(values[len(MEANS) :]).sum())
+        some = f"{ONE_CLASS} in {missing} of {self.n_labels} labels"
+        reasons = (some, ONE_CLASS, some, *[ONE_CLASS] * self.n_labels)
+        return tuple(
+            reason if np.isnan(value) else None
+            for value, reason in zip(values, reasons, strict=True)
+        )
+
+
+def area_and_positives(steps: Steps, bins: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Return the area under the ROC curve and the number of positives, shape (batch,) both.
+
+    Args:
+        steps: the ranking.
+        bins: its counts, shape (n_bins, batch).
+    """
+    # Turned so that a resample lies in one piece; running sums of integers are the fastest.
+    false = np.cumsum(np.ascontiguousarray(bins[steps.gaps()].T, dtype=np.int64), axis=1)
+    positives = np.ascontiguousarray(bins[steps.positives()].T, dtype=np.float64)
+    n_negatives = false[:, -1]
+    outranked = 2 * false[:, :-1]
+    if (place := steps.ties()) is not None:
+        tied = np.ascontiguousarray(bins[place].T, dtype=np.int64)
+        through = np.cumsum(tied, axis=1)
+        outranked += 2 * through - tied
+        n_negatives = n_negatives + through[:, -1]
+    n_positives = positives.sum(axis=1)
+    pairs = n_positives * n_negatives
+    wrong = np.einsum("bg,bg->b", positives, outranked.astype(np.float64)) / 2
+    return ratio(pairs - wrong, pairs), n_positives
+
+
+def means(areas: Floats, positives: Floats, undefined: Undefined = EXCLUDE) -> Floats:
+    """Return the macro, micro and weighted area, shape (batch, 3).
+
+    A label without a positive has no area, so there is no macro mean; its weight is 0, so it is no
+    part of the weighted mean (as in scikit-learn). A label without a negative leaves neither.
+
+    Args:
+        areas: of each label, then the pooled one, shape (batch, k + 1); NaN is undefined.
+        positives: of each label, its weight, shape (batch, k).
+        undefined: without any positive there are no weights; scikit-learn gives a mean of 0 then.
+    """
+    by_label, micro = areas[:, :-1], areas[:, -1]
+    weighted = np.where(positives > 0, by_label, 0.0)
+    total = positives.sum(axis=1)
+    weighted_mean = ratio((weighted * positives).sum(axis=1), total)
+    if undefined is STRICT:
+        weighted_mean[total == 0] = 0.0
+    return np.stack([by_label.mean(axis=1), micro, weighted_mean], axis=1)

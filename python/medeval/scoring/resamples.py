@@ -1,0 +1,123 @@
+"""The exact replay of numpy's legacy resamples, in batches of counts.
+
+mimic3-benchmarks draws its resamples through `sklearn.utils.resample` from numpy's global legacy
+generator: iteration i uses the i-th block of n numbers of `RandomState(seed).randint(0, n)`. That
+stream is made of 32-bit words of MT19937, masked with the smallest 2^b - 1 that covers n - 1; words
+above n - 1 are rejected. No state is kept between calls, so any number of blocks may be drawn at
+once.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from medeval.scoring.results import Integers, Labels
+from medeval.scoring.statistic import Counts
+
+# Above it, the generator's own loop guesses its branches right and beats masking whole arrays.
+MANY_ACCEPTED = 0.95
+# Words drawn at a time: arrays of this size stay in the cache, and their memory is used again.
+WORDS_AT_ONCE = 1 << 16
+
+
+class IndexStream:
+    """Positions below `units`, drawn as `numpy.random.RandomState(seed).randint` draws them."""
+
+    def __init__(self, seed: int, units: int) -> None:
+        self._random = np.random.RandomState(seed)
+        self._units = units
+        self._mask = np.uint32((1 << (units - 1).bit_length()) - 1)
+        self._accepted = units / (int(self._mask) + 1)
+        self._ahead: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
+
+    def fill(self, drawn: Integers) -> None:
+        """Write the next positions of the stream, as many as there is room for."""
+        filled = 0
+        while filled < len(drawn):
+            wanted = len(drawn) - filled
+            if self._accepted >= MANY_ACCEPTED:
+                size = min(wanted, WORDS_AT_ONCE)
+                drawn[filled : filled + size] = self._random.randint(0, self._units, size=size)
+                filled += size
+                continue
+            if not len(self._ahead):
+                self._ahead = self._next_words(wanted)
+            part = self._ahead[:wanted]
+            drawn[filled : filled + len(part)] = part
+            filled += len(part)
+            self._ahead = self._ahead[len(part) :]
+
+    def _next_words(self, wanted: int) -> NDArray[np.uint32]:
+        """Return accepted words, about as many as are wanted; now and then none."""
+        size = min(int(wanted / self._accepted) + 64, WORDS_AT_ONCE)
+        words = self._random.randint(0, 1 << 32, size=size, dtype=np.uint32)
+        words &= self._mask
+        return np.compress(words < self._units, words)
+
+
+class Resamples(Protocol):
+    """Resamples one after the other, as counts."""
+
+    def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
+        """Count the rows of the next resamples by their label.
+
+        Args:
+            iterations: how many resamples.
+            labels: bin of each row, shape (n,); None counts each row for itself.
+            n_bins: how many bins there are; n without labels.
+
+        Returns:
+            shape (iterations, n_bins).
+        """
+        ...
+
+
+class RowResamples:
+    """Single rows are drawn: n out of n, with replacement."""
+
+    def __init__(self, seed: int, rows: int) -> None:
+        self._stream = IndexStream(seed, rows)
+        self._rows = rows
+        self._drawn: Integers = np.empty(0, dtype=np.int64)
+
+    def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
+        """See `Resamples.counts`."""
+        size = iterations * self._rows
+        if len(self._drawn) < size:
+            self._drawn = np.empty(size, dtype=np.int64)
+        drawn = self._drawn[:size]
+        self._stream.fill(drawn)
+        if labels is not None:
+            # The positions are in range; `wrap` spares the copy that a check needs.
+            drawn[:] = np.take(labels, drawn, mode="wrap")
+        if iterations > 1:
+            drawn.reshape(iterations, self._rows)[:] += np.arange(iterations)[:, None] * n_bins
+        counted = np.bincount(drawn, minlength=iterations * n_bins)
+        return counted.reshape(iterations, n_bins)
+
+
+class ClusterResamples:
+    """Whole clusters are drawn: as many as there are, with replacement, from the same stream.
+
+    A row counts as often as its cluster was drawn. Clusters are numbered in the order of their
+    ids, so the order of the rows does not matter.
+    """
+
+    def __init__(self, seed: int, clusters: Integers) -> None:
+        ids, self._cluster_of_row = np.unique(clusters, return_inverse=True)
+        self._n_clusters = len(ids)
+        self._clusters = RowResamples(seed, self._n_clusters)
+
+    def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
+        """See `Resamples.counts`."""
+        drawn = self._clusters.counts(iterations, None, self._n_clusters)
+        weights = np.take(drawn, self._cluster_of_row, axis=1)
+        if labels is None:
+            return weights
+        counted = np.empty((iterations, n_bins), dtype=np.int64)
+        for weight, row in zip(weights, counted, strict=True):
+            row[:] = np.bincount(labels, weights=weight, minlength=n_bins)  # exact below 2^53
+        return counted

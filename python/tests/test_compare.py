@@ -1,0 +1,764 @@
+"""Comparisons: DeLong, McNemar, Holm, the paired bootstrap, the sentences and the command."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from commands import run_medeval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest, norm, rankdata
+from sklearn.metrics import roc_auc_score
+from typer.testing import CliRunner, Result
+
+from medeval.commands import compare as command
+from medeval.errors import UserError
+from medeval.predictions import comparing
+from medeval.predictions.tasks import TASKS, task_named
+from medeval.scoring.compare import (
+    LOWER_IS_BETTER,
+    Difference,
+    Verdict,
+    bootstrap_p,
+    compare,
+    compare_answers,
+    compare_areas,
+    least_resamples,
+    pair_sentences,
+)
+from medeval.scoring.delong import delong_area, delong_test, midranks
+from medeval.scoring.holm import holm
+from medeval.scoring.mcnemar import exact_p, mcnemar
+from medeval.scoring.results import Scores
+from medeval.scoring.tasks import (
+    Resampling,
+    score_binary,
+    score_length_of_stay,
+    score_phenotyping,
+)
+
+few = settings(deadline=None, max_examples=60)
+
+
+# DeLong
+
+
+def kernels(truth: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Compare each positive with each negative, as DeLong et al. write it."""
+    positive, negative = scores[truth == 1], scores[truth == 0]
+    return (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
+
+
+def slow_delong(
+    truth: np.ndarray, first: np.ndarray, second: np.ndarray
+) -> tuple[list[float], np.ndarray]:
+    both = [kernels(truth, first), kernels(truth, second)]
+    by_positive = np.cov([kernel.mean(axis=1) for kernel in both])
+    by_negative = np.cov([kernel.mean(axis=0) for kernel in both])
+    m, n = both[0].shape
+    return [float(kernel.mean()) for kernel in both], by_positive / m + by_negative / n
+
+
+@st.composite
+def two_scores(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw rows with many ties and at least two of each class."""
+    rest = draw(st.lists(st.booleans(), max_size=26))
+    truth = np.array([True, False, True, False, *rest]).astype(int)
+    score = st.one_of(st.integers(0, 3), st.floats(-1e3, 1e3))
+    size = len(truth)
+    first, second = (
+        np.array(draw(st.lists(score, min_size=size, max_size=size)), dtype=float) for _ in range(2)
+    )
+    return truth, first, second
+
+
+@few
+@given(two_scores())
+def test_delong_equals_the_comparison_of_all_pairs(
+    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    areas, covariance = slow_delong(*rows)
+    found = delong_test(*rows)
+    assert [found.first, found.second] == pytest.approx(areas, abs=1e-14)
+    variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
+    assert found.standard_error is not None
+    assert found.standard_error**2 == pytest.approx(variance, abs=1e-14)
+    for scores, area, own in zip(rows[1:], areas, np.diag(covariance), strict=True):
+        alone = delong_area(rows[0], scores)
+        assert alone.value == pytest.approx(area, abs=1e-14)
+        assert alone.value == pytest.approx(roc_auc_score(rows[0], scores), abs=1e-14)
+        assert alone.standard_error is not None
+        assert alone.standard_error**2 == pytest.approx(own, abs=1e-14)
+    if found.p_value is not None and found.standard_error > 1e-6:
+        expected = 2 * norm.sf(abs(areas[0] - areas[1]) / math.sqrt(variance))
+        assert found.p_value == pytest.approx(expected, abs=1e-9)
+
+
+@few
+@given(two_scores())
+def test_delong_turns_with_the_order_of_the_two(
+    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    truth, first, second = rows
+    one, other = delong_test(truth, first, second), delong_test(truth, second, first)
+    assert one.p_value == other.p_value
+    assert one.standard_error == other.standard_error
+    assert one.difference is not None
+    assert one.difference == -(other.difference or 0.0)
+    if one.low is not None:
+        assert one.low == -(other.high or 0.0)
+
+
+@few
+@given(two_scores())
+def test_delong_sees_ranks_only_and_no_order_of_rows(
+    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    truth, first, second = rows
+    order = np.random.RandomState(0).permutation(len(truth))
+    shuffled = delong_test(truth[order], first[order], second[order])
+    straight = delong_test(truth, first, second)
+    assert shuffled.difference == straight.difference
+    assert shuffled.standard_error == pytest.approx(straight.standard_error, abs=1e-15)
+    same = delong_test(truth, first, midranks(first) * 3 - 1)
+    assert (same.difference, same.standard_error, same.z, same.p_value) == (0, 0, 0, 1)
+    assert (same.low, same.high) == (0, 0)
+
+
+@few
+@given(st.lists(st.one_of(st.integers(0, 3), st.floats(-1e3, 1e3)), min_size=1))
+def test_midranks_share_the_ranks_of_ties(values: list[float]) -> None:
+    assert midranks(np.array(values, dtype=float)).tolist() == rankdata(values).tolist()
+
+
+def test_delong_without_a_class_or_a_variance_says_why() -> None:
+    one_class = delong_test([1, 1, 1], [0.1, 0.2, 0.3], [0.3, 0.2, 0.1])
+    assert (one_class.difference, one_class.p_value) == (None, None)
+    assert one_class.reason == "the truth has one class only"
+    assert delong_area([0, 0], [1, 2]).value is None
+
+    one_positive = delong_test([1, 0, 0], [0.9, 0.2, 0.3], [0.25, 0.2, 0.3])
+    assert one_positive.difference == 0.5
+    assert (one_positive.standard_error, one_positive.p_value) == (None, None)
+    assert one_positive.reason == "a class has one row only, so there is no variance"
+    assert delong_area([1, 0, 0], [0.9, 0.2, 0.3]).value == 1
+
+    opposite = delong_test([1, 1, 1, 0, 0, 0], [4, 5, 6, 1, 2, 3], [1, 2, 3, 4, 5, 6])
+    assert (opposite.difference, opposite.standard_error, opposite.p_value) == (1, 0, None)
+    assert opposite.reason is not None
+    assert "variance" in opposite.reason
+
+
+@pytest.mark.parametrize(
+    ("truth", "scores"),
+    [([0, 1, 2], [1, 2, 3]), ([0, 1], [1, 2, 3]), ([0, 1], [1, np.nan]), ([[0, 1]], [[1, 2]])],
+)
+def test_delong_refuses_what_is_no_column_of_scores(truth: Any, scores: Any) -> None:
+    with pytest.raises(ValueError, match=r"truth|finite"):
+        delong_area(truth, scores)
+
+
+def noisy(
+    size: int, noises: tuple[float, ...], seed: int = 1, prevalence: float = 0.3
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Make a truth and scores that see it through more or less noise of their own."""
+    random = np.random.RandomState(seed)
+    truth = (random.uniform(size=size) < prevalence).astype(int)
+    signal = truth + random.normal(size=size)
+    logits = [signal + noise * random.normal(size=size) for noise in noises]
+    return truth, [1 / (1 + np.exp(-logit)) for logit in logits]
+
+
+def test_delong_agrees_with_the_bootstrap_where_there_are_enough_rows() -> None:
+    truth, (first, second) = noisy(800, (0.5, 1.0))
+    resampling = Resampling(2_000, 5)
+    one, two = (score_binary(truth, scores, resampling) for scores in (first, second))
+    found = delong_test(truth, first, second)
+    spread = (one.samples[:, 0] - two.samples[:, 0]).std()
+    assert found.standard_error == pytest.approx(spread, rel=0.1)
+    assert delong_area(truth, first).standard_error == pytest.approx(
+        one.samples[:, 0].std(), rel=0.1
+    )
+    assert found.difference == pytest.approx(one.values[0] - two.values[0], abs=1e-12)
+
+
+# McNemar
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (0, 0),
+        (0, 1),
+        (3, 3),
+        (5, 9),
+        (10, 1),
+        (59, 121),
+        (700, 800),
+        (2_001, 2_150),
+        (90_000, 91_000),
+    ],
+)
+def test_mcnemar_is_the_binomial_test_of_the_discordant(first: int, second: int) -> None:
+    total = first + second
+    exact = binomtest(first, total).pvalue if total else 1.0
+    assert exact_p(first, second) == pytest.approx(exact, rel=1e-10)
+    assert exact_p(second, first) == exact_p(first, second)
+    least = min(first, second)
+    mid = 2 * binom.cdf(least, total, 0.5) - binom.pmf(least, total, 0.5) if total else 1.0
+    assert exact_p(first, second, mid_p=True) == pytest.approx(min(1.0, mid), rel=1e-10)
+
+
+def test_mcnemar_counts_all_four_kinds() -> None:
+    first = [True, True, True, False, False, True]
+    second = [1, 0, 0, 1, 0, 1]
+    found = mcnemar(first, second)
+    counts = (found.both_right, found.only_first, found.only_second, found.both_wrong)
+    assert counts == (2, 2, 1, 1)
+    assert (found.asked, found.discordant, found.p_value) == (6, 3, 1.0)
+    assert mcnemar(first, first).p_value == 1.0
+    assert mcnemar([], []).asked == 0
+
+
+@few
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60))
+def test_mcnemar_turns_with_the_order_of_the_two(answers: list[tuple[bool, bool]]) -> None:
+    first, second = [a for a, _ in answers], [b for _, b in answers]
+    one, other = mcnemar(first, second), mcnemar(second, first)
+    assert (one.only_first, one.p_value) == (other.only_second, other.p_value)
+    assert 0 <= mcnemar(first, second, mid_p=True).p_value <= one.p_value <= 1
+
+
+def test_mcnemar_refuses_what_is_no_answer() -> None:
+    with pytest.raises(ValueError, match="right"):
+        mcnemar([0, 1, 2], [0, 1, 1])
+    with pytest.raises(ValueError, match="same questions"):
+        mcnemar([0, 1], [0, 1, 1])
+    with pytest.raises(ValueError, match="below zero"):
+        exact_p(-1, 2)
+
+
+# Holm
+
+
+def test_holm_on_a_known_table() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.01, None, 0.04, 0.03, None, 0.005]) == pytest.approx(
+        [0.03, None, 0.06, 0.06, None, 0.02]
+    )
+    assert holm([]) == []
+    assert holm([None]) == [None]
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        holm([0.5, 1.5])
+
+
+def plain_holm(p_values: list[float]) -> list[float]:
+    """Write the definition down: the largest product among all p values that are no larger."""
+    ordered = sorted(p_values)
+    size = len(ordered)
+    products = [min(1.0, (size - place) * p) for place, p in enumerate(ordered)]
+    return [max(products[: ordered.index(p) + 1]) for p in p_values]
+
+
+@few
+@given(st.lists(st.floats(0, 1), max_size=20))
+def test_holm_equals_its_definition(p_values: list[float]) -> None:
+    adjusted = holm(p_values)
+    assert adjusted == pytest.approx(plain_holm(p_values))
+    for p, q in zip(p_values, adjusted, strict=True):
+        assert q is not None
+        assert p <= q <= min(1.0, p * len(p_values))
+    assert sorted(
+        zip(p_values, adjusted, strict=True), key=lambda pair: (pair[0], pair[1])
+    ) == list(zip(sorted(p_values), sorted(q for q in adjusted if q is not None), strict=True))
+
+
+# The paired bootstrap
+
+
+def scores_of(values: list[float], samples: list[list[float]], names: tuple[str, ...]) -> Scores:
+    reasons = tuple("one class" if math.isnan(value) else None for value in values)
+    return Scores(names, np.array(values), np.array(samples, dtype=float), reasons)
+
+
+def binary_scores(
+    noises: dict[str, float], size: int = 600, n_iters: int = 400, seed: int = 1
+) -> dict[str, Scores]:
+    truth, columns = noisy(size, tuple(noises.values()), seed)
+    resampling = Resampling(n_iters, 3)
+    return {
+        name: score_binary(truth, column, resampling)
+        for name, column in zip(noises, columns, strict=True)
+    }
+
+
+def test_the_p_value_is_as_stated() -> None:
+    assert bootstrap_p(np.array([1.0, 2.0, 3.0])) == 2 * 1 / 4
+    assert bootstrap_p(np.array([-1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])) == 2 * 2 / 8
+    assert bootstrap_p(np.array([0.0, 0.0])) == 1
+    assert bootstrap_p(np.full(999, -0.5)) == 2 / 1000
+    for comparisons in (1, 2, 3, 28, 84):
+        needed = least_resamples(comparisons)
+        assert comparisons * 2 / (1 + needed) <= 0.05 + 1e-12
+        assert comparisons * 2 / needed > 0.05
+
+
+def test_the_better_is_told_apart_and_the_equal_are_not() -> None:
+    scores = binary_scores({"A": 0.1, "B": 2.5, "C": 2.5})
+    found = {(entry.first, entry.second): entry for entry in compare(scores, ["AUC of ROC"])}
+    assert list(found) == [("A", "B"), ("A", "C"), ("B", "C")]
+    better, equal = found["A", "B"], found["B", "C"]
+    assert better.verdict is Verdict.FIRST
+    assert better.n_comparisons == 3
+    assert better.low is not None
+    assert better.low > 0
+    assert better.adjusted_p == pytest.approx(3 * 2 / 401)
+    assert better.sentence.startswith("A is better than B on AUC of ROC by 0.")
+    assert "after Holm's correction for 3 comparisons)." in better.sentence
+    assert equal.verdict is Verdict.NEITHER
+    assert equal.sentence.startswith("B and C cannot be told apart on AUC of ROC (B minus C is ")
+
+
+def test_the_interval_is_that_of_the_paired_differences() -> None:
+    scores = binary_scores({"A": 0.5, "B": 1.0})
+    for place, entry in enumerate(compare(scores)):
+        between = scores["A"].samples[:, place] - scores["B"].samples[:, place]
+        assert [entry.low, entry.high] == pytest.approx(np.percentile(between, [2.5, 97.5]))
+        assert entry.difference == pytest.approx(
+            scores["A"].values[place] - scores["B"].values[place]
+        )
+        assert entry.p_value == bootstrap_p(between)
+
+
+def test_the_order_of_the_two_turns_the_sign_alone() -> None:
+    scores = binary_scores({"A": 0.2, "B": 2.0})
+    for one, other in zip(
+        compare(scores), compare({"B": scores["B"], "A": scores["A"]}), strict=True
+    ):
+        assert one.difference == -(other.difference or 0.0)
+        assert one.low == pytest.approx(-(other.high or 0.0))
+        assert (one.p_value, one.adjusted_p) == (other.p_value, other.adjusted_p)
+        assert one.verdict is Verdict.FIRST
+        assert other.verdict is Verdict.SECOND
+        assert one.sentence == other.sentence
+
+
+def test_identical_predictions_cannot_be_told_apart() -> None:
+    scores = binary_scores({"A": 0.5})
+    for entry in compare({"A": scores["A"], "copy": scores["A"]}):
+        assert (entry.difference, entry.low, entry.high) == (0, 0, 0)
+        assert (entry.p_value, entry.adjusted_p) == (1, 1)
+        assert entry.verdict is Verdict.NEITHER
+        assert entry.sentence == (
+            f"A and copy cannot be told apart on {entry.metric} (A minus copy is 0.000,"
+            " 95 % interval 0.000 to 0.000; p 1, 1 after Holm's correction for 3 comparisons)."
+        )
+
+
+def test_lower_is_better_for_errors() -> None:
+    random = np.random.RandomState(2)
+    truth = random.gamma(2, 60, size=500)
+    resampling = Resampling(300, 0)
+    scores = {
+        name: score_length_of_stay(truth, truth + spread * random.normal(size=500), resampling)
+        for name, spread in (("near", 5.0), ("far", 60.0))
+    }
+    found = {entry.metric: entry for entry in compare(scores)}
+    assert list(found) == ["Kappa", "MAD", "MSE", "MAPE"]
+    assert {entry.verdict for entry in found.values()} == {Verdict.FIRST}
+    for metric, entry in found.items():
+        assert entry.difference is not None
+        assert (entry.difference < 0) == (metric in LOWER_IS_BETTER)
+        assert entry.sentence.startswith(f"near is better than far on {metric} by ")
+        assert ("(lower is better; 95 %" in entry.sentence) == (metric in LOWER_IS_BETTER)
+        assert "-" not in entry.sentence
+
+
+def one_difference(values: tuple[float, float], samples: list[list[float]]) -> Difference:
+    names = ("AUC of ROC",)
+    scores = {
+        name: scores_of([values[place]], [[row[place]] for row in samples], names)
+        for place, name in enumerate("AB")
+    }
+    (found,) = compare(scores)
+    return found
+
+
+def test_the_sentence_has_digits_that_the_interval_supports() -> None:
+    samples = [[0.8 + 0.0040 + 0.034 * step / 99, 0.8] for step in range(100)]
+    found = one_difference((0.821, 0.8), samples)
+    assert found.sentence == (
+        "A is better than B on AUC of ROC by 0.021 (95 % interval 0.005 to 0.037; p 0.02)."
+    )
+    wide = one_difference((121.0, 100.0), [[100.0 + step, 0.0] for step in range(100)])
+    assert "by 21.0 (95 % interval 102.5 to 196.5" in wide.sentence
+    tiny = one_difference((0.80003, 0.8), [[0.80001 + 1e-6 * step, 0.8] for step in range(100)])
+    assert "by 0.000030 (95 % interval 0.000012 to 0.000107" in tiny.sentence
+
+
+def test_rounding_is_no_difference() -> None:
+    found = one_difference((0.1 + 0.2, 0.3), [[0.1 + 0.2, 0.3]] * 99)
+    assert (found.difference, found.low, found.p_value) == (0, 0, 1)
+
+
+def test_what_is_undefined_is_none_with_a_reason_and_counted() -> None:
+    nan = math.nan
+    found = one_difference((0.9, nan), [[0.9, nan]] * 50)
+    assert (found.second_value, found.difference, found.p_value) == (None, None, None)
+    assert found.verdict is Verdict.UNDEFINED
+    assert found.sentence == "A and B cannot be compared on AUC of ROC: one class."
+
+    some = one_difference((0.9, 0.5), [[0.9, 0.5]] * 50 + [[nan, nan]] * 7)
+    assert (some.n_undefined, some.p_value) == (7, 2 / 51)
+    none = one_difference((0.9, 0.5), [[nan, 0.5]] * 5)
+    assert none.reason == "the metric is undefined in every resample"
+    assert none.verdict is Verdict.UNDEFINED
+
+    names = ("AUC of ROC", "AUC of PRC")
+    one = scores_of([0.9, nan], [[0.9, nan]] * 99, names)
+    two = scores_of([0.5, nan], [[0.5, nan]] * 99, names)
+    defined, undefined = compare({"A": one, "B": two})
+    assert (defined.n_comparisons, defined.adjusted_p) == (1, 0.02)
+    assert undefined.adjusted_p is None
+
+
+def test_without_resamples_there_are_values_only() -> None:
+    names = ("AUC of ROC",)
+    scores = {
+        name: Scores(names, np.array([value]), np.empty((0, 1)), (None,))
+        for name, value in (("A", 0.9), ("B", 0.5))
+    }
+    (found,) = compare(scores)
+    assert found.difference == pytest.approx(0.4)
+    assert (found.p_value, found.reason) == (None, "no resamples")
+
+
+def test_few_units_say_nothing_however_clear_they_look() -> None:
+    truth = np.array([1] + [0] * 19)
+    first = np.array([0.9] + [0.1] * 19)
+    second = np.array([0.05] + [0.1] * 19)
+    resampling = Resampling(500, 0)
+    scores = {
+        "A": score_binary(truth, first, resampling),
+        "B": score_binary(truth, second, resampling),
+    }
+    assert compare(scores)[0].verdict is Verdict.FIRST
+    for units in (1, 5):
+        found = compare(scores, ["AUC of ROC"], units={"AUC of ROC": units})[0]
+        assert found.p_value is None
+        assert found.verdict is Verdict.NEITHER
+        assert "cannot be told apart" in found.sentence
+        assert f"no p value: it rests on {units} independent unit" in found.sentence
+        assert pair_sentences([found]) == [found.sentence]
+    assert compare(scores, ["AUC of ROC"], units={"AUC of ROC": 6})[0].p_value is not None
+
+
+def test_a_difference_may_vanish_in_the_correction() -> None:
+    random = np.random.RandomState(0)
+    names = tuple(f"metric {number}" for number in range(30))
+    between = random.normal(2.2, 1, size=(999, 30))
+    one = scores_of([2.2] * 30, between.tolist(), names)
+    two = scores_of([0.0] * 30, np.zeros((999, 30)).tolist(), names)
+    alone = compare({"A": one, "B": two}, names[:1])[0]
+    among = compare({"A": one, "B": two})[0]
+    assert alone.p_value == among.p_value
+    assert alone.verdict is Verdict.FIRST
+    assert among.verdict is Verdict.NEITHER
+
+
+def test_equal_models_are_rarely_told_apart() -> None:
+    told = 0
+    for seed in range(60):
+        scores = binary_scores({"A": 1.0, "B": 1.0, "C": 1.0}, size=150, n_iters=400, seed=seed)
+        found = compare(scores, ["AUC of ROC"])
+        told += any(entry.verdict is not Verdict.NEITHER for entry in found)
+    assert told <= 7  # 3 expected at most; 8 or more have a chance of about 1 %
+
+
+def test_the_order_of_rows_changes_no_value_and_no_verdict() -> None:
+    truth, (first, second) = noisy(500, (0.1, 2.0))
+    order = np.random.RandomState(4).permutation(500)
+    resampling = Resampling(300, 0)
+    straight, shuffled = (
+        compare(
+            {
+                "A": score_binary(truth[rows], first[rows], resampling),
+                "B": score_binary(truth[rows], second[rows], resampling),
+            }
+        )
+        for rows in (np.arange(500), order)
+    )
+    for one, other in zip(straight, shuffled, strict=True):
+        assert one.difference == pytest.approx(other.difference)
+        assert one.verdict is other.verdict
+
+
+def test_compare_refuses_what_is_not_paired() -> None:
+    scores = binary_scores({"A": 0.5, "B": 0.5}, size=50, n_iters=10)
+    other = binary_scores({"C": 0.5}, size=50, n_iters=11)
+    with pytest.raises(ValueError, match="two to compare"):
+        compare({"A": scores["A"]})
+    with pytest.raises(ValueError, match="same metrics and resamples"):
+        compare({**scores, **other})
+    with pytest.raises(ValueError, match="no metric F1"):
+        compare(scores, ["F1"])
+
+
+def test_areas_and_answers_are_families_of_their_own() -> None:
+    truth, (first, second, third) = noisy(400, (0.1, 2.0, 2.0))
+    areas = compare_areas(["AUC of ROC"], truth, {"A": first, "B": second, "C": third})
+    assert [(area.first, area.second) for area in areas] == [("A", "B"), ("A", "C"), ("B", "C")]
+    assert [area.adjusted_p for area in areas] == holm([area.test.p_value for area in areas])
+    assert areas[0].test == delong_test(truth, first, second)
+    both = compare_areas(
+        ["one", "two"],
+        np.column_stack([truth, 1 - truth]),
+        {"A": np.column_stack([first, second]), "B": np.column_stack([second, second])},
+    )
+    assert [area.metric for area in both] == ["one", "two"]
+    assert both[1].test.p_value == 1
+    with pytest.raises(ValueError, match="2 columns"):
+        compare_areas(["one", "two"], truth, {"A": first, "B": second})
+
+    right = {"A": truth == 1, "B": truth == 0, "C": truth == 0}
+    answers = compare_answers(right)
+    assert answers[2].sentence.startswith("B and C cannot be told apart on accuracy (0 answers")
+    assert answers[0].sentence.startswith("B is better than A on accuracy by 0.")
+    assert answers[0].adjusted_p == pytest.approx(min(1, 3 * answers[0].test.p_value))
+
+
+def test_pairs_that_cannot_be_told_apart_share_a_sentence() -> None:
+    scores = binary_scores({"A": 2.0, "B": 2.0}, size=200)
+    assert pair_sentences(compare(scores), {"AUC of PRC": "the other area"}) == [
+        "A and B cannot be told apart on AUC of ROC, the other area and min(+P, Se)."
+    ]
+
+
+# The command
+
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(command.compare)
+
+
+def run(*args: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(arg) for arg in args], env={"COLUMNS": "200"})
+
+
+def refused(*args: str | Path) -> str:
+    result = run(*args)
+    assert isinstance(result.exception, UserError), result.output
+    return str(result.exception)
+
+
+def write_binary(folder: Path, *, size: int = 400, hours: int = 0) -> dict[str, Path]:
+    """Write a listfile and three prediction files: one is better, two are alike."""
+    rows = size * max(1, hours)
+    truth, columns = noisy(rows, (0.1, 2.5, 2.5))
+    stays = [f"{1000 + row // max(1, hours)}_episode1_timeseries.csv" for row in range(rows)]
+    keys = [f"{stay},{5 + row % hours}.0" if hours else stay for row, stay in enumerate(stays)]
+    key = "stay,period_length" if hours else "stay"
+    paths = {"listfile": folder / "listfile.csv"}
+    lines = [f"{name},{label}" for name, label in zip(keys, truth, strict=True)]
+    paths["listfile"].write_text("\n".join([f"{key},y_true", *lines, ""]))
+    order = np.random.RandomState(9).permutation(rows)
+    for name, column in zip(("good", "weak", "alike"), columns, strict=True):
+        paths[name] = folder / f"{name}.csv"
+        lines = [f"{keys[row]},{column[row]!r},{truth[row]}" for row in order]
+        lines = [line.replace("np.float64(", "").replace(")", "") for line in lines]
+        paths[name].write_text("\n".join([f"{key},prediction,y_true", *lines, ""]))
+    return paths
+
+
+@pytest.fixture
+def ihm(tmp_path: Path) -> dict[str, Path]:
+    return write_binary(tmp_path)
+
+
+def test_command_tells_the_better_and_writes_json(ihm: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "compared.json"
+    result = run(
+        "--task", "ihm", ihm["good"], ihm["weak"], ihm["alike"], "--listfile", ihm["listfile"],
+        "--n-iters", 500, "--threshold", 0.5, "--out", out,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "good is better than weak on AUC of ROC by 0." in result.output
+    assert "weak and alike cannot be told apart on AUC of ROC, AUC of PRC and min" in result.output
+    assert "good (first) and weak (second)" in result.output
+    assert "Holm's correction is over 9 comparisons (3 pairs, 3 metrics)" in result.output
+    written = json.loads(out.read_text())
+    assert written["predictions"] == ["good", "weak", "alike"]
+    assert len(written["comparisons"]) == 9
+    first = written["comparisons"][0]
+    assert (first["first"], first["second"], first["metric"]) == ("good", "weak", "AUC of ROC")
+    assert first["verdict"] == "first is better"
+    assert first["sentence"] in result.output
+    assert [entry["metric"] for entry in written["delong"]] == ["AUC of ROC"] * 3
+    assert written["delong"][0]["difference"] == pytest.approx(first["difference"])
+    assert written["delong"][0]["first"] == "good"
+    assert written["delong"][0]["first_value"] == pytest.approx(first["first_value"])
+    assert written["mcnemar"][2]["sentence"] in result.output
+    assert "accuracy at threshold 0.5" in written["mcnemar"][2]["sentence"]
+    assert written["mcnemar"][0]["p_value"] < 0.05
+    assert (written["meta"]["n"], written["meta"]["seed"]) == (400, 0)
+    assert set(written["meta"]["inputs"]["predictions"]) == {"good", "weak", "alike"}
+
+
+def test_command_without_threshold_has_no_answers(ihm: dict[str, Path], tmp_path: Path) -> None:
+    out = tmp_path / "compared.json"
+    args = ("--task", "ihm", ihm["good"], ihm["weak"], "--listfile", ihm["listfile"])
+    result = run(*args, "--n-iters", 100, "--metric", "auc of roc", "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "accuracy" not in result.output
+    written = json.loads(out.read_text())
+    assert "mcnemar" not in written
+    assert [entry["metric"] for entry in written["comparisons"]] == ["AUC of ROC"]
+    assert written["comparisons"][0]["n_comparisons"] == 1
+
+
+def test_command_is_blind_to_the_order_of_rows(ihm: dict[str, Path], tmp_path: Path) -> None:
+    header, *lines = ihm["good"].read_text().splitlines()
+    sorted_file = tmp_path / "sorted" / "good.csv"
+    sorted_file.parent.mkdir()
+    sorted_file.write_text("\n".join([header, *sorted(lines), ""]))
+    results = []
+    for good in (ihm["good"], sorted_file):
+        out = tmp_path / "out.json"
+        args = ("--task", "ihm", good, ihm["weak"], "--listfile", ihm["listfile"])
+        assert run(*args, "--n-iters", 50, "--out", out).exit_code == 0
+        results.append(json.loads(out.read_text())["comparisons"])
+    assert results[0] == results[1]
+
+
+def test_command_compares_a_file_with_its_copy(ihm: dict[str, Path], tmp_path: Path) -> None:
+    copy = tmp_path / "run-1" / "predictions.csv"
+    copy.parent.mkdir()
+    copy.write_bytes(ihm["good"].read_bytes())
+    result = run(
+        "--task", "ihm", ihm["good"], copy.parent, "--listfile", ihm["listfile"], "--n-iters", 50
+    )
+    assert "good and run-1 cannot be told apart on" in result.output
+    assert "50 resamples are too few for 3 comparisons" in result.output
+    assert "--n-iters 119" in result.output
+
+
+def test_command_draws_stays_where_asked(tmp_path: Path) -> None:
+    files = write_binary(tmp_path, size=40, hours=5)
+    args = ("--task", "decomp", files["good"], files["weak"], "--listfile", files["listfile"])
+    rows = run(*args, "--n-iters", 50)
+    assert "--cluster stay draws whole stays" in rows.output
+    stays = run(*args, "--n-iters", 50, "--cluster", "stay")
+    assert stays.exit_code == 0, stays.output
+    assert "50 resamples of stays" in stays.output
+    assert "DeLong's test takes every row as independent in any case." in stays.output
+
+
+def test_exit_codes_and_messages_of_the_command_line(ihm: dict[str, Path]) -> None:
+    args = ("compare", "--task", "ihm", "--listfile", ihm["listfile"], "--n-iters", "20")
+    fine = run_medeval(*args, ihm["good"], ihm["weak"])
+    assert (fine.returncode, "cannot be told apart" in fine.stdout) == (0, True), fine.stderr
+    bad = run_medeval(*args, ihm["good"])
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert (
+        bad.stderr == "medeval: compare takes two or more prediction files or runs of one task.\n"
+    )
+    assert run_medeval(*args, ihm["good"], ihm["weak"], "--n-iters", "0").returncode == 2
+
+
+def test_command_refuses_bad_input(ihm: dict[str, Path], tmp_path: Path) -> None:
+    good, weak = ihm["good"], ihm["weak"]
+    truth = ("--listfile", ihm["listfile"])
+    assert "two or more" in refused("--task", "ihm", good, *truth)
+    assert "named twice" in refused("--task", "ihm", good, good, *truth)
+    assert "Unknown task" in refused("--task", "cdm", good, weak, *truth)
+    assert "no metric 'F1'" in refused("--task", "ihm", good, weak, *truth, "--metric", "F1")
+    assert "--threshold" in refused("--task", "los", good, weak, *truth, "--threshold", 0.5)
+    assert "no file" in refused("--task", "ihm", good, tmp_path / "gone.csv", *truth)
+    out = tmp_path / "gone" / "out.json"
+    assert "no folder" in refused("--task", "ihm", good, weak, *truth, "--out", out)
+
+    header, first, *rest = weak.read_text().splitlines()
+    other = tmp_path / "other.csv"
+    flipped = first[:-1] + ("0" if first.endswith("1") else "1")
+    other.write_text("\n".join([header, flipped, *rest, ""]))
+    message = refused("--task", "ihm", good, other, *truth)
+    assert "truth differs" in message
+    assert "other.csv" in message
+    other.write_text("\n".join([header, *rest, ""]))
+    assert "have no prediction" in refused("--task", "ihm", good, other, *truth)
+
+
+def test_names_are_the_shortest_that_tell_files_apart(tmp_path: Path) -> None:
+    task = task_named("ihm")
+    for place in ("x/a.csv", "y/a.csv", "y/b.v1.csv.gz", "y/b.v1.csv"):
+        path = tmp_path / place
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+
+    def names(*places: str) -> list[str]:
+        return list(comparing.named_files(task, [tmp_path / place for place in places]))
+
+    assert names("x/a.csv", "y/b.v1.csv.gz") == ["a", "b.v1"]
+    assert names("x/a.csv", "y/a.csv") == ["x/a", "y/a"]
+    both = names("y/b.v1.csv", "y/b.v1.csv.gz")
+    assert both == [str(tmp_path / "y/b.v1.csv"), str(tmp_path / "y/b.v1.csv.gz")]
+
+
+def test_the_command_knows_the_metrics_of_every_task() -> None:
+    resampling = Resampling(0, 0)
+    labels = np.tile([[0], [1]], (1, 25))
+    found = {
+        "ihm": score_binary([0, 1], [0, 1], resampling),
+        "decomp": score_binary([0, 1], [0, 1], resampling),
+        "los": score_length_of_stay([0.0, 1.0], [0.0, 1.0], resampling),
+        "pheno": score_phenotyping(labels, labels, resampling),
+    }
+    for task in TASKS:
+        assert comparing.task_metrics(task) == found[task.short].names
+
+
+def test_phenotyping_has_a_test_for_each_label(tmp_path: Path) -> None:
+    random = np.random.RandomState(0)
+    size = 60
+    labels = (random.uniform(size=(size, 25)) < 0.3).astype(int)
+    labels[:, 3] = 0
+    labels[0, 3] = 1
+    stays = [f"{row}_episode1_timeseries.csv" for row in range(size)]
+    titles = [f"phenotype {number}" for number in range(1, 26)]
+    listfile = tmp_path / "listfile.csv"
+    lines = [
+        ",".join([stay, "48.0", *map(str, row)]) for stay, row in zip(stays, labels, strict=True)
+    ]
+    listfile.write_text("\n".join([",".join(["stay", "period_length", *titles]), *lines, ""]))
+    header = ["stay", "period_length"]
+    header += [f"pred_{number}" for number in range(1, 26)]
+    header += [f"label_{number}" for number in range(1, 26)]
+    files = []
+    for name, noise in (("good", 0.2), ("weak", 4.0)):
+        scores = (labels + noise * random.normal(size=labels.shape)).tolist()
+        lines = [
+            ",".join([stay, "48.0", *map(str, score), *map(str, row)])
+            for stay, score, row in zip(stays, scores, labels.tolist(), strict=True)
+        ]
+        files.append(tmp_path / f"{name}.csv")
+        files[-1].write_text("\n".join([",".join(header), *lines, ""]))
+    out = tmp_path / "out.json"
+    result = run("--task", "pheno", *files, "--listfile", listfile, "--n-iters", 1200, "--out", out)
+    assert result.exit_code == 0, result.output
+    assert "good is better than weak on Macro ROC AUC by" in result.output
+    assert "phenotype 4" in result.output
+    written = json.loads(out.read_text())
+    assert len(written["comparisons"]) == 28
+    assert len(written["delong"]) == 25
+    rare = written["comparisons"][6]
+    assert rare["metric"] == "ROC AUC of task 4"
+    assert rare["reason"] == "it rests on 1 independent unit only"
+    assert rare["verdict"] == "cannot be told apart"
+    assert written["delong"][3]["reason"] == "a class has one row only, so there is no variance"
+    assert written["comparisons"][0]["n_comparisons"] == 27

@@ -1,0 +1,379 @@
+"""Features against a second computation and between engines; the baselines' prediction files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import shutil
+import stat
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+import typer
+from builds import Build
+from commands import PROJECT_ROOT
+from scipy.stats import skew
+from typer.testing import CliRunner
+
+from medeval.baselines import samples
+from medeval.baselines.learning import LOGISTIC, RIDGE, Constant, Part, train
+from medeval.baselines.run import predict_to_run
+from medeval.baselines.samples import (
+    FEATURES,
+    TEST,
+    TRAIN,
+    Floats,
+    read_features,
+    read_samples,
+)
+from medeval.commands.predict import predict
+from medeval.errors import UserError
+from medeval.predictions.tasks import TASKS, Task, task_named
+from medeval.profile import load_target
+from medeval.warehouse import Warehouse, open_warehouse
+
+NAMES = [task.name for task in TASKS]
+
+LATER_BUILD = """
+    insert into medeval.medeval.builds
+    select
+        sequence_number + 100, floor, invocation_id, '2999-01-01T00:00:00Z', dbt_version,
+        project_version, target, source_kind, source_location, succeeded
+    from medeval.medeval.builds
+    where floor = 'mimic3'
+"""
+
+# In the order of the features.
+SERIES = (
+    *("capillary_refill_rate", "diastolic_blood_pressure", "fraction_inspired_oxygen"),
+    *("glascow_coma_scale_eye_opening", "glascow_coma_scale_motor_response"),
+    *("glascow_coma_scale_total", "glascow_coma_scale_verbal_response", "glucose", "heart_rate"),
+    *("height", "mean_blood_pressure", "oxygen_saturation", "respiratory_rate"),
+    *("systolic_blood_pressure", "temperature", "weight", "ph"),
+)
+# Texts by their score, from 1.
+WORDS = {
+    "glascow_coma_scale_eye_opening": (
+        ("None", "1 No Response"),
+        ("To Pain", "2 To pain"),
+        ("To Speech", "3 To speech"),
+        ("Spontaneously", "4 Spontaneously"),
+    ),
+    "glascow_coma_scale_motor_response": (
+        ("No response", "1 No Response"),
+        ("Abnormal extension", "2 Abnorm extensn"),
+        ("Abnormal Flexion", "3 Abnorm flexion"),
+        ("Flex-withdraws", "4 Flex-withdraws"),
+        ("Localizes Pain", "5 Localizes Pain"),
+        ("Obeys Commands", "6 Obeys Commands"),
+    ),
+    "glascow_coma_scale_verbal_response": (
+        ("No Response", "1 No Response", "No Response-ETT", "1.0 ET/Trach"),
+        ("Incomprehensible sounds", "2 Incomp sounds"),
+        ("Inappropriate Words", "3 Inapprop words"),
+        ("Confused", "4 Confused"),
+        ("Oriented", "5 Oriented"),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def on_duckdb(synthetic_duckdb: Build) -> Build:
+    synthetic_duckdb.dbt("build", "--select", "mimic3_features")
+    return synthetic_duckdb
+
+
+@pytest.fixture(scope="module")
+def on_postgres(synthetic_postgres: Build) -> Build:
+    synthetic_postgres.dbt("build", "--select", "mimic3_features")
+    return synthetic_postgres
+
+
+def use(build: Build, monkeypatch: pytest.MonkeyPatch, warehouse: Path | None = None) -> None:
+    """Let this process read the build, or a changed copy of its file."""
+    monkeypatch.chdir(PROJECT_ROOT)
+    for name, value in build.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("MEDEVAL_TARGET", build.target)
+    monkeypatch.setenv("MEDEVAL_DUCKDB", str(warehouse or build.folder / "medeval.duckdb"))
+    monkeypatch.setenv("MEDEVAL_TEMP_DIR", str(build.folder / "spill"))
+
+
+def opened() -> Warehouse:
+    return open_warehouse(load_target(None, PROJECT_ROOT), PROJECT_ROOT)
+
+
+def changed(build: Build, folder: Path, *statements: str) -> Path:
+    """Return a copy of the warehouse in which the statements have run."""
+    path = folder / "medeval.duckdb"
+    shutil.copyfile(build.folder / "medeval.duckdb", path)
+    with duckdb.connect(str(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    return path
+
+
+def expected_features(
+    series: list[tuple[float, float]],
+) -> list[float]:
+    """Six statistics over seven parts of one variable's observations, as (hours, value)."""
+    if not series:
+        return [math.nan] * 42
+    times = np.array([time for time, _ in series])
+    values = np.array([value for _, value in series])
+    first, last = times.min(), times.max()
+    spans = [(first, last)]
+    spans += [(first, first + (last - first) * share / 100.0) for share in (10, 25, 50)]
+    spans += [(last - (last - first) * share / 100.0, last) for share in (10, 25, 50)]
+    features: list[float] = []
+    for begin, end in spans:
+        part = values[(times > begin - 1e-6) & (times < end + 1e-6)]
+        equal = np.ptp(part) <= 1e-14 * abs(part.mean())
+        features += [part.min(), part.max(), part.mean(), 0 if equal else part.std()]
+        features += [0 if equal else float(skew(part)), len(part)]
+    return features
+
+
+def observed(build: Build, stay: str, until: float) -> list[list[tuple[float, float]]]:
+    """Return each variable's observations from INTIME to an hour, from the time series."""
+    columns = [f"{name}, {name}_text" if name in WORDS else name for name in SERIES]
+    rows = build.rows(
+        f"select hours, {', '.join(columns)} from mimic3.mimic3_episode_timeseries"
+        f" where stay = '{stay}' order by hours"
+    )
+    found: list[list[tuple[float, float]]] = [[] for _ in SERIES]
+    for hours, *cells in rows:
+        if not -1e-6 < hours < until + 1e-6:
+            continue
+        rest = iter(cells)
+        for series, name in zip(found, SERIES, strict=True):
+            value = next(rest)
+            text = next(rest) if name in WORDS else None
+            if value is None and text is not None:
+                scores = enumerate(WORDS[name], 1)
+                value = next((score for score, texts in scores if text in texts), None)
+            if value is not None and math.isfinite(value):
+                series.append((hours, float(value)))
+    return found
+
+
+@pytest.mark.parametrize("name", ["in_hospital_mortality", "length_of_stay", "phenotyping"])
+@pytest.mark.parametrize("part", [TRAIN, TEST], ids=["train", "test"])
+def test_features_are_those_of_a_second_computation(
+    on_duckdb: Build, monkeypatch: pytest.MonkeyPatch, name: str, part: str
+) -> None:
+    use(on_duckdb, monkeypatch)
+    monkeypatch.setattr(samples, "BLOCK_ROWS", 50)
+    task = task_named(name)
+    with opened() as warehouse:
+        listed = read_samples(warehouse, task, part)
+        features = np.vstack(list(read_features(warehouse, task, part, len(listed))))
+    assert features.shape == (len(listed), FEATURES)
+    assert FEATURES == 714
+    for number in range(0, len(listed), max(1, len(listed) // 12)):
+        series = observed(on_duckdb, listed.stays[number], listed.window_hours[number])
+        expected = [value for variable in series for value in expected_features(variable)]
+        np.testing.assert_allclose(features[number], expected, rtol=1e-9, atol=1e-9)
+    assert np.isnan(features).any()
+
+
+def test_both_engines_have_the_same_windows_and_close_features(
+    on_duckdb: Build, on_postgres: Build
+) -> None:
+    windows = on_duckdb.published("mimic3_feature_windows")
+    assert windows[1]
+    assert windows == on_postgres.published("mimic3_feature_windows")
+    names, rows = on_duckdb.published("mimic3_features")
+    other_names, other_rows = on_postgres.published("mimic3_features")
+    assert names == other_names
+    assert len(rows) > 10_000
+    ordered = [sorted(each, key=lambda row: row[:3]) for each in (rows, other_rows)]
+    np.testing.assert_allclose(*(np.array(each) for each in ordered), rtol=1e-9, atol=1e-9)
+
+
+def test_every_test_hour_has_a_window_and_few_training_hours(on_duckdb: Build) -> None:
+    counts = on_duckdb.rows(
+        "select hours.partition, count(*), count(windows.stay), sum(windows.weight)"
+        " from mimic3.mimic3_length_of_stay as hours left join mimic3.mimic3_feature_windows"
+        " as windows on hours.stay = windows.stay and hours.period_length = windows.window_hours"
+        " and windows.kind = 'hourly' group by hours.partition order by hours.partition"
+    )
+    (test, hours, windows, _), (train_part, train_hours, train_windows, weight) = counts
+    assert (test, hours) == ("test", windows)
+    assert train_part == "train"
+    assert 0 < train_windows < train_hours
+    assert weight == pytest.approx(train_hours)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_prediction_file_has_every_test_row(
+    on_duckdb: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    use(on_duckdb, monkeypatch)
+    task = task_named(name)
+    folder = predict_to_run(name, "logistic", target=None, out=tmp_path, seed=0)
+    assert folder.name.endswith(f"-{name}-logistic")
+    with (folder / "predictions.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    listed = listed_rows(on_duckdb, task)
+    keys = ["stay", "period_length"] if task.has_period_length else ["stay"]
+    assert list(rows[0]) == [*keys, *task.prediction_columns, *task.truth_columns]
+    shown = [[row[key] for key in (*keys, *task.truth_columns)] for row in rows]
+    assert shown == listed
+    values = np.array([[float(row[key]) for key in task.prediction_columns] for row in rows])
+    assert np.isfinite(values).all()
+    if name != "length_of_stay":
+        assert ((values >= 0) & (values <= 1)).all()
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    assert record["task"] == name
+    assert record["data_class"] == "open"
+    assert record["rows"]["test"] == len(rows)
+    assert record["rows"]["validation"] > 0
+    for path in folder.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == [folder.name]
+
+
+def listed_rows(build: Build, task: Task) -> list[list[str]]:
+    keys = ["period_length"] if task.has_period_length else []
+    columns = ", ".join(["stay", *keys, *task.truth_columns])
+    rows = build.rows(
+        f"select {columns} from mimic3.mimic3_{task.name} where partition = 'test'"
+        f" order by {', '.join(['stay', *keys])}"
+    )
+    return [[cell if isinstance(cell, str) else cell_text(cell) for cell in row] for row in rows]
+
+
+def cell_text(cell: float) -> str:
+    return f"{cell:.6f}" if isinstance(cell, float) else str(cell)
+
+
+@pytest.mark.parametrize("name", ["in_hospital_mortality", "length_of_stay"])
+def test_the_same_seed_gives_the_same_bytes(
+    on_duckdb: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    use(on_duckdb, monkeypatch)
+    first, second = (
+        predict_to_run(name, "logistic", target="duckdb", out=tmp_path, seed=3) for _ in range(2)
+    )
+    assert first != second
+    content = (first / "predictions.csv").read_bytes()
+    assert content == (second / "predictions.csv").read_bytes()
+
+
+def test_predictions_on_postgres_are_those_of_duckdb(
+    on_duckdb: Build, on_postgres: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    predicted = []
+    for build in (on_duckdb, on_postgres):
+        use(build, monkeypatch)
+        folder = predict_to_run("los", "logistic", target=build.target, out=tmp_path, seed=0)
+        with (folder / "predictions.csv").open(encoding="utf-8", newline="") as file:
+            predicted.append([float(row["prediction"]) for row in csv.DictReader(file)])
+    np.testing.assert_allclose(*predicted, rtol=1e-6)
+
+
+def test_the_command_says_what_it_made(
+    on_duckdb: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    use(on_duckdb, monkeypatch)
+    app = typer.Typer()
+    app.command()(predict)
+    done = CliRunner().invoke(app, ["--task", "ihm", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "predictions; trained on" in done.output.replace("\n", " ")
+
+
+def test_what_cannot_be_predicted_is_said(
+    on_duckdb: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    use(on_duckdb, monkeypatch)
+    with pytest.raises(UserError, match="multitask"):
+        predict_to_run("multitask", "logistic", target=None, out=tmp_path, seed=0)
+    with pytest.raises(UserError, match="Models: logistic"):
+        predict_to_run("ihm", "lstm", target=None, out=tmp_path, seed=0)
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UserError, match="Cannot write"):
+        predict_to_run("ihm", "logistic", target=None, out=tmp_path / "file", seed=0)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        (
+            "drop table mimic3.mimic3_features",
+            "dbt build --select mimic3 mimic3_features --target duckdb",
+        ),
+        (LATER_BUILD, "older than the tables of mimic3. Run `dbt build --select mimic3_features"),
+        ("delete from mimic3.mimic3_feature_windows where partition = 'train'", "no training rows"),
+        ("delete from mimic3.mimic3_feature_windows where partition = 'test'", "no test rows"),
+    ],
+    ids=["not built", "of an older build", "no training rows", "no test rows"],
+)
+def test_a_warehouse_that_cannot_serve_is_refused(
+    on_duckdb: Build,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    statement: str,
+    message: str,
+) -> None:
+    use(on_duckdb, monkeypatch, changed(on_duckdb, tmp_path, statement))
+    with pytest.raises(UserError, match=message):
+        predict_to_run("ihm", "logistic", target=None, out=tmp_path / "runs", seed=0)
+    assert not (tmp_path / "runs").exists()
+
+
+def a_part(labels: list[list[float]], seed: int) -> Part:
+    """Rows whose first feature follows the first label, one feature constant, one missing."""
+    truth = np.array(labels)
+    generator = np.random.default_rng(seed)
+    features = generator.normal(size=(len(truth), 4))
+    features[:, 0] += 3 * truth[:, 0]
+    features[:, 1] = 7.0
+    features[:, 2] = np.nan
+    return Part(features, truth, np.ones(len(truth)))
+
+
+def test_a_label_of_one_class_predicts_its_prevalence() -> None:
+    labels = [[float(row % 2), 0.0, 1.0] for row in range(40)]
+    baseline = train(task_named("pheno"), a_part(labels, 1), a_part(labels, 2), seed=0)
+    assert baseline.constant_labels == [2, 3]
+    assert isinstance(baseline.estimators[1], Constant)
+    predicted = baseline.predict(a_part(labels, 3).features)
+    assert (predicted[:, 1:] == [0.0, 1.0]).all()
+    assert np.corrcoef(predicted[:, 0], [row[0] for row in labels])[0, 1] > 0.5
+
+
+@pytest.mark.parametrize("rows", [0, 2], ids=["no rows", "one class"])
+def test_the_first_penalty_stays_where_validation_cannot_tell(rows: int) -> None:
+    training = a_part([[float(row % 2)] for row in range(40)], 1)
+    tuning = Part(np.zeros((rows, 4)), np.ones((rows, 1)), np.ones(rows))
+    baseline = train(task_named("ihm"), training, tuning, seed=0)
+    assert baseline.penalty == LOGISTIC[0]
+    assert {value for _, value in baseline.validation} == {None}
+
+
+def test_validation_chooses_the_penalty() -> None:
+    hours = [[float(row)] for row in range(60)]
+    baseline = train(task_named("los"), a_part(hours, 1), a_part(hours, 2), seed=0)
+    values = [value for _, value in baseline.validation if value is not None]
+    assert len(values) == len(RIDGE)
+    assert dict(baseline.validation)[baseline.penalty] == min(values)
+    assert min(values) < values[0]
+
+
+def test_rows_count_by_their_weight_among_each_other() -> None:
+    part = a_part([[float(row % 2)] for row in range(40)], 1)
+    task = task_named("decomp")
+
+    def predicted(weights: Floats) -> Floats:
+        weighted = Part(part.features, part.labels, weights)
+        return train(task, weighted, part, seed=0).predict(part.features)
+
+    equal = predicted(np.ones(40))
+    np.testing.assert_allclose(predicted(np.full(40, 8.0)), equal, rtol=1e-12)
+    heavy_ones = predicted(np.where(part.labels[:, 0] == 1, 5.0, 1.0))
+    assert (heavy_ones > equal).all()

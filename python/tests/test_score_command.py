@@ -1,0 +1,1350 @@
+"""The command `score`: published numbers, joining by key, every way a file can be wrong."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from medeval.cli import app
+from medeval.errors import UserError
+from medeval.predictions.attributes import age_band, ethnicity
+from medeval.predictions.subgroups import hidden
+from medeval.predictions.undefined import undefined, undefined_sentences
+from medeval.scoring.results import MetricSummary
+
+GOLDENS = ("ihm", "ihm_ties", "pheno", "decomp_small", "los_small")
+STATISTICS = ("value", "mean", "median", "std", "2.5% percentile", "97.5% percentile")
+BINARY = ("AUC of ROC", "AUC of PRC", "min(+P, Se)")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one call of the command ended."""
+
+    code: int
+    out: str
+    err: str
+    file: Path
+    text: str = ""
+
+    @property
+    def result(self) -> dict[str, Any]:
+        return json.loads(self.text)
+
+
+def call(folder: Path, *args: object) -> Outcome:
+    """Run the command as `python -m medeval score` does, writing into a folder."""
+    file = folder / "result.json"
+    words = [str(arg) for arg in args]
+    if "--out" not in words:
+        words += ["--out", str(file)]
+    done = CliRunner().invoke(app, ["score", *words], env={"COLUMNS": "160"})
+    if isinstance(done.exception, UserError):
+        return Outcome(2, done.stdout, done.stderr + str(done.exception), file)
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    text = file.read_text(encoding="utf-8") if file.exists() else ""
+    return Outcome(done.exit_code, done.stdout, done.stderr, file, text)
+
+
+def write(path: Path, header: str, rows: Iterable[Sequence[object]]) -> Path:
+    text = "\n".join([header, *(",".join(map(str, row)) for row in rows)]) + "\n"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def name(number: int, episode: int = 1) -> str:
+    return f"{number}_episode{episode}_timeseries.csv"
+
+
+@dataclass
+class Case:
+    """Two files of one task as rows, to be changed before they are written."""
+
+    folder: Path
+    task: str
+    list_header: str
+    listed: list[list[Any]]
+    prediction_header: str
+    predicted: list[list[Any]]
+
+    def files(self) -> tuple[Path, Path]:
+        listfile = write(self.folder / "listfile.csv", self.list_header, self.listed)
+        prediction = write(self.folder / "prediction.csv", self.prediction_header, self.predicted)
+        return listfile, prediction
+
+    def score(self, *args: object) -> Outcome:
+        listfile, prediction = self.files()
+        return self.score_files(listfile, prediction, *args)
+
+    def score_files(self, listfile: Path, prediction: Path, *args: object) -> Outcome:
+        wanted = ["--task", self.task, prediction, "--listfile", listfile, *args]
+        if "--n-iters" not in args:
+            wanted += ["--n-iters", "20"]
+        return call(self.folder, *wanted)
+
+
+def mortality(folder: Path, rows: int = 40) -> Case:
+    random = np.random.default_rng(1)
+    truth = (np.arange(rows) % 3 == 0).astype(int)
+    scores = random.random(rows).round(3)
+    listed: list[list[Any]] = [[name(100 + i), truth[i]] for i in range(rows)]
+    predicted = [[stay, scores[i], y] for i, (stay, y) in enumerate(listed)]
+    return Case(folder, "ihm", "stay,y_true", listed, "stay,prediction,y_true", predicted)
+
+
+def hourly(folder: Path, task: str) -> Case:
+    random = np.random.default_rng(2)
+    keys = [(name(100 + i), hour) for i in range(12) for hour in range(5, 10)]
+    truth = (
+        [int(random.random() < 0.3) for _ in keys]
+        if task == "decomp"
+        else [round(float(value), 6) for value in random.exponential(90, len(keys))]
+    )
+    scores = random.random(len(keys)) if task == "decomp" else random.exponential(90, len(keys))
+    listed: list[list[Any]] = [
+        [stay, f"{hour}.000000", y] for (stay, hour), y in zip(keys, truth, strict=True)
+    ]
+    predicted: list[list[Any]] = [
+        [stay, hour, round(float(p), 6), y]
+        for (stay, hour), y, p in zip(keys, truth, scores, strict=True)
+    ]
+    return Case(
+        folder,
+        task,
+        "stay,period_length,y_true",
+        listed,
+        "stay,period_length,prediction,y_true",
+        predicted,
+    )
+
+
+def phenotypes(folder: Path, rows: int = 40) -> Case:
+    random = np.random.default_rng(3)
+    truth = (random.random((rows, 25)) < 0.4).astype(int)
+    scores = random.random((rows, 25)).round(3)
+    numbers = range(1, 26)
+    listed: list[list[Any]] = [[name(100 + i), f"{i + 0.5:.6f}", *truth[i]] for i in range(rows)]
+    predicted: list[list[Any]] = [
+        [name(100 + i), i + 0.5, *scores[i], *truth[i]] for i in range(rows)
+    ]
+    labels = ",".join(f"label_{number}" for number in numbers)
+    return Case(
+        folder,
+        "pheno",
+        "stay,period_length," + ",".join(f"Phenotype {number}; of a kind" for number in numbers),
+        listed,
+        "stay,period_length," + ",".join(f"pred_{number}" for number in numbers) + "," + labels,
+        predicted,
+    )
+
+
+CASES: dict[str, Callable[[Path], Case]] = {
+    "ihm": mortality,
+    "decomp": lambda folder: hourly(folder, "decomp"),
+    "los": lambda folder: hourly(folder, "los"),
+    "pheno": phenotypes,
+}
+
+
+def assert_close(found: dict[str, Any], expected: dict[str, Any]) -> None:
+    """Compare two results in the published layout, keys and their order included."""
+    assert list(found) == list(expected)
+    for metric, statistics in expected.items():
+        if metric == "n_iters":
+            assert found[metric] == statistics
+            continue
+        assert list(found[metric]) == list(statistics), metric
+        for statistic, value in statistics.items():
+            relative = 1e-9 if metric in ("MSE", "MAPE") else 0.0
+            assert found[metric][statistic] == pytest.approx(
+                value, abs=1e-9, rel=relative, nan_ok=True
+            ), (metric, statistic)
+
+
+# --- the published numbers ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("golden", GOLDENS)
+def test_published_numbers(golden: str, shared: Path, tmp_path: Path) -> None:
+    folder = shared / "golden" / "mimic3_scoring" / golden
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    done = call(
+        tmp_path,
+        "--task",
+        run["task"],
+        folder / "prediction.csv.gz",
+        "--test_listfile",
+        folder / "listfile.csv.gz",
+        "--n_iters",
+        run["n_iters"],
+        "--seed",
+        run["seed"],
+        "--strict",
+    )
+    assert done.code == 0, done.err
+    expected = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+    found = done.result
+    meta = found.pop("meta")
+    assert_close(found, expected)
+    assert meta["seed"] == run["seed"]
+    assert meta["undefined"] == {}
+
+
+EDGE_CASES = (
+    "allneg_below_half",
+    "allneg_mixed_pred",
+    "dup_pred",
+    "extra_rows",
+    "los_nan_truth",
+    "los_neg_truth",
+    "los_two_bins_apart",
+    "los_zero_truth",
+    "missing_rows",
+    "n_iters_0",
+    "one_pos_of_20_mixed",
+    "ph_28cols",
+    "ph_label_no_pos",
+    "ph_label_no_pos_low",
+    "ph_ok",
+    "ph_shuffled_cols",
+    "truth_float_vs_int",
+    "truth_mismatch",
+)
+REFUSED = {
+    "dup_pred": "more than once",
+    "los_nan_truth": "with no truth",
+    "missing_rows": "have no prediction",
+    "ph_28cols": "27",
+    "truth_mismatch": "truth differs",
+}
+
+
+def edge_case(folder: Path, shared: Path, case: str, *args: object) -> tuple[Outcome, Any]:
+    edges = shared / "golden" / "mimic3_scoring" / "edge_cases"
+    cases = json.loads((edges / "edge_cases.json").read_text(encoding="utf-8"))
+    assert set(cases) == set(EDGE_CASES)
+    record = cases[case]
+    done = call(
+        folder,
+        "--task",
+        record["task"],
+        edges / f"{case}.prediction.csv",
+        "--listfile",
+        edges / f"{case}.listfile.csv",
+        "--n-iters",
+        record["n_iters"],
+        "--seed",
+        record["seed"],
+        *args,
+    )
+    return done, record["peer_sklearn_1.9.1"].get("result")
+
+
+@pytest.mark.parametrize("case", EDGE_CASES)
+def test_edge_cases(case: str, shared: Path, tmp_path: Path) -> None:
+    done, expected = edge_case(tmp_path, shared, case)
+    if case in REFUSED:
+        assert done.code == 2
+        assert REFUSED[case] in done.err
+        assert not done.file.exists()
+        return
+    assert done.code == 0, done.err
+    found = done.result
+    meta = found.pop("meta")
+    if expected is None:
+        return
+    whole = [
+        metric
+        for metric, entry in expected.items()
+        if metric != "n_iters" and metric not in meta["undefined"] and math.isfinite(entry["mean"])
+    ]
+    for metric in whole:
+        assert_close({metric: found[metric]}, {metric: expected[metric]})
+    assert list(found) == list(expected)
+
+
+@pytest.mark.parametrize("case", EDGE_CASES)
+def test_edge_cases_as_the_benchmark_has_them(case: str, shared: Path, tmp_path: Path) -> None:
+    done, expected = edge_case(
+        tmp_path, shared, case, "--peer-layout", "--strict-nan", "--allow-duplicates"
+    )
+    if expected is None:
+        return
+    assert done.code == 0, done.err
+    assert_close(done.result, expected)
+
+
+def test_edge_cases_that_the_benchmark_loses(shared: Path, tmp_path: Path) -> None:
+    done, _ = edge_case(tmp_path, shared, "allneg_below_half")
+    assert done.result["AUC of ROC"] == dict.fromkeys(STATISTICS)
+    done, _ = edge_case(tmp_path, shared, "n_iters_0")
+    found = done.result
+    assert [list(found[metric]) for metric in BINARY] == [["value"]] * 3
+    done, _ = edge_case(tmp_path, shared, "truth_float_vs_int")
+    assert done.result["AUC of ROC"]["value"] is not None
+
+
+# --- one class only ----------------------------------------------------------------------------
+
+
+def test_one_class_is_null_with_a_reason(tmp_path: Path) -> None:
+    case = mortality(tmp_path, 20)
+    for row in (*case.listed, *case.predicted):
+        row[-1] = 0
+    done = case.score("--n-iters", "50")
+    assert done.code == 0
+    assert "NaN" not in done.file.read_text(encoding="utf-8")
+    found = done.result
+    for metric in BINARY:
+        assert found[metric] == dict.fromkeys(STATISTICS)
+        assert found["meta"]["undefined"][metric]["n_undefined"] == 50
+        assert "class" in found["meta"]["undefined"][metric]["reason"]
+    assert "undefined" in done.err
+
+
+def test_one_positive_of_twenty_counts_undefined_resamples(tmp_path: Path) -> None:
+    case = mortality(tmp_path, 20)
+    for number, (listed, predicted) in enumerate(zip(case.listed, case.predicted, strict=True)):
+        listed[-1] = predicted[-1] = int(number == 7)
+    done = case.score("--n-iters", "1000")
+    assert done.code == 0
+    found = done.result
+    entry = found["meta"]["undefined"]["AUC of ROC"]
+    # (19/20)^20 is 0.358: so many resamples miss the one positive.
+    assert 300 < entry["n_undefined"] < 420
+    assert all(math.isfinite(found["AUC of ROC"][statistic]) for statistic in STATISTICS)
+    assert entry["reason"] is None
+    assert "undefined in up to" in done.err
+    strict = case.score("--n-iters", "1000", "--strict-nan").result
+    assert math.isnan(strict["AUC of ROC"]["mean"])
+    assert math.isfinite(strict["AUC of PRC"]["mean"])
+
+
+def test_one_row(tmp_path: Path) -> None:
+    case = hourly(tmp_path, "los")
+    case.listed, case.predicted = case.listed[:1], case.predicted[:1]
+    case.predicted[0][2] = case.predicted[0][3]  # one bin only
+    done = case.score()
+    assert done.code == 0
+    assert done.result["Kappa"]["value"] is None
+    assert done.result["MAD"]["value"] is not None
+
+
+# --- joining by key ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("task", CASES)
+def test_shuffled_predictions_change_nothing(task: str, tmp_path: Path) -> None:
+    case = CASES[task](tmp_path)
+    before = case.score().result
+    np.random.default_rng(0).shuffle(case.predicted)  # type: ignore[arg-type]
+    after = case.score().result
+    for found in (before, after):
+        found["meta"].pop("inputs")
+    assert before == after
+
+
+@pytest.mark.parametrize("task", CASES)
+def test_formats_give_the_same_numbers(task: str, tmp_path: Path) -> None:
+    case = CASES[task](tmp_path)
+    plain = case.score().result
+    listfile, prediction = case.files()
+    text = prediction.read_text(encoding="utf-8")
+
+    marked = tmp_path / "marked.csv"
+    marked.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())
+    packed = tmp_path / "packed.csv.gz"
+    packed.write_bytes(gzip.compress(text.encode()))
+    header, *rows = csv.reader(text.splitlines())
+    columns: dict[str, Any] = {
+        column: pa.array([row[place] for row in rows])
+        if column == "stay"
+        else pa.array([float(row[place]) for row in rows])
+        for place, column in enumerate(header)
+    }
+    table = tmp_path / "table.parquet"
+    pq.write_table(pa.table(columns), table)
+    for file in (marked, packed, table):
+        found = case.score_files(listfile, file).result
+        for result in (found, plain):
+            result["meta"].pop("inputs", None)
+        assert found == plain, file.name
+    again = tmp_path / "listfile_crlf.csv"
+    again.write_bytes(b"\xef\xbb\xbf" + listfile.read_bytes().replace(b"\n", b"\r\n"))
+    found = case.score_files(again, prediction).result
+    found["meta"].pop("inputs")
+    assert found == plain
+
+
+@pytest.mark.parametrize("task", CASES)
+def test_missing_row_is_named(task: str, tmp_path: Path) -> None:
+    case = CASES[task](tmp_path)
+    gone = case.predicted.pop(3)
+    done = case.score()
+    assert done.code == 2
+    assert f"1 of the {len(case.listed)} rows" in done.err
+    assert gone[0] in done.err
+    if task in ("decomp", "los"):
+        assert f"{gone[0]} hour {gone[1]}" in done.err
+
+
+def test_first_ten_missing_rows_are_named(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    del case.predicted[5:17]
+    done = case.score()
+    assert done.code == 2
+    assert "12 of the 40 rows" in done.err
+    assert [name(100 + i) in done.err for i in range(5, 17)] == [True] * 10 + [False] * 2
+    assert "and 2 more" in done.err
+
+
+@pytest.mark.parametrize("task", CASES)
+def test_duplicate_row_is_named_and_may_be_allowed(task: str, tmp_path: Path) -> None:
+    case = CASES[task](tmp_path)
+    once = case.score().result
+    case.predicted.append(list(case.predicted[4]))
+    done = case.score()
+    assert done.code == 2
+    assert "1 key is more than once" in done.err
+    assert case.predicted[4][0] in done.err
+    assert "--allow-duplicates" in done.err
+    allowed = case.score("--allow-duplicates")
+    assert allowed.code == 0
+    assert allowed.result["meta"]["n"] == once["meta"]["n"] + 1
+
+
+def test_duplicate_row_of_the_listfile_is_named(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    case.listed.append(list(case.listed[2]))
+    done = case.score()
+    assert done.code == 2
+    assert "listfile.csv" in done.err
+    assert name(102) in done.err
+
+
+@pytest.mark.parametrize("task", CASES)
+def test_extra_row_is_a_counted_warning(task: str, tmp_path: Path) -> None:
+    case = CASES[task](tmp_path)
+    plain = case.score()
+    assert plain.code == 0
+    case.predicted.insert(0, [name(9), *case.predicted[0][1:]])
+    done = case.score()
+    assert done.code == 0
+    assert "1 row of" in done.err
+    assert "left out" in done.err
+    metrics = [{k: v for k, v in out.result.items() if k != "meta"} for out in (done, plain)]
+    assert metrics[0] == metrics[1]
+    assert len(done.result["meta"]["warnings"]) == len(plain.result["meta"]["warnings"]) + 1
+    done.file.unlink()
+    strict = case.score("--strict")
+    assert strict.code == 2
+    assert "1 row of" in strict.err
+    assert not strict.file.exists()
+
+
+@pytest.mark.parametrize("task", CASES)
+def test_contradicting_truth_is_named_with_both_values(task: str, tmp_path: Path) -> None:
+    case = CASES[task](tmp_path)
+    row = case.predicted[6]
+    if task == "los":
+        case.listed[6][-1] = row[-1] = 50.5
+    before = row[-1]
+    row[-1] = 1 - before if task != "los" else before + 1
+    done = case.score()
+    assert done.code == 2
+    assert "truth differs" in done.err
+    assert " in 1 row" in done.err
+    assert row[0] in done.err
+    assert f"({before:.9g} in the listfile, {row[-1]:.9g} in the predictions)" in done.err
+
+
+def test_first_differing_phenotype_is_named(tmp_path: Path) -> None:
+    case = phenotypes(tmp_path)
+    # Two columns of the listfile change places: their names alone would not tell.
+    for row in case.listed:
+        row[2 + 3], row[2 + 7] = row[2 + 7], row[2 + 3]
+    done = case.score()
+    assert done.code == 2
+    assert "column label_4 (Phenotype 4; of a kind)" in done.err
+    assert "It also differs in 1 other column: label_8" in done.err
+
+
+def test_period_length_of_phenotyping_is_compared(tmp_path: Path) -> None:
+    case = phenotypes(tmp_path)
+    case.predicted[0][1] = 7
+    done = case.score()
+    assert done.code == 2
+    assert "column period_length" in done.err
+    assert "(0.5 in the listfile, 7 in the predictions)" in done.err
+
+
+def test_phenotyping_is_joined_by_stay_alone_in_any_column_order(tmp_path: Path) -> None:
+    case = phenotypes(tmp_path)
+    before = case.score().result
+    case.prediction_header = ",".join(reversed(case.prediction_header.split(",")))
+    case.predicted = [list(reversed(row)) for row in case.predicted]
+    after = case.score().result
+    assert before["Macro ROC AUC"] == after["Macro ROC AUC"]
+
+
+@pytest.mark.parametrize(("column", "count"), [("", 26), (",more", 28)])
+def test_phenotyping_has_27_columns(column: str, count: int, tmp_path: Path) -> None:
+    case = phenotypes(tmp_path)
+    if column:
+        case.list_header += column
+        case.listed = [[*row, 1] for row in case.listed]
+    else:
+        case.list_header = case.list_header.rpartition(",")[0]
+        case.listed = [row[:-1] for row in case.listed]
+    done = case.score()
+    assert done.code == 2
+    assert f"has {count} columns" in done.err
+
+
+def test_truth_is_compared_by_value(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    before = case.score().result["AUC of ROC"]
+    for row in case.predicted:
+        row[-1] = f"{row[-1]}.0"
+    assert case.score().result["AUC of ROC"] == before
+
+
+@pytest.mark.parametrize("hour", ["7", "7.0", "7.000000", "7.00000001", "07"])
+def test_hours_are_one_key_however_they_are_written(hour: str, tmp_path: Path) -> None:
+    case = hourly(tmp_path, "decomp")
+    assert case.predicted[2][1] == 7
+    case.predicted[2][1] = hour
+    assert case.score().code == 0
+
+
+def test_length_of_stay_keeps_the_rounding_to_single_floats(tmp_path: Path) -> None:
+    case = hourly(tmp_path, "los")
+    case.listed, case.predicted = case.listed[:2], case.predicted[:2]
+    for row in (case.listed[0], case.predicted[0]):
+        row[-1] = 480.3664
+    for row in (case.listed[1], case.predicted[1]):
+        row[-1] = 0.1
+    case.predicted[0][2] = 480.3664
+    case.predicted[1][2] = 0.1
+    found = case.score("--n-iters", "0").result
+    rounding = abs(float(np.float32(480.3664)) - 480.3664) + abs(float(np.float32(0.1)) - 0.1)
+    assert rounding > 0
+    assert found["MAD"]["value"] == pytest.approx(rounding / 2, rel=1e-9)
+
+
+def test_stay_without_its_ending_is_a_missing_key(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    for row in case.predicted:
+        row[0] = row[0].removesuffix("_timeseries.csv")
+    done = case.score()
+    assert done.code == 2
+    assert "40 of the 40 rows" in done.err
+    assert "without `_timeseries.csv`" in done.err
+
+
+def test_all_findings_are_told_at_once(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    case.predicted[0][1] = ""
+    case.predicted[1][1] = "inf"
+    case.predicted[2][2] = 1 - case.predicted[2][2]
+    case.predicted.append(list(case.predicted[5]))
+    del case.predicted[10]
+    done = case.score()
+    assert done.code == 2
+    for number, what in (
+        (100, "NaN prediction"),
+        (101, "infinite prediction"),
+        (102, "truth differs"),
+        (105, "more than once"),
+        (110, "have no prediction"),
+    ):
+        line = next(line for line in done.err.splitlines() if what in line)
+        assert name(number) in line, what
+
+
+# --- cells that are no numbers -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cell", ["", "NaN", "NA", "nan"])
+@pytest.mark.parametrize("task", CASES)
+def test_empty_prediction_is_named(task: str, cell: str, tmp_path: Path) -> None:
+    case = CASES[task](tmp_path)
+    column = 8 if task == "pheno" else case.prediction_header.split(",").index("prediction")
+    case.predicted[5][column] = cell
+    done = case.score()
+    assert done.code == 2
+    assert "1 row" in done.err
+    assert case.predicted[5][0] in done.err
+    if task == "pheno":
+        assert "pred_7" in done.err
+
+
+@pytest.mark.parametrize("cell", ["inf", "-inf", "Infinity"])
+def test_infinite_prediction_is_named(cell: str, tmp_path: Path) -> None:
+    case = hourly(tmp_path, "los")
+    case.predicted[5][2] = cell
+    done = case.score()
+    assert done.code == 2
+    assert "infinite prediction" in done.err
+    assert case.predicted[5][0] in done.err
+
+
+def test_empty_truth_of_length_of_stay_is_named(tmp_path: Path) -> None:
+    case = hourly(tmp_path, "los")
+    case.listed[5][2] = case.predicted[5][3] = ""
+    done = case.score()
+    assert done.code == 2
+    assert "no truth" in done.err
+    assert f"{case.listed[5][0]} hour 5" in done.err
+
+
+def test_truth_of_a_class_is_0_or_1(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    case.listed[3][1] = case.predicted[3][2] = 2
+    done = case.score()
+    assert done.code == 2
+    assert "neither 0 nor 1" in done.err
+
+
+def test_text_in_a_number_is_named_with_its_row(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    case.predicted[3][1] = "high"
+    done = case.score()
+    assert done.code == 2
+    assert "row 5, column prediction: 'high'" in done.err
+
+
+def test_cells_that_do_not_fit_the_header_are_named(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    case.predicted[3].append(1)
+    done = case.score()
+    assert done.code == 2
+    assert "row 5: 4 cells where the header has 3" in done.err
+
+
+def test_empty_key_is_named(tmp_path: Path) -> None:
+    case = hourly(tmp_path, "decomp")
+    case.predicted[3][1] = ""
+    done = case.score()
+    assert done.code == 2
+    assert "period_length is empty" in done.err
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1])
+def test_probability_outside_0_to_1_is_a_counted_warning(value: float, tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    case.predicted[0][1] = value
+    done = case.score()
+    assert done.code == 0
+    assert "1 prediction is outside [0, 1]" in done.err
+    assert case.score("--strict").code == 2
+
+
+def test_negative_truth_of_length_of_stay_is_a_counted_warning(tmp_path: Path) -> None:
+    case = hourly(tmp_path, "los")
+    for place in (0, 1):
+        case.listed[place][2] = case.predicted[place][3] = -0.000001
+    done = case.score()
+    assert done.code == 0
+    assert "2 rows with a true length of stay below 0" in done.err
+    assert case.score("--strict").code == 2
+
+
+def test_negative_prediction_of_length_of_stay_counts_as_zero(tmp_path: Path) -> None:
+    case = hourly(tmp_path, "los")
+    case.predicted[0][2] = -5
+    negative = case.score("--strict").result
+    case.predicted[0][2] = 0
+    zero = case.score("--strict").result
+    assert negative["MSE"] == zero["MSE"]
+
+
+# --- files -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("column", ["stay", "prediction", "y_true"])
+def test_missing_column_is_named(column: str, tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    case.prediction_header = case.prediction_header.replace(column, "other")
+    done = case.score()
+    assert done.code == 2
+    assert f"has no column {column}" in done.err
+
+
+def test_missing_columns_of_phenotyping_are_named(tmp_path: Path) -> None:
+    case = phenotypes(tmp_path)
+    case.prediction_header = case.prediction_header.replace("pred_25", "p").replace(
+        "label_3,", "l,"
+    )
+    done = case.score()
+    assert done.code == 2
+    assert "label_3, pred_25" in done.err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "is empty"),
+        (b"stay,prediction,y_true\n", "no rows"),
+        (b"stay,prediction,y_true", "no rows"),
+        (b"stay,prediction,y_true\nM\xfcller,0.5,1\n", "not UTF-8 text"),
+        (
+            b"stay,prediction,y_true\n" + b"a,0.5,1\n" * 2000 + b"M\xfcller,0.5,1\n",
+            "row 2002, column stay: is not UTF-8 text",
+        ),
+        (gzip.compress(b"stay,prediction,y_true\n" * 200)[:-20], "gzip"),
+        (b"PAR1 is not enough", "Parquet"),
+    ],
+)
+def test_file_that_cannot_be_read(content: bytes, words: str, tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    listfile, _ = case.files()
+    file = tmp_path / "odd.csv"
+    file.write_bytes(content)
+    done = case.score_files(listfile, file)
+    assert done.code == 2
+    assert words in done.err
+    assert "odd.csv" in done.err
+
+
+def test_file_that_is_not_there(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    listfile, prediction = case.files()
+    assert "There is no file" in case.score_files(listfile, tmp_path / "none.csv").err
+    assert "There is no file" in case.score_files(tmp_path / "none.csv", prediction).err
+
+
+def test_result_replaces_the_old_one_only_when_it_is_complete(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    first = case.score()
+    assert first.code == 0
+    before = first.file.read_text(encoding="utf-8")
+    assert before.endswith("}\n")
+    assert before.count("\n") == 1
+    case.predicted.pop()
+    assert case.score().code == 2
+    assert first.file.read_text(encoding="utf-8") == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "listfile.csv",
+        "prediction.csv",
+        "result.json",
+    ]
+
+
+def test_place_of_the_result_is_checked_first(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    done = case.score("--out", tmp_path / "nowhere" / "result.json")
+    assert done.code == 2
+    assert "there is no folder" in done.err
+    done = case.score("--out", tmp_path)
+    assert done.code == 2
+    assert "is a folder" in done.err
+
+
+@pytest.mark.parametrize(
+    ("spelling", "task"),
+    [
+        ("in-hospital-mortality", "ihm"),
+        ("in_hospital_mortality", "ihm"),
+        ("IHM", "ihm"),
+        ("decompensation", "decomp"),
+        ("length-of-stay", "los"),
+        ("phenotyping", "pheno"),
+    ],
+)
+def test_tasks_by_name_and_default_files(
+    spelling: str, task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listfile, prediction = CASES[task](tmp_path).files()
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(
+        app,
+        [
+            "score",
+            "--task",
+            spelling,
+            str(prediction),
+            "--listfile",
+            str(listfile),
+            "--n-iters",
+            "2",
+        ],
+    )
+    assert done.exit_code == 0, done.stderr
+    assert json.loads((tmp_path / f"{task}_results.json").read_text())["n_iters"] == 2
+    assert f"{task}_results.json" in done.stdout
+
+
+def test_unknown_task(tmp_path: Path) -> None:
+    done = call(tmp_path, "--task", "mortality", "x.csv")
+    assert done.code == 2
+    assert "in_hospital_mortality (ihm)" in done.err
+
+
+# --- layout ------------------------------------------------------------------------------------
+
+
+def test_layout(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    done = case.score("--seed", "5")
+    found = done.result
+    assert list(found) == ["n_iters", *BINARY, "meta"]
+    assert all(list(found[metric]) == list(STATISTICS) for metric in BINARY)
+    meta = found["meta"]
+    assert (meta["seed"], meta["n_iters"], meta["n"]) == (5, 20, 40)
+    assert meta["interval"] == {"method": "percentile", "level": 0.95}
+    assert meta["cluster"] is None
+    listfile, prediction = case.files()
+    for key, path in (("listfile", listfile), ("prediction", prediction)):
+        assert meta["inputs"][key]["name"] == path.name
+        assert meta["inputs"][key]["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert {"medeval", "python", "numpy"} <= set(meta["versions"])
+    assert case.score("--seed", "5").result == found
+    assert case.score("--seed", "6").result["AUC of ROC"] != found["AUC of ROC"]
+
+
+def test_peer_layout_has_the_published_keys_only(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    ours = case.score().result
+    ours.pop("meta")
+    assert case.score("--peer-layout").result == ours
+    for option in (("--extra",), ("--by", "sex")):
+        done = case.score("--peer-layout", *option)
+        assert done.code == 2
+        assert "--peer-layout" in done.err
+
+
+def test_extra_metrics_stand_apart(tmp_path: Path) -> None:
+    for task in CASES:
+        folder = tmp_path / task
+        folder.mkdir()
+        case = CASES[task](folder)
+        plain = case.score().result
+        done = case.score("--extra")
+        assert done.code == 0, done.err
+        found = done.result
+        extra = found.pop("extra", {})
+        assert {k: v for k, v in found.items() if k != "meta"} == {
+            k: v for k, v in plain.items() if k != "meta"
+        }
+        assert extra, task
+        assert all(list(entry) == list(STATISTICS) for entry in extra.values())
+
+
+def test_bca_intervals_differ_and_are_named(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    plain = case.score("--n-iters", "500").result
+    done = case.score("--n-iters", "500", "--ci", "bca")
+    assert done.code == 0, done.err
+    found = done.result
+    assert found["meta"]["interval"]["method"] == "bca"
+    assert found["AUC of ROC"]["value"] == plain["AUC of ROC"]["value"]
+    assert found["AUC of ROC"]["2.5% percentile"] != plain["AUC of ROC"]["2.5% percentile"]
+    assert "BCa" in done.out
+
+
+def test_reasons_of_undefined_metrics() -> None:
+    nan = math.nan
+    metrics = {
+        "whole": MetricSummary(0.5, 0.5, 0.5, 0.1, 0.4, 0.6, 0),
+        "none": MetricSummary(nan, nan, nan, nan, nan, nan, 100, "one class only"),
+        "some": MetricSummary(0.5, 0.5, 0.5, 0.1, 0.4, 0.6, 7),
+        "strict": MetricSummary(0.5, nan, nan, nan, nan, nan, 9),
+        "one-sided": MetricSummary(0.5, 0.4, 0.4, 0.1, nan, nan, 0),
+    }
+    told = undefined(metrics, 100)
+    assert {name: entry["n_undefined"] for name, entry in told.items()} == {
+        "none": 100,
+        "some": 7,
+        "strict": 9,
+        "one-sided": 0,
+    }
+    assert told["none"]["reason"] == "one class only"
+    assert told["some"]["reason"] is told["strict"]["reason"] is None
+    assert "BCa" in told["one-sided"]["reason"]
+    sentences = list(undefined_sentences(metrics, 100, strict_nan=False))
+    assert sentences[0] == "none is undefined: one class only."
+    assert sentences[1].startswith("some, strict are undefined in up to 9 of 100 resamples")
+
+
+def test_table_and_sentences(tmp_path: Path) -> None:
+    done = hourly(tmp_path, "decomp").score()
+    for metric in BINARY:
+        assert metric in done.out
+    assert "60 rows of 12 stays" in done.out
+    assert "20 resamples of rows, seed 0" in done.out
+    assert "--cluster stay" in done.out
+    clustered = hourly(tmp_path, "decomp").score("--cluster", "stay")
+    assert "20 resamples of stays" in clustered.out
+    assert "--cluster stay" not in clustered.out
+
+
+def test_phenotypes_are_named_in_the_table(tmp_path: Path) -> None:
+    done = phenotypes(tmp_path).score()
+    assert "25 Phenotype 25; of a kind" in done.out
+
+
+# --- clusters ----------------------------------------------------------------------------------
+
+
+def test_clusters_widen_the_interval_of_rows_that_are_alike(tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    case = hourly(tmp_path, "decomp")
+    case.listed, case.predicted = [], []
+    for stay in range(60):
+        truth, value = int(stay % 4 == 0), random.normal(stay % 4 == 0)
+        for hour in range(20):
+            listed = [name(1000 + stay // 2, stay % 2 + 1), hour, truth]
+            noise = 0.05 * random.normal()
+            case.listed.append(listed)
+            case.predicted.append([*listed[:2], 1 / (1 + math.exp(-value - noise)), truth])
+    width = {}
+    for cluster in (None, "stay", "subject"):
+        options = ["--cluster", cluster] if cluster else []
+        done = case.score("--n-iters", "200", *options)
+        assert done.code == 0, done.err
+        found = done.result
+        assert found["meta"]["cluster"] == cluster
+        entry = found["AUC of ROC"]
+        width[cluster] = entry["97.5% percentile"] - entry["2.5% percentile"]
+    assert width["stay"] > 2 * width[None]
+    assert width["subject"] != width["stay"]
+
+
+def test_subject_of_a_stay_must_be_in_its_name(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    case.listed[0][0] = case.predicted[0][0] = "anonymous"
+    done = case.score("--cluster", "subject")
+    assert done.code == 2
+    assert "anonymous" in done.err
+
+
+# --- runs --------------------------------------------------------------------------------------
+
+
+def make_run(folder: Path, task: str, prediction: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "predictions.csv").write_bytes(prediction.read_bytes())
+    (folder / "run.json").write_text(json.dumps({"task": task}), encoding="utf-8")
+
+
+def test_newest_run_of_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = mortality(tmp_path)
+    listfile, prediction = case.files()
+    monkeypatch.chdir(tmp_path)
+    make_run(tmp_path / "runs" / "20260101-ihm-new", "in_hospital_mortality", prediction)
+    case.predicted[0][1] = 0.987
+    _, other = case.files()
+    make_run(tmp_path / "runs" / "20250101-ihm-old", "in_hospital_mortality", other)
+    make_run(tmp_path / "runs" / "20270101-decomp-x", "decompensation", other)
+    done = call(tmp_path, "--task", "ihm", "--listfile", listfile, "--n-iters", "2")
+    assert done.code == 0, done.err
+    assert "20260101-ihm-new" in done.err
+    named = call(
+        tmp_path, "--task", "ihm", "runs/20250101-ihm-old", "--listfile", listfile, "--n-iters", "2"
+    )
+    assert named.code == 0
+    wrong = call(tmp_path, "--task", "ihm", "runs/20270101-decomp-x", "--listfile", listfile)
+    assert wrong.code == 2
+    assert "is a run of decompensation" in wrong.err
+    (tmp_path / "runs" / "20250101-ihm-old" / "predictions.csv").unlink()
+    empty = call(tmp_path, "--task", "ihm", "runs/20250101-ihm-old", "--listfile", listfile)
+    assert empty.code == 2
+    assert "holds no predictions.csv" in empty.err
+
+
+def test_without_a_run_a_baseline_is_trained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = mortality(tmp_path)
+    listfile, prediction = case.files()
+    monkeypatch.chdir(tmp_path)
+    asked: list[tuple[Any, ...]] = []
+
+    class Run:
+        @staticmethod
+        def predict_to_run(task: str, model: str, **options: Any) -> Path:
+            asked.append((task, model, options["out"], options["seed"]))
+            folder = Path(options["out"]) / "20260101-ihm-logistic"
+            make_run(folder, task, prediction)
+            return folder
+
+    monkeypatch.setattr("importlib.import_module", lambda name: Run)
+    done = call(tmp_path, "--task", "ihm", "--listfile", listfile, "--n-iters", "2", "--seed", "3")
+    assert done.code == 0, done.err
+    assert asked == [("in_hospital_mortality", "logistic", Path("runs"), 3)]
+    assert "training the logistic baseline first" in done.err
+
+
+def test_without_a_baseline_the_command_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def absent(name: str) -> None:
+        raise ModuleNotFoundError(name=name)
+
+    monkeypatch.setattr("importlib.import_module", absent)
+    done = call(tmp_path, "--task", "los")
+    assert done.code == 2
+    assert "python -m medeval predict --task length_of_stay --model logistic" in done.err
+
+
+# --- the warehouse -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Stay:
+    """One stay of the small warehouse."""
+
+    stay: str
+    gender: str | None
+    age: float
+    ethnicity: str | None
+    care_unit: str
+    mortality: int
+
+
+def small_stays() -> list[Stay]:
+    return [
+        Stay(
+            name(1000 + number),
+            "F" if number % 2 else "M",
+            25 + number * 0.7,
+            "WHITE - RUSSIAN" if number < 60 else "BLACK/AFRICAN" if number < 85 else None,
+            "MICU" if number < 45 else "CCU" if number < 86 else "TSICU",
+            int(number % 3 == 0),
+        )
+        for number in range(90)
+    ]
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Stay]:
+    """A warehouse file with only what the command reads; it becomes the default target."""
+    path = tmp_path / "small.duckdb"
+    stays = small_stays()
+    labels = ", ".join(f"label_{number} integer" for number in range(1, 26))
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create schema mimic3")
+        connection.execute("create schema medeval")
+        connection.execute(
+            "create table medeval.builds as select 1 as sequence_number, 'mimic3' as floor,"
+            " true as succeeded, 'id' as invocation_id, 'then' as started_at, '1' as dbt_version,"
+            " '1' as project_version, 'duckdb' as target, 'folder' as source_kind,"
+            " 'here' as source_location"
+        )
+        connection.execute(
+            "create table mimic3.mimic3_data_class as select 'open' as data_class, 'x' as edition,"
+            " 'y' as patients_md5"
+        )
+        connection.execute(
+            "create table mimic3.mimic3_source_tables (source_table varchar, row_count bigint,"
+            " edition varchar)"
+        )
+        connection.execute(
+            "create table mimic3.phenotypes as select i as phenotype_id,"
+            " 'Disease ' || i as phenotype_name from range(1, 26) as numbers (i)"
+        )
+        connection.execute(
+            "create table mimic3.mimic3_stays (stay varchar, gender varchar, analysis_age double,"
+            " ethnicity varchar, last_careunit varchar)"
+        )
+        common = "stay varchar, partition varchar, subject_id integer"
+        for task, columns in (
+            ("in_hospital_mortality", "y_true integer"),
+            ("decompensation", "period_length double, y_true integer"),
+            ("length_of_stay", "period_length double, y_true double"),
+            ("phenotyping", f"period_length double, {labels}"),
+        ):
+            connection.execute(f"create table mimic3.mimic3_{task} ({common}, {columns})")
+        for number, entry in enumerate(reversed(stays)):
+            part = "train" if number % 30 == 29 else "test"
+            row = [entry.stay, part, number]
+            connection.execute(
+                "insert into mimic3.mimic3_stays values (?, ?, ?, ?, ?)",
+                [entry.stay, entry.gender, entry.age, entry.ethnicity, entry.care_unit],
+            )
+            connection.execute(
+                "insert into mimic3.mimic3_in_hospital_mortality values (?, ?, ?, ?)",
+                [*row, entry.mortality],
+            )
+            for hour in (6.0, 5.0):
+                connection.execute(
+                    "insert into mimic3.mimic3_decompensation values (?, ?, ?, ?, ?)",
+                    [*row, hour, entry.mortality],
+                )
+                connection.execute(
+                    "insert into mimic3.mimic3_length_of_stay values (?, ?, ?, ?, ?)",
+                    [*row, hour, 60.61200000000019 + number - hour],
+                )
+            connection.execute(
+                f"insert into mimic3.mimic3_phenotyping values ({', '.join('?' * 29)})",
+                [*row, 60.612, *[int((number + label) % 3 == 0) for label in range(25)]],
+            )
+    monkeypatch.setenv("MEDEVAL_DUCKDB", str(path))
+    monkeypatch.setenv("MEDEVAL_TARGET", "duckdb")
+    return stays
+
+
+def warehouse_prediction(folder: Path, stays: list[Stay], rows: slice = slice(None)) -> Path:
+    random = np.random.default_rng(5)
+    tested = [entry for number, entry in enumerate(reversed(stays)) if number % 30 != 29]
+    return write(
+        folder / "prediction.csv",
+        "stay,prediction,y_true",
+        [(entry.stay, random.random().__round__(4), entry.mortality) for entry in tested[rows]],
+    )
+
+
+def test_listfile_is_the_test_rows_of_the_warehouse(warehouse: list[Stay], tmp_path: Path) -> None:
+    prediction = warehouse_prediction(tmp_path, warehouse)
+    done = call(tmp_path, "--task", "ihm", prediction, "--n-iters", "20")
+    assert done.code == 0, done.err
+    found = done.result
+    assert found["meta"]["n"] == 87
+    assert found["meta"]["inputs"]["listfile"]["data_class"] == "open"
+    tested = sorted(row[:-4] for row in (tmp_path / "prediction.csv").read_text().splitlines()[1:])
+    assert len(tested) == 87
+    listed = write(
+        tmp_path / "listfile.csv",
+        "stay,y_true",
+        sorted(
+            (entry.stay, entry.mortality)
+            for number, entry in enumerate(reversed(warehouse))
+            if number % 30 != 29
+        ),
+    )
+    named = call(tmp_path, "--task", "ihm", prediction, "--listfile", listed, "--n-iters", "20")
+    assert {metric: found[metric] for metric in BINARY} == {
+        metric: named.result[metric] for metric in BINARY
+    }
+    digest = hashlib.sha256(listed.read_bytes()).hexdigest()
+    assert found["meta"]["inputs"]["listfile"]["sha256"] == digest
+
+
+@pytest.mark.parametrize("task", ["decomp", "los", "pheno"])
+def test_truth_of_the_warehouse_is_rounded_as_a_listfile(
+    task: str, warehouse: list[Stay], tmp_path: Path
+) -> None:
+    rows: list[Sequence[object]] = []
+    for number, entry in enumerate(reversed(warehouse)):
+        if number % 30 == 29:
+            continue
+        if task == "pheno":
+            truth = [int((number + label) % 3 == 0) for label in range(25)]
+            rows.append((entry.stay, "60.612000", *[0.5] * 25, *truth))
+            continue
+        for hour in (5, 6):
+            value = f"{60.612 + number - hour:.6f}" if task == "los" else entry.mortality
+            rows.append((entry.stay, hour, 0.5, value))
+    header = CASES[task](tmp_path).prediction_header
+    prediction = write(tmp_path / "prediction.csv", header, rows)
+    done = call(tmp_path, "--task", task, prediction, "--n-iters", "2")
+    assert done.code == 0, done.err
+    if task == "pheno":
+        assert "25 Disease 25" in done.out
+
+
+def test_missing_warehouse_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEDEVAL_DUCKDB", str(tmp_path / "none.duckdb"))
+    _, prediction = mortality(tmp_path).files()
+    done = call(tmp_path, "--task", "ihm", prediction, "--target", "duckdb")
+    assert done.code == 2
+    assert "There is no warehouse" in done.err
+
+
+# --- subgroups ---------------------------------------------------------------------------------
+
+
+def test_subgroups_have_intervals_and_small_cells_are_hidden(
+    warehouse: list[Stay], tmp_path: Path
+) -> None:
+    prediction = warehouse_prediction(tmp_path, warehouse)
+    options = ["--by", "sex", "--by", "care_unit", "--by", "ethnicity", "--by", "age_band"]
+    done = call(tmp_path, "--task", "ihm", prediction, "--n-iters", "50", *options)
+    assert done.code == 0, done.err
+    found = done.result
+    assert list(found)[-2:] == ["subgroups", "meta"]
+    groups = found["subgroups"]
+    assert list(groups) == ["sex", "care_unit", "ethnicity", "age_band"]
+    assert set(groups["sex"]) == {"F", "M"}
+    for cell in groups["sex"].values():
+        assert cell["n"] == cell["n_stays"] > 30
+        assert cell["n_positive"] > 10
+        assert list(cell["metrics"]) == list(BINARY)
+        assert list(cell["metrics"]["AUC of ROC"]) == list(STATISTICS)
+
+    small = groups["care_unit"]["TSICU"]
+    assert small["metrics"] is None
+    assert small["n"] is small["n_stays"] is small["n_positive"] is None
+    assert small["suppressed"] == "fewer than 11 stays"
+    # One number could be had from the total, so a second one is hidden; its metrics are shown.
+    second = groups["care_unit"]["CCU"]
+    assert second["n"] is None
+    assert second["metrics"] is not None
+    assert groups["care_unit"]["MICU"]["n"] is not None
+    assert set(groups["ethnicity"]) == {"white", "black", "unknown"}
+    assert "hidden" in done.out
+    assert "fewer than 11 stays" in done.out
+
+
+def test_subgroup_equals_a_score_of_its_rows(warehouse: list[Stay], tmp_path: Path) -> None:
+    prediction = warehouse_prediction(tmp_path, warehouse)
+    cell = call(tmp_path, "--task", "ihm", prediction, "--n-iters", "30", "--by", "sex").result[
+        "subgroups"
+    ]["sex"]["F"]
+    women = {entry.stay for entry in warehouse if entry.gender == "F"}
+    tested = [row.split(",") for row in prediction.read_text().splitlines()[1:]]
+    listed = sorted([stay, truth] for stay, _, truth in tested if stay in women)
+    listfile = write(tmp_path / "women.csv", "stay,y_true", listed)
+    alone = call(tmp_path, "--task", "ihm", prediction, "--listfile", listfile, "--n-iters", "30")
+    assert {metric: alone.result[metric] for metric in BINARY} == cell["metrics"]
+
+
+def test_few_positives_are_hidden_too(warehouse: list[Stay], tmp_path: Path) -> None:
+    prediction = warehouse_prediction(tmp_path, warehouse)
+    done = call(
+        tmp_path,
+        *("--task", "ihm", prediction, "--n-iters", "5", "--by", "ethnicity", "--min-cell", "6"),
+    )
+    cell = done.result["subgroups"]["ethnicity"]["black"]
+    assert cell["metrics"] is not None
+    done = call(tmp_path, "--task", "ihm", prediction, "--n-iters", "5", "--by", "ethnicity")
+    cell = done.result["subgroups"]["ethnicity"]["black"]
+    assert cell["suppressed"] == "fewer than 11 positive stays"
+    assert cell["metrics"] is None
+    assert cell["n_positive"] is None
+
+
+def test_rare_labels_of_a_subgroup_are_hidden(warehouse: list[Stay], tmp_path: Path) -> None:
+    rows: list[Sequence[object]] = []
+    random = np.random.default_rng(6)
+    for number, entry in enumerate(reversed(warehouse)):
+        if number % 30 != 29:
+            truth = [int((number + label) % 3 == 0) for label in range(25)]
+            rows.append((entry.stay, "60.612", *random.random(25).round(3), *truth))
+    case = phenotypes(tmp_path)
+    prediction = write(tmp_path / "prediction.csv", case.prediction_header, rows)
+    done = call(
+        tmp_path,
+        *("--task", "pheno", prediction, "--n-iters", "5", "--by", "ethnicity"),
+    )
+    assert done.code == 0, done.err
+    cell = done.result["subgroups"]["ethnicity"]["black"]
+    assert cell["metrics"]["Micro ROC AUC"]["value"] is not None
+    assert cell["suppressed_metrics"]["ROC AUC of task 1"] == "fewer than 11 positive stays"
+    assert "ROC AUC of task 1" not in cell["metrics"]
+
+
+def test_hourly_cells_count_stays(warehouse: list[Stay], tmp_path: Path) -> None:
+    rows: list[Sequence[object]] = [
+        (entry.stay, hour, (hour * number % 17) / 17, entry.mortality)
+        for number, entry in enumerate(reversed(warehouse))
+        if number % 30 != 29
+        for hour in (5, 6)
+    ]
+    header = hourly(tmp_path, "decomp").prediction_header
+    prediction = write(tmp_path / "prediction.csv", header, rows)
+    done = call(
+        tmp_path,
+        *("--task", "decomp", prediction, "--n-iters", "5"),
+        *("--by", "care_unit", "--by", "sex", "--min-cell", "5", "--cluster", "stay"),
+    )
+    assert done.code == 0, done.err
+    groups = done.result["subgroups"]
+    # 4 stays with 8 rows are fewer than 5.
+    assert groups["care_unit"]["TSICU"]["suppressed"] == "fewer than 5 stays"
+    assert groups["sex"]["F"]["n"] == 2 * groups["sex"]["F"]["n_stays"]
+
+
+def test_subgroups_need_the_stays_in_the_warehouse(warehouse: list[Stay], tmp_path: Path) -> None:
+    done = mortality(tmp_path).score("--by", "sex")
+    assert done.code == 2
+    assert "40 of 40 stays are not in the warehouse" in done.err
+    assert name(100) in done.err
+
+
+def test_unknown_column_is_refused(tmp_path: Path) -> None:
+    done = mortality(tmp_path).score("--by", "insurance")
+    assert done.code == 2
+    assert "care_unit" in done.err
+
+
+@pytest.mark.parametrize(
+    ("age", "band"),
+    [
+        (18, "18-44"),
+        (44.99, "18-44"),
+        (45, "45-64"),
+        (64.9, "45-64"),
+        (65, "65-74"),
+        (75, "75-84"),
+        (84.999, "75-84"),
+        (85, "85+"),
+        (91.4, "85+"),
+        (None, "unknown"),
+    ],
+)
+def test_age_bands(age: float | None, band: str) -> None:
+    assert age_band(age) == band
+
+
+@pytest.mark.parametrize(
+    ("spelling", "group"),
+    [
+        ("WHITE", "white"),
+        ("WHITE - EASTERN EUROPEAN", "white"),
+        ("BLACK/CAPE VERDEAN", "black"),
+        ("CARIBBEAN ISLAND", "black"),
+        ("HISPANIC/LATINO - PUERTO RICAN", "hispanic"),
+        ("HISPANIC OR LATINO", "hispanic"),
+        ("ASIAN - VIETNAMESE", "asian"),
+        ("AMERICAN INDIAN/ALASKA NATIVE", "american_indian"),
+        ("PORTUGUESE", "other"),
+        ("MULTI RACE ETHNICITY", "other"),
+        ("UNKNOWN/NOT SPECIFIED", "unknown"),
+        ("UNABLE TO OBTAIN", "unknown"),
+        ("PATIENT DECLINED TO ANSWER", "unknown"),
+        ("", "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_ethnicity_groups(spelling: str | None, group: str) -> None:
+    assert ethnicity(spelling) == group
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([50, 60, 70], [False, False, False]),
+        ([3, 60, 70], [True, True, False]),  # 3 is the total less the others
+        ([3, 4, 70], [True, True, True]),  # 7 in two cells tells nearly all
+        ([1, 1], [True, True]),
+        ([10, 12, 40], [True, True, False]),
+        ([9, 10, 40], [True, True, True]),
+        ([3], [True]),
+    ],
+)
+def test_hidden_counts_cannot_be_subtracted(counts: list[int], expected: list[bool]) -> None:
+    assert hidden(counts, [count < 11 for count in counts], 11) == expected
+
+
+def test_result_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    done = mortality(tmp_path).score()
+    assert done.file.stat().st_mode & 0o777 == 0o600

@@ -1,0 +1,505 @@
+"""Scoring against scikit-learn as oracle, and the rules of resampling and intervals."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils import resample
+
+from medeval.scoring import bootstrap, extra, tasks
+from medeval.scoring.binary import Binary
+from medeval.scoring.bootstrap import Resampling
+from medeval.scoring.engine import SETTING, Engine, choose
+from medeval.scoring.jackknife import jackknife
+from medeval.scoring.length_of_stay import EDGES_HOURS
+from medeval.scoring.phenotyping import Phenotyping
+from medeval.scoring.resamples import RowResamples
+from medeval.scoring.results import STRICT, Scores
+from medeval.scoring.summary import accelerate, bca_tails, summarise
+
+HAS_NUMBA = find_spec("numba") is not None
+needs_numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
+ENGINES = [Engine.NUMPY, pytest.param(Engine.NUMBA, marks=needs_numba)]
+CLOSE = {"rtol": 1e-12, "atol": 1e-12}
+
+# Few distinct scores make ties; a float has none.
+score_values = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.floats(0, 1))
+binary_rows = st.lists(st.tuples(st.integers(0, 1), score_values), min_size=1, max_size=40)
+hours = st.one_of(
+    st.sampled_from([0.0, -0.05, 23.99, 24.0, 48.0, 168.0, 336.0, 400.0]), st.floats(0, 500)
+)
+hour_rows = st.lists(st.tuples(hours, st.one_of(hours, st.floats(-9, 0))), min_size=1, max_size=40)
+
+
+def quiet(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call scikit-learn, which warns where a metric is undefined."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*args, **kwargs)
+
+
+def binary_oracle(truth: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """What the published program computes, with scikit-learn 1.6 or later."""
+    precisions, recalls, _ = quiet(metrics.precision_recall_curve, truth, scores)
+    return np.array(
+        [
+            quiet(metrics.roc_auc_score, truth, scores),
+            metrics.auc(recalls, precisions),
+            np.minimum(precisions, recalls).max(),
+        ]
+    )
+
+
+def hours_oracle(truth: np.ndarray, guess: np.ndarray) -> np.ndarray:
+    guess = np.maximum(guess, 0)
+    bins = np.digitize(truth, EDGES_HOURS), np.digitize(guess, EDGES_HOURS)
+    return np.array(
+        [
+            quiet(metrics.cohen_kappa_score, *bins, weights="linear"),
+            metrics.mean_absolute_error(truth, guess),
+            metrics.mean_squared_error(truth, guess),
+            np.mean(np.abs((truth - guess) / (truth + 0.1))) * 100,
+        ]
+    )
+
+
+def labels_oracle(truth: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    averages = [
+        quiet(metrics.roc_auc_score, truth, scores, average=average)
+        for average in ("macro", "micro", "weighted", None)
+    ]
+    return np.concatenate([np.atleast_1d(average) for average in averages])
+
+
+def binary_data(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    truth = random.random(rows) < 0.3
+    return truth.astype(int), np.round(random.normal(truth * 1.2), 2)
+
+
+def hours_data(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    truth = random.lognormal(4, 1.2, rows).astype(np.float32).astype(np.float64)
+    return truth, truth * random.lognormal(0, 0.8, rows) - 5
+
+
+def labels_data(rows: int, seed: int = 0, labels: int = 25) -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(seed)
+    truth = random.random((rows, labels)) < random.uniform(0.05, 0.6, labels)
+    return truth.astype(int), np.round(random.normal(truth * 1.2), 2)
+
+
+Data = Callable[..., tuple[np.ndarray, np.ndarray]]
+Score = Callable[..., Scores]
+TASKS = [
+    pytest.param(binary_data, tasks.score_binary, binary_oracle, id="binary"),
+    pytest.param(hours_data, tasks.score_length_of_stay, hours_oracle, id="length_of_stay"),
+    pytest.param(labels_data, tasks.score_phenotyping, labels_oracle, id="phenotyping"),
+]
+VALUES_ONLY = Resampling(0, 0)
+
+
+# Metrics
+
+
+@given(binary_rows)
+@settings(deadline=None, max_examples=300)
+def test_binary_metrics_equal_scikit_learn(rows: list[tuple[int, float]]) -> None:
+    truth, scores = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    expected = binary_oracle(truth, scores)
+    strict = tasks.score_binary(truth, scores, VALUES_ONLY, undefined=STRICT)
+    np.testing.assert_allclose(strict.values, expected, **CLOSE)
+    one_class = truth.min() == truth.max()
+    default = tasks.score_binary(truth, scores, VALUES_ONLY)
+    expected = np.full(3, np.nan) if one_class else expected
+    np.testing.assert_allclose(default.values, expected, **CLOSE)
+    assert default.reasons == (("one class",) * 3 if one_class else (None,) * 3)
+    average = extra.extra_binary(truth, scores, VALUES_ONLY).values[0]
+    expected_average = np.nan if one_class else metrics.average_precision_score(truth, scores)
+    np.testing.assert_allclose(average, expected_average, **CLOSE)
+
+
+@given(hour_rows)
+@settings(deadline=None, max_examples=300)
+def test_length_of_stay_metrics_equal_scikit_learn(rows: list[tuple[float, float]]) -> None:
+    truth, guess = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    scores = tasks.score_length_of_stay(truth, guess, VALUES_ONLY)
+    np.testing.assert_allclose(scores.values, hours_oracle(truth, guess), **CLOSE)
+    assert (scores.reasons[0] == "one bin") == np.isnan(scores.values[0])
+    fixed = extra.extra_length_of_stay(truth, guess, VALUES_ONLY).values[0]
+    bins = np.digitize(truth, EDGES_HOURS), np.digitize(np.maximum(guess, 0), EDGES_HOURS)
+    expected = quiet(metrics.cohen_kappa_score, *bins, weights="linear", labels=range(10))
+    np.testing.assert_allclose(fixed, expected, **CLOSE)
+
+
+@given(st.integers(1, 30), st.integers(1, 6), st.integers(0, 10**6))
+@settings(deadline=None, max_examples=100)
+def test_phenotyping_metrics_equal_scikit_learn(rows: int, labels: int, seed: int) -> None:
+    truth, guess = labels_data(rows, seed, labels + 1)
+    scores = tasks.score_phenotyping(truth, guess, VALUES_ONLY, undefined=STRICT)
+    expected = labels_oracle(truth, guess)
+    np.testing.assert_allclose(scores.values, expected, **CLOSE)
+    if not truth.any():
+        expected[2] = np.nan  # scikit-learn says 0
+    default = tasks.score_phenotyping(truth, guess, VALUES_ONLY)
+    np.testing.assert_allclose(default.values, expected, **CLOSE)
+
+
+@pytest.mark.parametrize("truth", [[1, 0, 1, 0, 0], [0, 0, 0, 0, 1]])
+def test_constant_scores(truth: list[int]) -> None:
+    scores = tasks.score_binary(truth, np.full(5, 0.3), VALUES_ONLY)
+    share = np.mean(truth)
+    np.testing.assert_allclose(scores.values, [0.5, (1 + share) / 2, share], **CLOSE)
+
+
+def test_weights_of_kappa_are_ranks_among_present_bins() -> None:
+    truth, guess = [1.0, 400.0, 3.0, 400.0, 30.0], [2.0, 2.0, 400.0, 400.0, 2.0]
+    ranks = tasks.score_length_of_stay(truth, guess, VALUES_ONLY).values[0]
+    fixed = extra.extra_length_of_stay(truth, guess, VALUES_ONLY).values[0]
+    assert abs(ranks - fixed) > 0.01
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_row_is_undefined_and_does_not_stop(engine: Engine) -> None:
+    scores = tasks.score_binary([1], [0.7], Resampling(5, 0), engine=engine)
+    assert scores.reasons == ("one class",) * 3
+    assert np.isnan(scores.samples).all()
+    kappa, *errors = tasks.score_length_of_stay(
+        [30.0], [40.0], Resampling(5, 0), engine=engine
+    ).samples.T
+    assert np.isnan(kappa).all()
+    np.testing.assert_allclose(errors, [[10] * 5, [100] * 5, [100 * 10 / 30.1] * 5])
+    labels = tasks.score_phenotyping([[1, 0]], [[0.7, 0.2]], Resampling(5, 0), engine=engine)
+    np.testing.assert_array_equal(labels.samples[0], [np.nan, 1, np.nan, np.nan, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("score", "shape"),
+    [(tasks.score_binary, 0), (tasks.score_phenotyping, (0, 25)), (tasks.score_length_of_stay, 0)],
+)
+def test_no_rows_are_undefined_and_do_not_stop(score: Score, shape: Any) -> None:
+    scores = score(np.empty(shape), np.empty(shape), Resampling(3, 0))
+    assert set(scores.reasons) == {"no rows"}
+    assert scores.samples.shape == (3, len(scores.names))
+    assert np.isnan(scores.samples).all()
+
+
+def test_what_is_no_binary_truth_or_prediction_is_refused() -> None:
+    for truth, guess, words in [
+        ([0, 2], [0.1, 0.2], "other than 0 and 1"),
+        ([0, 1], [0.1, np.nan], "missing or infinite"),
+        ([0, 1], [0.1, np.inf], "missing or infinite"),
+        ([0, 1], [0.1], "shape"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            tasks.score_binary(truth, guess, VALUES_ONLY)
+    with pytest.raises(ValueError, match="n_iters"):
+        Resampling(-1, 0)
+    with pytest.raises(ValueError, match="seed"):
+        Resampling(1, -1)
+    with pytest.raises(ValueError, match="cluster ids"):
+        tasks.score_binary([0, 1], [0.1, 0.2], Resampling(1, 0, np.zeros(3, int)))
+
+
+# Resamples
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(rows=st.integers(1, 5000), seed=st.integers(0, 2**32 - 1), iterations=st.integers(1, 4))
+@settings(deadline=None, max_examples=60)
+def test_resamples_are_those_of_random_state(
+    engine: Engine, rows: int, seed: int, iterations: int
+) -> None:
+    random = np.random.RandomState(seed)
+    expected = [
+        np.bincount(random.randint(0, rows, size=rows), minlength=rows)
+        for _ in range(2 * iterations)
+    ]
+    resamples = resamples_of(engine, seed, rows)
+    for part in (expected[:iterations], expected[iterations:]):
+        np.testing.assert_array_equal(resamples.counts(iterations, None, rows), part)
+    labels = np.arange(rows) % 7
+    labelled = resamples_of(engine, seed, rows).counts(2 * iterations, labels, 7)
+    np.testing.assert_array_equal(
+        labelled, [np.bincount(labels, weights=one, minlength=7) for one in expected]
+    )
+
+
+def resamples_of(engine: Engine, seed: int, rows: int) -> Any:
+    if engine is Engine.NUMPY:
+        return RowResamples(seed, rows)
+    from medeval.scoring.fast_resamples import FastRowResamples
+
+    return FastRowResamples(seed, rows)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("data", "score", "oracle"), TASKS)
+def test_samples_equal_a_loop_over_scikit_learn(
+    data: Data, score: Score, oracle: Callable[..., np.ndarray], engine: Engine
+) -> None:
+    truth, guess = data(150)
+    random = np.random.RandomState(11)
+    expected = [oracle(*resample(truth, guess, random_state=random)) for _ in range(70)]
+    scores = score(truth, guess, Resampling(70, 11), undefined=STRICT, engine=engine)
+    np.testing.assert_allclose(scores.samples, expected, **CLOSE)
+
+
+@needs_numba
+@pytest.mark.parametrize(("data", "score", "oracle"), TASKS)
+@pytest.mark.parametrize("rows", [2, 3, 17, 1000])
+def test_numba_gives_the_numbers_of_numpy(data: Data, score: Score, oracle: Any, rows: int) -> None:
+    truth, guess = data(rows, seed=rows)
+    for undefined in tasks.Undefined:
+        numpy, numba = (
+            score(truth, guess, Resampling(130, 5), undefined=undefined, engine=engine).samples
+            for engine in (Engine.NUMPY, Engine.NUMBA)
+        )
+        np.testing.assert_allclose(numba, numpy, **CLOSE)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("data", "score", "oracle"), TASKS)
+def test_the_size_of_batches_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, data: Data, score: Score, oracle: Any, engine: Engine
+) -> None:
+    truth, guess = data(90)
+    whole = score(truth, guess, Resampling(33, 2), engine=engine)
+    done: list[int] = []
+    monkeypatch.setattr(bootstrap, "BATCH_NUMBERS", 400)
+    small = score(truth, guess, Resampling(33, 2), engine=engine, progress=done.append)
+    np.testing.assert_allclose(small.samples, whole.samples, **CLOSE)
+    assert sum(done) == 33
+    assert len(done) > 5
+
+
+@pytest.mark.parametrize(("data", "score", "oracle"), TASKS)
+def test_whole_clusters_are_drawn(
+    data: Data, score: Score, oracle: Callable[..., np.ndarray]
+) -> None:
+    truth, guess = data(120)
+    clusters = np.random.default_rng(3).integers(1000, 1030, 120)
+    ids = np.unique(clusters)
+    random = np.random.RandomState(4)
+    expected = []
+    for _ in range(20):
+        drawn = ids[random.randint(0, len(ids), size=len(ids))]
+        rows = np.concatenate([np.flatnonzero(clusters == one) for one in drawn])
+        expected.append(oracle(truth[rows], guess[rows]))
+    scores = score(truth, guess, Resampling(20, 4, clusters), undefined=STRICT)
+    np.testing.assert_allclose(scores.samples, expected, **CLOSE)
+    order = np.random.default_rng(5).permutation(120)
+    shuffled = score(
+        truth[order], guess[order], Resampling(20, 4, clusters[order]), undefined=STRICT
+    )
+    np.testing.assert_allclose(shuffled.samples, expected, **CLOSE)
+
+
+@pytest.mark.parametrize(("data", "score", "oracle"), TASKS)
+def test_clusters_of_one_row_are_rows(data: Data, score: Score, oracle: Any) -> None:
+    truth, guess = data(80)
+    plain = score(truth, guess, Resampling(10, 4))
+    single = score(truth, guess, Resampling(10, 4, np.arange(80)))
+    np.testing.assert_allclose(single.samples, plain.samples, **CLOSE)
+
+
+def test_clusters_of_equal_rows_widen_the_interval() -> None:
+    truth, guess = (np.repeat(column, 10) for column in binary_data(60))
+    plain = summarise(tasks.score_binary(truth, guess, Resampling(300, 0)))
+    clusters = np.repeat(np.arange(60), 10)
+    wide = summarise(tasks.score_binary(truth, guess, Resampling(300, 0, clusters)))
+    for name, summary in plain.items():
+        assert wide[name].high - wide[name].low > 2 * (summary.high - summary.low)
+
+
+# Intervals
+
+
+def test_percentiles_leave_undefined_resamples_out_or_pass_them_on() -> None:
+    samples = np.array([[0.1], [np.nan], [0.4], [0.2]])
+    scores = Scores(("a",), np.array([0.3]), samples, (None,))
+    summary = summarise(scores)["a"]
+    defined = samples[[0, 2, 3], 0]
+    assert summary.n_undefined == 1
+    assert (summary.mean, summary.median) == (np.mean(defined), 0.2)
+    assert summary.std == np.std(defined)
+    assert (summary.low, summary.high) == tuple(np.percentile(defined, [2.5, 97.5]))
+    strict = summarise(scores, strict_nan=True)["a"]
+    assert strict.value == 0.3
+    assert np.isnan([strict.mean, strict.median, strict.std, strict.low, strict.high]).all()
+
+
+def test_bca_equals_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    data = np.random.default_rng(1).lognormal(0, 1, 60)
+    truth, guess = np.zeros(60), data  # the mean absolute error is the mean of the data
+    scores = tasks.score_length_of_stay(truth, guess, Resampling(999, 3))
+    without = tasks.jackknife_length_of_stay(truth, guess)
+    summary = summarise(scores, method="bca", jackknife=without)["MAD"]
+    expected = stats.bootstrap(
+        (data,),
+        np.mean,
+        n_resamples=0,
+        method="BCa",
+        bootstrap_result=_Distribution(scores.samples[:, 1]),
+    )
+    interval = expected.confidence_interval
+    assert (summary.low, summary.high) == pytest.approx((interval.low, interval.high), rel=1e-9)
+
+
+class _Distribution:
+    """What scipy reads of an earlier bootstrap."""
+
+    def __init__(self, distribution: np.ndarray) -> None:
+        self.bootstrap_distribution = distribution
+
+
+def test_bca_ends_are_those_of_percentiles_without_bias_and_skewness() -> None:
+    samples = np.arange(-10.0, 11.0)
+    assert bca_tails(0.0, samples, np.array([1.0, 2.0, 3.0])) == pytest.approx((0.025, 0.975))
+    assert bca_tails(20.0, samples, np.array([1.0, 2.0, 3.0])) is None
+    assert bca_tails(np.nan, samples, np.array([1.0])) is None
+    constant = Scores(("a",), np.array([1.0]), np.ones((9, 1)), (None,))
+    summary = summarise(constant, method="bca", jackknife=np.ones((4, 1)))["a"]
+    assert (summary.low, summary.high) == (1, 1)
+    with pytest.raises(ValueError, match="BCa"):
+        summarise(constant, method="bca")
+
+
+@pytest.mark.parametrize("clusters", [None, np.arange(60) // 3])
+def test_jackknife_leaves_out_rows_or_clusters(clusters: np.ndarray | None) -> None:
+    truth, guess = binary_data(60)
+    units = np.arange(60) if clusters is None else clusters
+    expected = [
+        binary_oracle(truth[units != unit], guess[units != unit]) for unit in np.unique(units)
+    ]
+    np.testing.assert_allclose(tasks.jackknife_binary(truth, guess, clusters), expected, **CLOSE)
+
+
+def test_jackknife_of_parts_gives_nearly_the_acceleration_of_rows() -> None:
+    truth, guess = hours_data(4000)
+    statistic = tasks.LengthOfStay.of(truth, guess)
+    rows, parts = (jackknife(statistic, None, most)[:, 2] for most in (4000, 1000))
+    assert len(parts) == 1000
+    assert accelerate(rows) > 0.02
+    assert accelerate(parts) == pytest.approx(accelerate(rows), rel=0.1)
+
+
+@pytest.mark.parametrize(
+    "function", [tasks.jackknife_phenotyping, extra.jackknife_extra_phenotyping]
+)
+def test_jackknife_of_phenotyping(function: Callable[..., np.ndarray]) -> None:
+    truth, guess = labels_data(30)
+    assert np.isfinite(function(truth, 1 / (1 + np.exp(-guess)))).any()
+
+
+# Further metrics
+
+
+def test_calibration_equals_scikit_learn() -> None:
+    truth, guess = binary_data(400)
+    guess = np.round(1 / (1 + np.exp(-guess)), 3)
+    values = extra.extra_binary(truth, guess, VALUES_ONLY).values
+    assert values[1] == pytest.approx(metrics.brier_score_loss(truth, guess), rel=1e-12)
+    fitted = LogisticRegression(C=np.inf, tol=1e-10).fit(
+        np.log(guess / (1 - guess))[:, None], truth
+    )
+    assert values[2] == pytest.approx(fitted.coef_[0, 0], rel=1e-5)
+    place = np.minimum((guess * 10).astype(int), 9)
+    gaps = [
+        np.mean(place == one) * abs(np.mean((guess - truth)[place == one]))
+        for one in np.unique(place)
+    ]
+    assert values[3] == pytest.approx(sum(gaps), rel=1e-12)
+
+
+@pytest.mark.parametrize("clusters", [None, np.arange(90) // 4])
+def test_further_metrics_use_the_same_resamples(clusters: np.ndarray | None) -> None:
+    truth, guess = binary_data(90)
+    guess = 1 / (1 + np.exp(-guess))
+    scores = extra.extra_binary(truth, guess, Resampling(8, 9, clusters))
+    units = np.arange(90) if clusters is None else clusters
+    random = np.random.RandomState(9)
+    for sample in scores.samples:
+        drawn = random.randint(0, units.max() + 1, size=units.max() + 1)
+        rows = np.concatenate([np.flatnonzero(units == one) for one in drawn])
+        expected = extra.extra_binary(truth[rows], guess[rows], VALUES_ONLY).values
+        np.testing.assert_allclose(sample, expected, rtol=1e-8)
+    labels = extra.extra_phenotyping(*labels_data(90), Resampling(3, 9, clusters))
+    assert labels.samples.shape == (3, 3)
+    assert "outside" in str(labels.reasons[1])
+
+
+def test_there_is_no_slope_without_overlap_or_probabilities() -> None:
+    apart = extra.extra_binary([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], VALUES_ONLY)
+    assert apart.reasons == (None, None, "no finite slope", None)
+    beyond = extra.extra_binary([0, 0, 1, 1], [0.1, 0.9, 0.8, 1.9], VALUES_ONLY)
+    assert beyond.reasons == (None, *["predictions outside 0 to 1"] * 3)
+    one = extra.extra_binary([1, 1], [0.0, 1.0], VALUES_ONLY)
+    assert one.reasons == ("one class", None, "one class", None)
+    none = extra.extra_binary([], [], Resampling(2, 0))
+    assert np.isnan(none.samples).all()
+
+
+# Engines, imports and memory
+
+
+def test_the_engine_is_chosen_by_argument_then_setting_then_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert choose(Engine.AUTO, 10) is Engine.NUMPY
+    assert choose(Engine.AUTO, 10**12) is (Engine.NUMBA if HAS_NUMBA else Engine.NUMPY)
+    monkeypatch.setenv(SETTING, "numpy")
+    assert choose(Engine.AUTO, 10**12) is Engine.NUMPY
+    assert choose(Engine.NUMBA, 10) is Engine.NUMBA
+
+
+def python(program: str) -> str:
+    command = [sys.executable, "-W", "error", "-c", program]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_import_and_small_tasks_load_neither_scipy_nor_scikit_learn_nor_numba() -> None:
+    program = (
+        "import sys; from medeval.scoring import bootstrap, extra, summary, tasks\n"
+        "tasks.score_binary([0, 1, 1], [0.2, 0.3, 0.1], bootstrap.Resampling(9, 0))\n"
+        "print([name for name in ('scipy', 'sklearn', 'numba', 'pandas') if name in sys.modules])"
+    )
+    assert python(program).strip() == "[]"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_memory_does_not_grow_with_iterations(engine: Engine) -> None:
+    program = f"""
+import resource
+import numpy as np
+from medeval.scoring import tasks
+random = np.random.default_rng(0)
+truth, guess = random.integers(0, 2, 100_000), random.random(100_000)
+def score(iterations):
+    resampling = tasks.Resampling(iterations, 0)
+    tasks.score_binary(truth, guess, resampling, engine="{engine}")
+    tasks.score_length_of_stay(truth * 9.0, guess * 9, resampling, engine="{engine}")
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+score(2)
+print(score(8), score(40))
+"""
+    few, many = map(int, python(program).split())
+    assert many < few + 20
+    assert many < 400
+
+
+def test_statistics_say_what_they_cost() -> None:
+    assert Phenotyping.of(*labels_data(20)).rankings == 50
+    assert Binary.of(*binary_data(20)).rankings == 1
