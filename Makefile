@@ -16,7 +16,7 @@ setup: .venv/ready medeval.duckdb
 	touch $@
 
 medeval.duckdb: | .venv/ready
-	$(DEMO) $(BIN)/dbt --quiet build --select mimic3 --resource-type seed --resource-type model
+	$(DEMO) $(BIN)/dbt --quiet build --select mimic3 mimic3_features --resource-type seed --resource-type model
 
 demo: .venv/ready
 	$(DEMO) $(BIN)/dbt build --select mimic3 mimic3_features

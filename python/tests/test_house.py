@@ -83,12 +83,14 @@ def test_published_models_have_a_contract_that_is_enforced() -> None:
 
 
 def test_every_seed_states_where_its_facts_come_from() -> None:
-    seeds = yaml.safe_load(
-        (PROJECT_ROOT / "seeds/mimic3/_mimic3__seeds.yml").read_text(encoding="utf-8")
-    )["seeds"]
-    files = {path.stem for path in PROJECT_ROOT.glob("seeds/mimic3/*.csv")}
-    assert {seed["name"] for seed in seeds} == files
-    for seed in seeds:
+    described = [
+        seed
+        for path in PROJECT_ROOT.glob("seeds/**/*.yml")
+        for seed in yaml.safe_load(path.read_text(encoding="utf-8"))["seeds"]
+    ]
+    files = {path.stem for path in PROJECT_ROOT.glob("seeds/**/*.csv")}
+    assert {seed["name"] for seed in described} == files
+    for seed in described:
         assert seed["description"].startswith("One row per"), seed["name"]
 
 

@@ -277,7 +277,7 @@ def test_the_size_of_batches_changes_nothing(
     truth, guess = data(90)
     whole = score(truth, guess, Resampling(33, 2), engine=engine)
     done: list[int] = []
-    monkeypatch.setattr(bootstrap, "BATCH_NUMBERS", 400)
+    monkeypatch.setitem(bootstrap.BATCH_NUMBERS, engine, 400)
     small = score(truth, guess, Resampling(33, 2), engine=engine, progress=done.append)
     np.testing.assert_allclose(small.samples, whole.samples, **CLOSE)
     assert sum(done) == 33

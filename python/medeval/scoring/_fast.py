@@ -26,7 +26,7 @@ AHEAD = STATE_WORDS - MIDDLE
 UPPER, LOWER, MATRIX = np.uint32(0x80000000), np.uint32(0x7FFFFFFF), np.uint32(0x9908B0DF)
 TEMPER_B, TEMPER_C = np.uint32(0x9D2C5680), np.uint32(0xEFC60000)
 ONE = np.uint32(1)
-# Resamples that go through a ranking side by side; a row of counts is some whole cache lines.
+# Resamples that go through a ranking side by side; a row of counts is two cache lines.
 LANES = 64
 
 
@@ -34,6 +34,11 @@ def compiled(function: Function) -> Function:
     """Compile without Python's checks; sums of floats may be reordered, as numpy's are."""
     made: Any = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})(function)
     return cast(Function, made)
+
+
+def count_type(largest: int) -> type[np.uint16 | np.int32]:
+    """Return the type for counts up to the largest: half the bytes where they suffice."""
+    return np.uint16 if largest <= np.iinfo(np.uint16).max else np.int32
 
 
 @compiled

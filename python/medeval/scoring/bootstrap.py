@@ -12,8 +12,8 @@ from medeval.scoring.results import Advance, Integers, Scores
 from medeval.scoring.statistic import Statistic
 
 # Numbers per batch: few enough to stay in the processor's cache, enough to hide numpy's calls.
-BATCH_NUMBERS = 1 << 18
-# More of them save no time, and numba takes so many side by side.
+# numba needs them for other reasons only: it takes up to 64 resamples through a ranking at a time.
+BATCH_NUMBERS = {Engine.NUMPY: 1 << 18, Engine.NUMBA: 1 << 20}
 MOST_AT_ONCE = 64
 LARGEST_SEED = 2**32 - 1
 
@@ -69,7 +69,7 @@ def score(
         chosen = choose(engine, steps)
         resamples = draw(statistic, resampling, chosen)
         done = 0
-        for size in batches(statistic, resampling):
+        for size in batches(statistic, resampling, chosen):
             counts = resamples.counts(size, statistic.labels, statistic.n_bins)
             samples[done : done + size] = statistic.from_bins(counts, chosen)
             done += size
@@ -96,9 +96,9 @@ def draw(statistic: Statistic, resampling: Resampling, engine: Engine) -> Resamp
     return RowResamples(resampling.seed, statistic.rows)
 
 
-def batches(statistic: Statistic, resampling: Resampling) -> list[int]:
+def batches(statistic: Statistic, resampling: Resampling, engine: Engine) -> list[int]:
     """Return how many resamples are done at a time; memory does not grow with n_iters."""
-    size = max(1, BATCH_NUMBERS // max(statistic.rows, statistic.n_bins))
+    size = max(1, BATCH_NUMBERS[engine] // max(statistic.rows, statistic.n_bins))
     size = min(size, MOST_AT_ONCE)
     whole, rest = divmod(resampling.n_iters, size)
     return [size] * whole + [rest] * bool(rest)

@@ -25,7 +25,7 @@ class FastRowResamples:
         """See `Resamples.counts`."""
         if labels is None:
             # The counts of one row side by side, as rankings take them.
-            by_row = np.zeros((n_bins, iterations), dtype=np.int32)
+            by_row = np.zeros((n_bins, iterations), dtype=_fast.count_type(n_bins))
             counts = by_row.T if iterations > 1 else by_row.reshape(1, n_bins)
         else:
             counts = np.zeros((iterations, n_bins), dtype=np.int32)

@@ -39,7 +39,7 @@ def jackknife(
     order = np.argsort(part, kind="stable")
     bounds = np.searchsorted(part[order], np.arange(n_parts + 1))
     everything = all_rows(statistic)
-    size = max(1, BATCH_NUMBERS // statistic.n_bins)
+    size = max(1, BATCH_NUMBERS[Engine.NUMPY] // statistic.n_bins)
     values = np.empty((n_parts, len(statistic.names)))
     for first in range(0, n_parts, size):
         last = min(first + size, n_parts)

@@ -76,7 +76,9 @@ class LengthOfStay:
         if engine is Engine.NUMBA:
             from medeval.scoring import _fast  # numba is slow to load
 
-            sums, cells = _fast.sums_of_errors(counts, self.errors, self.cells, N_BINS**2)
+            sums, cells = _fast.sums_of_errors(
+                np.ascontiguousarray(counts), self.errors, self.cells, N_BINS**2
+            )
         else:
             weights = counts.astype(np.float64)
             cells = np.stack(

@@ -154,11 +154,11 @@ class Phenotyping:
         positives = np.empty((len(counts), self.n_labels + 1))
         for start in range(0, len(counts), _fast.LANES):
             part = counts[start : start + _fast.LANES]
-            if len(part) == _fast.LANES and part.dtype == np.int32:
-                lanes = np.ascontiguousarray(part.T)
-            else:
+            if len(part) < _fast.LANES or part.dtype == np.int64:
                 lanes = np.zeros((self.rows, _fast.LANES), dtype=np.int32)
                 lanes[:, : len(part)] = part.T
+            else:
+                lanes = np.ascontiguousarray(part.T)
             found = _fast.areas(lanes, *self._rows_of_bins)
             areas[start : start + len(part)] = found[0].T[: len(part)]
             positives[start : start + len(part)] = found[1].T[: len(part)]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from medeval.scoring.engine import Engine
 from medeval.scoring.results import Floats, Labels
 
-Counts = NDArray[np.signedinteger[Any]]
+Counts = NDArray[np.integer[Any]]
 
 
 class Statistic(Protocol):
