@@ -40,3 +40,4 @@ docs: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks.mimic3
+	$(BIN)/python -m benchmarks.bench_scoring

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from benchmarks import scoring_results
 from benchmarks.page import markdown
 from benchmarks.results import Results
 from commands import PROJECT_ROOT, run_medeval
@@ -143,3 +144,8 @@ def test_nothing_large_or_private_is_committed() -> None:
 def test_the_page_of_measurements_is_what_the_benchmark_writes() -> None:
     page = (PROJECT_ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     assert page == markdown(Results.read())
+
+
+def test_the_page_of_scoring_is_what_its_benchmark_writes() -> None:
+    page = (PROJECT_ROOT / "docs" / "performance_scoring.md").read_text(encoding="utf-8")
+    assert page == scoring_results.markdown(scoring_results.Results.read())

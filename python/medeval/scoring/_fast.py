@@ -32,7 +32,11 @@ LANES = 64
 
 def compiled(function: Function) -> Function:
     """Compile without Python's checks; sums of floats may be reordered, as numpy's are."""
-    made: Any = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})(function)
+    options: dict[str, Any] = {"nogil": True, "fastmath": {"reassoc", "contract"}}
+    try:
+        made: Any = numba.njit(cache=True, **options)(function)
+    except RuntimeError:  # there is no folder that could keep the compiled code
+        made = numba.njit(**options)(function)
     return cast(Function, made)
 
 
@@ -117,19 +121,33 @@ def count_labels(
     words: Words,
     position: int,
     mask: np.uint32,
+    rows: int,
     labels: Labels,
     counts: Counts,
 ) -> int:
-    """Add the next resamples to counts of shape (batch, n_bins); returns the next position."""
+    """Add the next resamples to counts of shape (batch, bins); returns the next position.
+
+    Where every masked word has a label, the rejected ones a bin of their own, most words need not
+    be accepted first.
+    """
     drawn = np.empty(STATE_WORDS, dtype=np.uint32)
-    units = np.uint32(len(labels))
+    units = np.uint32(rows)
+    all_labelled = len(labels) > mask
     for resample in range(counts.shape[0]):
         row = counts[resample]
-        wanted = len(labels)
+        wanted = rows
         while wanted > 0:
             if position == STATE_WORDS:
                 next_words(state, spare, words)
                 position = 0
+            if all_labelled and wanted >= STATE_WORDS - position:
+                rest = words[position:]
+                for place in range(len(rest)):
+                    wanted -= (rest[place] & mask) < units
+                for place in range(len(rest)):
+                    row[labels[rest[place] & mask]] += 1
+                position = STATE_WORDS
+                continue
             found, position = next_drawn(words, position, mask, units, wanted, drawn)
             wanted -= found
             for place in range(found):

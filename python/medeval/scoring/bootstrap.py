@@ -13,7 +13,7 @@ from medeval.scoring.statistic import Statistic
 
 # Numbers per batch: few enough to stay in the processor's cache, enough to hide numpy's calls.
 # numba needs them for other reasons only: it takes up to 64 resamples through a ranking at a time.
-BATCH_NUMBERS = {Engine.NUMPY: 1 << 18, Engine.NUMBA: 1 << 20}
+BATCH_NUMBERS = {Engine.NUMPY: 1 << 19, Engine.NUMBA: 1 << 20}
 MOST_AT_ONCE = 64
 LARGEST_SEED = 2**32 - 1
 
@@ -62,11 +62,11 @@ def score(
         return Scores(statistic.names, none, np.full(shape, np.nan), ("no rows",) * shape[1])
     if resampling.clusters is not None and len(resampling.clusters) != statistic.rows:
         raise ValueError(f"{len(resampling.clusters)} cluster ids for {statistic.rows} rows")
-    values = statistic.from_bins(all_rows(statistic), Engine.NUMPY)[0]
+    chosen = choose(engine, statistic.rows * resampling.n_iters * statistic.rankings)
+    # By the same engine as the samples, with which BCa intervals compare them.
+    values = statistic.from_bins(all_rows(statistic), chosen)[0]
     samples = np.empty(shape)
     if resampling.n_iters:
-        steps = statistic.rows * resampling.n_iters * statistic.rankings
-        chosen = choose(engine, steps)
         resamples = draw(statistic, resampling, chosen)
         done = 0
         for size in batches(statistic, resampling, chosen):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from enum import StrEnum
-from importlib.util import find_spec
 
 SETTING = "MEDEVAL_SCORING_ENGINE"
 # Loading numba and its compiled code takes longer than numpy needs for so many steps.
@@ -30,6 +29,15 @@ def choose(engine: Engine, steps: int) -> Engine:
         engine = Engine(os.environ.get(SETTING) or Engine.AUTO)
     if engine is not Engine.AUTO:
         return engine
-    if steps >= WORTHWHILE_STEPS and find_spec("numba") is not None:
+    if steps >= WORTHWHILE_STEPS and has_numba():
         return Engine.NUMBA
     return Engine.NUMPY
+
+
+def has_numba() -> bool:
+    """Tell whether numba is installed and goes with the numpy that is."""
+    try:
+        import numba  # noqa: F401  (slow to load, so only where it is used next)
+    except ImportError:
+        return False
+    return True

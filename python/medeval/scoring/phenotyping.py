@@ -182,20 +182,23 @@ def area_and_positives(steps: Steps, bins: NDArray[Any]) -> tuple[Floats, Floats
         steps: the ranking.
         bins: its counts, shape (n_bins, batch).
     """
-    # Turned so that a resample lies in one piece; running sums of integers are the fastest.
-    false = np.cumsum(np.ascontiguousarray(bins[steps.gaps()].T, dtype=np.int64), axis=1)
-    positives = np.ascontiguousarray(bins[steps.positives()].T, dtype=np.float64)
-    n_negatives = false[:, -1]
-    outranked = 2 * false[:, :-1]
+    # Turned so that a resample lies in one piece; running sums of integers are the fastest. Where
+    # float32 holds every count, int32 holds their sum.
+    whole = np.int32 if bins.dtype == np.float32 else np.int64
+    false: NDArray[Any] = np.cumsum(
+        bins[steps.gaps()].T.astype(whole, order="C"), axis=1, dtype=whole
+    )
+    outranked = false[:, :-1].astype(np.float64)
+    n_negatives = false[:, -1].astype(np.float64)
     if (place := steps.ties()) is not None:
-        tied = np.ascontiguousarray(bins[place].T, dtype=np.int64)
-        through = np.cumsum(tied, axis=1)
-        outranked += 2 * through - tied
-        n_negatives = n_negatives + through[:, -1]
+        tied: NDArray[Any] = bins[place].T.astype(whole, order="C")
+        through: NDArray[Any] = np.cumsum(tied, axis=1, dtype=whole)
+        outranked += through - tied / 2
+        n_negatives += through[:, -1]
+    positives = bins[steps.positives()].T.astype(np.float64, order="C")
     n_positives = positives.sum(axis=1)
     pairs = n_positives * n_negatives
-    wrong = np.einsum("bg,bg->b", positives, outranked.astype(np.float64)) / 2
-    return ratio(pairs - wrong, pairs), n_positives
+    return ratio(pairs - np.einsum("bg,bg->b", positives, outranked), pairs), n_positives
 
 
 def means(areas: Floats, positives: Floats, undefined: Undefined = EXCLUDE) -> Floats:
