@@ -528,3 +528,15 @@ print(score(8), score(40))
 def test_statistics_say_what_they_cost() -> None:
     assert Phenotyping.of(*labels_data(20)).rankings == 50
     assert Binary.of(*binary_data(20)).rankings == 1
+
+
+def test_numba_is_loaded_without_scipy_linalg_and_still_has_it_when_asked() -> None:
+    program = """
+import sys
+import medeval.scoring._fast
+assert "scipy.linalg" not in sys.modules
+import numba, numpy as np
+solve = numba.njit(lambda a: np.dot(np.linalg.inv(a), a))
+assert np.allclose(solve(np.diag([2.0, 4.0])), np.eye(2))
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -9,12 +9,17 @@ import typer
 
 
 def synth(
-    kind: Annotated[str, typer.Argument(help="What to make: mimic3.")],
-    scale: Annotated[int, typer.Option(help="Number of patients, from 20.")],
+    kind: Annotated[str, typer.Argument(help="What to make: mimic3 or mimic4.")],
+    scale: Annotated[
+        int, typer.Option(help="Number of patients (mimic4: of admissions of interest), from 20.")
+    ],
     seed: Annotated[int, typer.Option(help="Whole number from 0; the same one, the same bytes.")],
     out: Annotated[Path, typer.Option(help="Folder to write; must not exist or be empty.")],
     events_per_stay: Annotated[
-        int, typer.Option(help="Mean number of chart events of one ICU stay.")
+        int,
+        typer.Option(
+            help="Mean number of chart events of one ICU stay (mimic4: of labs of an admission)."
+        ),
     ] = 250,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace a folder that this command wrote.")

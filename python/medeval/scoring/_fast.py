@@ -6,7 +6,10 @@ in numba's own cache folder where that cannot be written.
 
 from __future__ import annotations
 
+import importlib
+import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -28,6 +31,29 @@ TEMPER_B, TEMPER_C = np.uint32(0x9D2C5680), np.uint32(0xEFC60000)
 ONE = np.uint32(1)
 # Resamples that go through a ranking side by side; a row of counts is two cache lines.
 LANES = 64
+
+
+def load_array_support() -> None:
+    """Load what numba knows of arrays without scipy.linalg, for which it only looks.
+
+    It asks by an import whether BLAS is there, which takes longer than 100 resamples of half a
+    million rows; nothing here uses it. Empty modules answer, and are taken away again, so that
+    whoever needs BLAS later imports the real ones.
+    """
+    stand_ins = [
+        name
+        for name in ("scipy.linalg", "scipy.linalg.cython_blas")
+        if name not in sys.modules and "numba.np.arraymath" not in sys.modules
+    ]
+    sys.modules.update({name: ModuleType(name) for name in stand_ins})
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        for name in stand_ins:
+            del sys.modules[name]
+
+
+load_array_support()
 
 
 def compiled(function: Function) -> Function:
