@@ -17,12 +17,13 @@ from medeval.synth.mimic4_codes import (
     procedure_titles,
 )
 from medeval.synth.mimic4_discharge import note_row
-from medeval.synth.mimic4_files import CsvFile, Row, open_files
+from medeval.synth.mimic4_files import open_files
 from medeval.synth.mimic4_labs import LabPool, item_rows, ordinary_columns, special_rows
 from medeval.synth.mimic4_micro import culture_rows
 from medeval.synth.mimic4_people import Admissions, make_admissions, stays_of
 from medeval.synth.mimic4_radiology import reports_of
 from medeval.synth.mimic4_stays import admission_row, patient_rows, transfer_rows
+from medeval.synth.writing import CsvFile, Row
 
 LEAST, MOST = 20, 1_000_000
 CHUNK_ROWS = 200_000  # about so many laboratory rows are in memory at once

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from medeval.synth.mimic4_cases import FORMER, SECONDARY
-from medeval.synth.mimic4_files import Row
 from medeval.synth.mimic4_people import Stay, day_of
+from medeval.synth.writing import Row
 
 Code = tuple[str, int]
 

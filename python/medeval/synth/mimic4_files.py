@@ -1,18 +1,12 @@
-"""The thirteen files: their columns, and a writer of CSV into gzip."""
+"""The thirteen files and their columns."""
 
 from __future__ import annotations
 
 import contextlib
-import gzip
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from medeval.synth.writing import quoted
+from medeval.synth.writing import CsvFile
 
 _NOTE = "note_id subject_id hadm_id note_type note_seq charttime storetime text"
 COLUMNS = {
@@ -37,67 +31,6 @@ COLUMNS = {
     "note/radiology": _NOTE,
     "note/radiology_detail": "note_id subject_id field_name field_value field_ordinal",
 }
-
-Cell = str | int | None
-Row = Sequence[Cell]
-
-
-class CsvFile:
-    """One ``.csv.gz`` file: a header, then rows.
-
-    The gzip header holds no time and no name, so equal rows are equal bytes.
-    """
-
-    def __init__(self, path: Path, columns: Sequence[str], level: int) -> None:
-        self.rows = 0
-        self._width = len(columns)
-        self._raw = path.open("wb")
-        self._gzip = gzip.GzipFile("", "wb", compresslevel=level, fileobj=self._raw, mtime=0)
-        self._gzip.write((",".join(columns) + "\n").encode())
-
-    def __enter__(self) -> CsvFile:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        with self._raw:
-            self._gzip.close()
-
-    def write_rows(self, rows: Iterable[Row]) -> None:
-        """Append rows of Python values; None is an empty cell."""
-        lines = []
-        for row in rows:
-            if len(row) != self._width:
-                raise ValueError(f"{self._width} columns expected, {len(row)} given")
-            lines.append(",".join(_cell(value) for value in row))
-        if lines:
-            self._gzip.write(("\n".join(lines) + "\n").encode())
-            self.rows += len(lines)
-
-    def write_columns(self, columns: Sequence[pa.Array]) -> None:
-        """Append rows given as one array of cells a column; null is an empty cell."""
-        if len(columns) != self._width:
-            raise ValueError(f"{self._width} columns expected, {len(columns)} given")
-        count = len(columns[0])
-        if count == 0:
-            return
-        options = {"null_handling": "replace", "null_replacement": ""}
-        last = pc.binary_join_element_wise(columns[-1], pa.scalar("\n"), "", **options)
-        lines = pc.binary_join_element_wise(*columns[:-1], last, ",", **options)
-        _, offsets, text = lines.buffers()
-        end = int(np.frombuffer(offsets, dtype=np.int32)[count])
-        self._gzip.write(memoryview(text)[:end])
-        self.rows += count
-
-
-def _cell(value: Cell) -> str:
-    if value is None:
-        return ""
-    return quoted(value) if isinstance(value, str) else str(value)
 
 
 @contextlib.contextmanager

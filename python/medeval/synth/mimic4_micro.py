@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from medeval.synth.arrays import DAY, HOUR, MINUTE
-from medeval.synth.mimic4_files import Row
 from medeval.synth.mimic4_people import Stay, day_of, later, moment
+from medeval.synth.writing import Row
 
 # spec_itemid, spec_type_desc, test_itemid, test_name
 BLOOD = (70012, "BLOOD CULTURE", 90201, "Blood Culture, Routine")

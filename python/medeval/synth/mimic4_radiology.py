@@ -8,8 +8,8 @@ import numpy as np
 
 from medeval.synth import mimic4_phrases as phrases
 from medeval.synth.arrays import DAY, HOUR, MINUTE
-from medeval.synth.mimic4_files import Row
 from medeval.synth.mimic4_people import Dice, Stay, day_of, later, moment
+from medeval.synth.writing import Row
 
 
 @dataclass(frozen=True)

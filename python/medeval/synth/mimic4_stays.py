@@ -6,8 +6,8 @@ import numpy as np
 
 from medeval.synth.arrays import HOUR, MINUTE
 from medeval.synth.mimic4_cases import TRANSFERRED
-from medeval.synth.mimic4_files import Row
 from medeval.synth.mimic4_people import Admissions, Stay, later, moment
+from medeval.synth.writing import Row
 
 _INSURANCE = ("Medicare", "Medicaid", "Private", "Other")
 _MARITAL = ("MARRIED", "SINGLE", "WIDOWED", "DIVORCED", None)

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from medeval.errors import UserError
+
+Cell = str | int | None
+Row = Sequence[Cell]
 
 MARKER = "synthetic.json"
 
@@ -49,8 +52,8 @@ def pick(pool: pa.Array, places: npt.NDArray[Any]) -> pa.Array:
     return pool.take(pa.array(places, mask=lacking if lacking.any() else None))
 
 
-class TableWriter:
-    """One ``.csv.gz`` file: a header, then rows numbered by ROW_ID from 1.
+class CsvFile:
+    """One ``.csv.gz`` file: a header, then rows.
 
     The gzip header holds no time and no name, so equal rows are equal bytes.
     """
@@ -60,9 +63,9 @@ class TableWriter:
         self._width = len(columns)
         self._raw = path.open("wb")
         self._gzip = gzip.GzipFile("", "wb", compresslevel=level, fileobj=self._raw, mtime=0)
-        self._gzip.write((",".join(["ROW_ID", *columns]) + "\n").encode())
+        self._gzip.write((",".join(columns) + "\n").encode())
 
-    def __enter__(self) -> TableWriter:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -74,19 +77,49 @@ class TableWriter:
         with self._raw:
             self._gzip.close()
 
-    def write(self, columns: Sequence[pa.Array]) -> None:
-        """Append rows: one array of cells for each column after ROW_ID, all of one length."""
-        if len(columns) != self._width:
-            raise ValueError(f"{self._width} columns expected, {len(columns)} given")
+    def write_rows(self, rows: Iterable[Row]) -> None:
+        """Append rows of Python values; None is an empty cell."""
+        lines = []
+        for row in rows:
+            self._check_width(len(row))
+            lines.append(",".join(_cell(value) for value in row))
+        if lines:
+            self._gzip.write(("\n".join(lines) + "\n").encode())
+            self.rows += len(lines)
+
+    def write_columns(self, columns: Sequence[pa.Array]) -> None:
+        """Append rows given as one array of cells a column; null is an empty cell."""
+        self._check_width(len(columns))
         count = len(columns[0])
         if count == 0:
             return
-        numbers = pc.cast(pa.array(np.arange(self.rows + 1, self.rows + count + 1)), pa.string())
-        lines = _joined([numbers, *columns[:-1], _joined([columns[-1], pa.scalar("\n")], "")], ",")
+        lines = _joined([*columns[:-1], _joined([columns[-1], pa.scalar("\n")], "")], ",")
         _, offsets, text = lines.buffers()
-        end = np.frombuffer(offsets, dtype=np.int32)[count]
-        self._gzip.write(memoryview(text)[: int(end)])
+        end = int(np.frombuffer(offsets, dtype=np.int32)[count])
+        self._gzip.write(memoryview(text)[:end])
         self.rows += count
+
+    def _check_width(self, given: int) -> None:
+        if given != self._width:
+            raise ValueError(f"{self._width} columns expected, {given} given")
+
+
+class TableWriter(CsvFile):
+    """A file whose rows are numbered by ROW_ID from 1."""
+
+    def __init__(self, path: Path, columns: Sequence[str], level: int) -> None:
+        super().__init__(path, ["ROW_ID", *columns], level)
+
+    def write(self, columns: Sequence[pa.Array]) -> None:
+        """Append rows: one array of cells for each column after ROW_ID, all of one length."""
+        numbers = np.arange(self.rows + 1, self.rows + len(columns[0]) + 1)
+        self.write_columns([pc.cast(pa.array(numbers), pa.string()), *columns])
+
+
+def _cell(value: Cell) -> str:
+    if value is None:
+        return ""
+    return quoted(value) if isinstance(value, str) else str(value)
 
 
 def _joined(columns: Sequence[Any], separator: str) -> pa.Array:
