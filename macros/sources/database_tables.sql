@@ -1,7 +1,6 @@
 {#- Attach the user's DuckDB file (as mimic-code makes it), read-only. One process may see several
     files in turn. -#}
-{% macro attach_source_database(source_name, path) %}
-    {% set alias = source_name ~ '_source' %}
+{% macro attach_source_database(alias, path) %}
     {% set problem = run_query(
         "select medeval_database_problem('" ~ sql_text(path) ~ "')"
     ).rows[0][0] %}
@@ -22,10 +21,17 @@
 {% endmacro %}
 
 
+{#- `mimic4_source` for MEDEVAL_MIMIC4_DB: DuckDB attaches a file once, whatever sources are in it. -#}
+{% macro database_alias(source_meta) %}
+    {{ return(
+        source_meta.database_variable | lower | replace('medeval_', '') | replace('_db', '_source')
+    ) }}
+{% endmacro %}
+
+
 {#- The tables of a source in the attached file, by their names in any case. Returns
-    {table name: {location, columns, relation}}. -#}
-{% macro find_tables_in_database(source_name, path, table_names) %}
-    {% set alias = source_name ~ '_source' %}
+    {table name: {location, columns, relation}}; optional tables may be absent from it. -#}
+{% macro find_tables_in_database(alias, path, table_names, optional_names) %}
     {% set rows = run_query(
         'select lower(table_name), schema_name, table_name, lower(column_name) '
         ~ "from duckdb_columns() where database_name = '" ~ alias
@@ -37,7 +43,8 @@
         {% set relation = schema ~ '.' ~ adapter.quote(row[2]) %}
         {% do places.setdefault(row[0], {}).setdefault(relation, []).append(row[3]) %}
     {% endfor %}
-    {% set missing = table_names | reject('in', places) | list %}
+    {% set needed = table_names | reject('in', optional_names) %}
+    {% set missing = needed | reject('in', places) | list %}
     {% if missing %}
         {% do exceptions.raise_compiler_error(
             'Missing in ' ~ path ~ ': the table ' ~ missing | join(', the table ')

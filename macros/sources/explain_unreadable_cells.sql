@@ -8,7 +8,7 @@
     {% set explained = [] %}
     {% for result in results if result.status == 'error' and result.message %}
         {% set cell = modules.re.search(
-            "(?s)cannot read (\w+)[.](\w+)[.](\w+): '.*' is not (a whole number|a number|a time)",
+            "(?s)cannot read (\w+)[.](\w+)[.](\w+): '.*' is not (a whole number|a number|a time|true or false)",
             result.message
         ) %}
         {% set fault = cell.groups() if cell else damaged_file(result.message) %}
@@ -56,17 +56,11 @@
 {% macro default__explain_unreadable_cell(source_name, table_name, column, expected) %}
     {% set table = graph.sources['source.' ~ project_name ~ '.' ~ source_name ~ '.' ~ table_name] %}
     {% set place = source_place(table.config.meta) %}
-    {% if place.kind == 'database' %}
-        {% set found = find_tables_in_database(source_name, place.location, [table_name]) %}
-        {% set location = found[table_name].location %}
-    {% else %}
-        {% set found = find_tables_in_folder(place.location, [table_name]) %}
-        {% set location = found[table_name][0].location %}
-    {% endif %}
+    {% set source_table = find_tables(source_name, place, [table])[table_name] %}
     {% set threads = run_query("select current_setting('threads')").rows[0][0] %}
     {% do run_query('set preserve_insertion_order = true') %}
     {% do run_query('set threads = 1') %}
-    {% do log_unreadable_cell(location, table_relation(table), column, expected) %}
+    {% do log_unreadable_cell(source_table.location, table_relation(table), column, expected) %}
     {% do run_query('set threads = ' ~ threads) %}
     {% do run_query('set preserve_insertion_order = false') %}
 {% endmacro %}
@@ -82,7 +76,8 @@
 
 {% macro log_unreadable_cell(location, relation, column, expected) %}
     {% set readable = {
-        'a whole number': is_whole_number, 'a number': is_number, 'a time': is_time
+        'a whole number': is_whole_number, 'a number': is_number, 'a time': is_time,
+        'true or false': is_truth_value
     }[expected]('cell') %}
     {% set rows = run_query(
         'select row_number, left(cell, 40) from (select row_number() over () as row_number, '

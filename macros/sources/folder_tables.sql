@@ -1,9 +1,10 @@
 {#- The tables of a source in a folder: `.csv.gz`, `.csv` or `.parquet`, any case. Returns
     {table name: [{location, columns, relation}, ...]}, the preferred form of a table first,
-    relation being a SQL expression that reads the file. -#}
-{% macro find_tables_in_folder(folder, table_names) %}
+    relation being a SQL expression that reads the file. Optional tables may be absent from it. -#}
+{% macro find_tables_in_folder(folder, module, table_names, optional_names) %}
     {% set answer = fromjson(run_query(
-        "select medeval_table_files('" ~ sql_text(folder) ~ "', '" ~ tojson(table_names) ~ "')"
+        "select medeval_table_files('" ~ sql_text(folder) ~ "', '" ~ module ~ "', '"
+        ~ tojson(table_names) ~ "', '" ~ tojson(optional_names) ~ "')"
     ).rows[0][0]) %}
     {% if 'problem' in answer %}
         {% do exceptions.raise_compiler_error(answer.problem) %}
@@ -24,7 +25,7 @@
 
 {#- No sniffing: the sniffer takes a file for unquoted whose first quoted cell is past its sample.
     Quoted empty cells stay apart from nothing; staging treats both as missing. A folder called
-    `a=b` is no column. -#}
+    `a=b` is no column. A row with a note may be longer than the two million bytes that DuckDB allows. -#}
 {% macro file_relation(file) %}
     {% if file.form == '.parquet' %}
         {% do return("read_parquet('" ~ sql_text(file.path) ~ "', hive_partitioning = false)") %}
@@ -37,7 +38,8 @@
         "read_csv('" ~ sql_text(file.path) ~ "', auto_detect = false, header = true, columns = {"
         ~ types | join(', ') ~ "}, compression = '" ~ ('gzip' if file.form == '.csv.gz' else 'none')
         ~ "', delim = ',', quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false, "
-        ~ "strict_mode = true, hive_partitioning = false)"
+        ~ "strict_mode = true, hive_partitioning = false"
+        ~ (', max_line_size = 16777216' if 'text' in file.columns else '') ~ ")"
     ) }}
 {% endmacro %}
 

@@ -4,10 +4,13 @@
     {% if not execute or flags.WHICH not in ('build', 'run', 'test') %}
         {{ return('') }}
     {% endif %}
-    {% set tables_by_source = selected_source_tables() %}
-    {% for source_name, tables in tables_by_source.items() %}
-        {% do adapter.dispatch('lay_source', 'medeval')(source_name, tables) %}
+    {% set absent = [] %}
+    {% set read = [] %}
+    {% for source_name, tables in selected_source_tables() | dictsort %}
+        {% do read.extend(tables | map(attribute='name')) %}
+        {% do adapter.dispatch('lay_source', 'medeval')(source_name, tables, absent) %}
     {% endfor %}
+    {% do check_absent_tables(read, absent) %}
     {{ return('') }}
 {% endmacro %}
 
@@ -48,19 +51,27 @@
 {% endmacro %}
 
 
-{% macro default__lay_source(source_name, tables) %}
-    {% set place = source_place(tables[0].config.meta) %}
-    {% do keep_demo_off_real_data(source_name, place, tables[0].config.meta) %}
+{% macro default__lay_source(source_name, tables, absent) %}
+    {% set source_meta = tables[0].config.meta %}
+    {% set place = source_place(source_meta) %}
+    {% do keep_demo_off_real_data(place, source_meta) %}
     {% set found = find_tables(source_name, place, tables) %}
-    {% do log(source_name ~ ' is read from ' ~ place.description ~ '.', info=true) %}
+    {% if place.kind != 'absent' %}
+        {% do log(source_name ~ ' is read from ' ~ place.description ~ '.', info=true) %}
+    {% endif %}
     {% do adapter.create_schema(table_relation(tables[0])) %}
     {% set extra_columns = [] %}
     {% for table in tables | sort(attribute='name') %}
-        {% do check_columns(table, found[table.name], extra_columns) %}
-        {% do run_query(
-            'create or replace view ' ~ table_relation(table) ~ ' as '
-            ~ source_view_query(table, found[table.name])
-        ) %}
+        {% if table.name == 'cohort_list' and var('cdm_cohort_file') %}
+            {% set query = cohort_list_query(absolute_path(var('cdm_cohort_file'))) %}
+        {% elif table.name in found %}
+            {% do check_columns(table, found[table.name], extra_columns) %}
+            {% set query = source_view_query(table, found[table.name]) %}
+        {% else %}
+            {% do absent.append(table.name) %}
+            {% set query = empty_table_query(table) %}
+        {% endif %}
+        {% do run_query('create or replace view ' ~ table_relation(table) ~ ' as ' ~ query) %}
     {% endfor %}
     {% if extra_columns %}
         {% do exceptions.warn(
@@ -71,19 +82,50 @@
 {% endmacro %}
 
 
-{#- {table name: {location, columns, relation}} of source nodes, wherever their data are. -#}
+{#- {table name: {location, columns, relation}} of source nodes, wherever their data are; optional
+    tables may be absent from it. -#}
 {% macro find_tables(source_name, place, tables) %}
-    {% set table_names = tables | map(attribute='name') | sort %}
-    {% if place.kind == 'database' %}
-        {% do attach_source_database(source_name, place.location) %}
-        {% do return(find_tables_in_database(source_name, place.location, table_names)) %}
+    {% set source_meta = tables[0].config.meta %}
+    {% set table_names = tables | map(attribute='name') | reject('eq', 'cohort_list') | sort %}
+    {% set optional_names = [] %}
+    {% for table in tables if table.config.meta.optional %}
+        {% do optional_names.append(table.name) %}
+    {% endfor %}
+    {% if place.kind == 'absent' and table_names | reject('in', optional_names) | list %}
+        {% do exceptions.raise_compiler_error(
+            source_meta.directory_variable ~ ' is not set, though '
+            ~ set_source_variables(source_meta.floor) | join(' and ') ~ ' is. Name the folder of '
+            ~ source_name ~ ' too: real and synthetic rows do not mix.'
+        ) %}
+    {% elif place.kind == 'absent' %}
+        {{ return({}) }}
+    {% elif place.kind == 'database' %}
+        {% set alias = database_alias(source_meta) %}
+        {% do attach_source_database(alias, place.location) %}
+        {% do return(
+            find_tables_in_database(alias, place.location, table_names, optional_names)
+        ) %}
     {% endif %}
+    {% set module_name = source_meta.get('subfolder', '') %}
     {% set found = {} %}
-    {% for table_name, readers in find_tables_in_folder(place.location, table_names).items() %}
+    {% for table_name, readers in find_tables_in_folder(
+        place.location, module_name, table_names, optional_names
+    ).items() %}
         {% do check_forms_agree(table_name, readers) %}
         {% do found.update({table_name: readers[0]}) %}
     {% endfor %}
     {{ return(found) }}
+{% endmacro %}
+
+
+{% macro empty_table_query(table) %}
+    {% set selected = [] %}
+    {% for column in table.config.meta.columns_read %}
+        {% do selected.append(
+            'cast(null as ' ~ dbt.type_string() ~ ') as ' ~ adapter.quote(column)
+        ) %}
+    {% endfor %}
+    {{ return('select ' ~ selected | join(', ') ~ ' where false') }}
 {% endmacro %}
 
 
@@ -94,9 +136,11 @@
 {% endmacro %}
 
 
-{#- On PostgreSQL the sources are real tables, of `python -m medeval load` or of mimic-code. -#}
-{% macro postgres__lay_source(source_name, tables) %}
+{#- On PostgreSQL the sources are real tables, of `python -m medeval load` or of mimic-code. The
+    schema of the extracts is medeval's own: what is not there is made, empty. -#}
+{% macro postgres__lay_source(source_name, tables, absent) %}
     {% set schema = tables[0].schema %}
+    {% set load_kind = tables[0].config.meta.load_kind %}
     {% set rows = run_query(
         "select table_name, column_name from information_schema.columns where table_schema = '"
         ~ schema ~ "'"
@@ -106,19 +150,31 @@
         {% do columns.setdefault(row[0], []).append(row[1]) %}
     {% endfor %}
     {% for table in tables | sort(attribute='name') %}
-        {% if table.name not in columns %}
+        {% set relation = table_relation(table) %}
+        {% if table.name not in columns and not tables[0].config.meta.demo %}
+            {% do adapter.create_schema(relation) %}
+            {% do run_query(
+                'create table if not exists ' ~ relation ~ ' as ' ~ empty_table_query(table)
+            ) %}
+        {% elif table.name not in columns %}
             {% do exceptions.raise_compiler_error(
                 'The table ' ~ schema ~ '.' ~ table.name ~ ' is not in the database "'
-                ~ target.dbname ~ '". Load it with `python -m medeval load ' ~ source_name
+                ~ target.dbname ~ '". Load it with `python -m medeval load ' ~ load_kind
                 ~ ' DIR`, or name the schema that holds it: --vars \'{' ~ source_name
                 ~ '_schema: ...}\'.'
             ) %}
+        {% else %}
+            {% for column in table.config.meta.columns_read if column not in columns[table.name] %}
+                {% do exceptions.raise_compiler_error(
+                    'The table ' ~ schema ~ '.' ~ table.name ~ ' has no column "' ~ column ~ '".'
+                ) %}
+            {% endfor %}
         {% endif %}
-        {% for column in table.config.meta.columns_read if column not in columns[table.name] %}
-            {% do exceptions.raise_compiler_error(
-                'The table ' ~ schema ~ '.' ~ table.name ~ ' has no column "' ~ column ~ '".'
-            ) %}
-        {% endfor %}
+        {% if table.config.meta.optional %}
+            {% if not run_query('select 1 from ' ~ relation ~ ' limit 1').rows %}
+                {% do absent.append(table.name) %}
+            {% endif %}
+        {% endif %}
     {% endfor %}
 {% endmacro %}
 

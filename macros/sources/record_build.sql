@@ -35,8 +35,9 @@
             'create table if not exists ' ~ builds_relation() ~ ' (sequence_number bigint, '
             ~ 'floor text, invocation_id text, started_at text, dbt_version text, '
             ~ 'project_version text, target text, source_kind text, source_location text, '
-            ~ 'succeeded boolean)'
+            ~ 'settings text, succeeded boolean)'
         ) %}
+        {% do run_query('alter table ' ~ builds_relation() ~ ' add column if not exists settings text') %}
         {% for floor in built_floors() %}
             {% do append_build_row(floor, false) %}
         {% endfor %}
@@ -55,7 +56,7 @@
             {% else %}
                 {% do log(
                     'Only a part of ' ~ floor ~ ' was built, over a build that failed or had'
-                    ~ ' another source. Before an export, run `dbt build --select ' ~ floor ~ '`.',
+                    ~ ' another source or other settings. Before an export, run `dbt build --select ' ~ floor ~ '`.',
                     info=true
                 ) %}
             {% endif %}
@@ -78,14 +79,17 @@
         {% endif %}
     {% endfor %}
     {% set before = run_query(
-        'select succeeded, source_kind, source_location from ' ~ builds_relation()
+        'select succeeded, source_kind, source_location, settings from ' ~ builds_relation()
         ~ " where floor = '" ~ floor ~ "' and invocation_id <> '" ~ invocation_id
         ~ "' order by sequence_number desc limit 1"
     ).rows %}
     {% set place = adapter.dispatch('floor_place', 'medeval')(floor) %}
     {{ return(
         not left_out or not before
-        or (before[0][0] and before[0][1] == place.kind and before[0][2] == place.location)
+        or (
+            before[0][0] and before[0][1] == place.kind and before[0][2] == place.location
+            and (before[0][3] or '') == floor_settings(floor)
+        )
     ) }}
 {% endmacro %}
 
@@ -95,31 +99,59 @@
     {% set place = adapter.dispatch('floor_place', 'medeval')(floor) %}
     {% set texts = [
         floor, invocation_id, run_started_at.strftime('%Y-%m-%dT%H:%M:%SZ'), dbt_version,
-        '0.1.0', target.name, place.kind, place.location
+        '0.1.0', target.name, place.kind, place.location,
+        floor_settings(floor)
     ] %}
     {% set literals = [] %}
     {% for value in texts %}
         {% do literals.append("'" ~ sql_text(value) ~ "'") %}
     {% endfor %}
     {% do run_query(
-        'insert into ' ~ builds ~ ' select coalesce(max(sequence_number), 0) + 1, '
+        'insert into ' ~ builds ~ ' (sequence_number, floor, invocation_id, started_at, dbt_version, '
+        ~ 'project_version, target, source_kind, source_location, settings, succeeded) '
+        ~ 'select coalesce(max(sequence_number), 0) + 1, '
         ~ literals | join(', ') ~ ', ' ~ succeeded | string | lower ~ ' from ' ~ builds
     ) %}
 {% endmacro %}
 
 
-{#- The place of the source that has the floor's own name. -#}
+{#- The places of all sources of a floor: the kind of the first, and every location once. -#}
 {% macro default__floor_place(floor) %}
-    {% for table in graph.sources.values() if table.source_name == floor %}
-        {{ return(source_place(table.config.meta)) }}
+    {% set kinds = [] %}
+    {% set locations = [] %}
+    {% for source_meta in floor_source_metas(floor) %}
+        {% set place = source_place(source_meta) %}
+        {% if place.kind != 'absent' %}
+            {% do kinds.append(place.kind) %}
+            {% do locations.append(place.location) %}
+        {% endif %}
     {% endfor %}
-    {{ return({'kind': 'none', 'location': ''}) }}
+    {{ return({
+        'kind': kinds | first | default('none', true), 'location': locations | unique | join('; ')
+    }) }}
 {% endmacro %}
 
 
 {% macro postgres__floor_place(floor) %}
-    {% for table in graph.sources.values() if table.source_name == floor %}
-        {{ return({'kind': 'schema', 'location': target.dbname ~ '.' ~ table.schema}) }}
+    {% set schemas = [] %}
+    {% for table in graph.sources.values() if table.config.meta.floor == floor %}
+        {% do schemas.append(target.dbname ~ '.' ~ table.schema) %}
     {% endfor %}
-    {{ return({'kind': 'none', 'location': ''}) }}
+    {{ return({
+        'kind': 'schema' if schemas else 'none', 'location': schemas | unique | join('; ')
+    }) }}
+{% endmacro %}
+
+
+{#- The choices of a floor that change its tables, as a text: a part built with others makes no whole. -#}
+{% macro floor_settings(floor) %}
+    {% set settings = [] %}
+    {% if floor == 'cdm' %}
+        {% for name in (
+            'cdm_rules', 'cdm_extract_source', 'cdm_cohort_file', 'pelvis_as_abdomen'
+        ) %}
+            {% do settings.append(name ~ '=' ~ var(name)) %}
+        {% endfor %}
+    {% endif %}
+    {{ return(settings | join(', ')) }}
 {% endmacro %}

@@ -1,40 +1,67 @@
-{#- Where a source is: {kind: 'folder' | 'database' | 'demo', location: absolute path, description}.
-    The demo stands in only where neither of the source's variables is set, so real and synthetic
-    rows never mix. -#}
+{#- Where a source is: {kind: 'folder' | 'database' | 'demo' | 'absent', location: absolute path,
+    description}. The demo stands in only where none of the variables of the benchmark is set, so real
+    and synthetic rows never mix. -#}
 {% macro source_place(source_meta) %}
     {% set folder = env_var(source_meta.directory_variable, '') %}
-    {% set database = env_var(source_meta.database_variable, '') %}
-    {% if folder and database %}
+    {% set database_variable = source_meta.get('database_variable', '') %}
+    {% set database = env_var(database_variable, '') if database_variable else '' %}
+    {% if folder and database and not source_meta.get('folder_wins', false) %}
         {% do exceptions.raise_compiler_error(
-            source_meta.directory_variable ~ ' and ' ~ source_meta.database_variable
+            source_meta.directory_variable ~ ' and ' ~ database_variable
             ~ ' are both set. Name one of them: a folder of files or a DuckDB file.'
         ) %}
     {% endif %}
-    {% if database %}
-        {% set kind, what = 'database', 'the DuckDB file' %}
-    {% elif folder %}
+    {% if folder %}
         {% set kind, what = 'folder', 'the folder' %}
-    {% else %}
+    {% elif database %}
+        {% set kind, what = 'database', 'the DuckDB file' %}
+    {% elif source_meta.demo and not set_source_variables(source_meta.floor) %}
         {% set kind, what = 'demo', 'the synthetic demo' %}
+    {% else %}
+        {{ return({'kind': 'absent', 'location': '', 'description': 'nowhere'}) }}
     {% endif %}
-    {% set location = absolute_path(database or folder or source_meta.demo) %}
+    {% set location = absolute_path(folder or database or source_meta.demo) %}
     {{ return({'kind': kind, 'location': location, 'description': what ~ ' ' ~ location}) }}
+{% endmacro %}
+
+
+{#- The variables that are set, of all that name a source of the benchmark. -#}
+{% macro set_source_variables(floor) %}
+    {% set names = [] %}
+    {% for meta in floor_source_metas(floor) %}
+        {% for key in ('directory_variable', 'database_variable') if meta.get(key) %}
+            {% if env_var(meta[key], '') and meta[key] not in names %}
+                {% do names.append(meta[key]) %}
+            {% endif %}
+        {% endfor %}
+    {% endfor %}
+    {{ return(names) }}
+{% endmacro %}
+
+
+{#- The settings of each source of a benchmark, once. -#}
+{% macro floor_source_metas(floor) %}
+    {% set metas = {} %}
+    {% for table in graph.sources.values() if table.config.meta.floor == floor %}
+        {% do metas.setdefault(table.source_name, table.config.meta) %}
+    {% endfor %}
+    {{ return(metas.values() | list) }}
 {% endmacro %}
 
 
 {#- A warehouse that was built from the user's data is not built over with the demo because a variable
     is not set in this shell. -#}
-{% macro keep_demo_off_real_data(source_name, place, source_meta) %}
+{% macro keep_demo_off_real_data(place, source_meta) %}
     {% set builds = builds_relation() %}
     {% if place.kind == 'demo' and adapter.get_relation(builds.database, builds.schema, 'builds') %}
         {% set newest = run_query(
-            'select source_kind, source_location from ' ~ builds ~ " where floor = '" ~ source_name
-            ~ "' order by sequence_number desc limit 1"
+            'select source_kind, source_location from ' ~ builds ~ " where floor = '"
+            ~ source_meta.floor ~ "' order by sequence_number desc limit 1"
         ).rows %}
         {% if newest and newest[0][0] != 'demo' %}
             {% do exceptions.raise_compiler_error(
-                'This warehouse holds ' ~ source_name ~ ' of ' ~ newest[0][1] ~ ', and no source is'
-                ~ ' named now, so the synthetic demo would take its place. Name the source ('
+                'This warehouse holds ' ~ source_meta.floor ~ ' of ' ~ newest[0][1] ~ ', and no source'
+                ~ ' is named now, so the synthetic demo would take its place. Name the source ('
                 ~ source_meta.directory_variable ~ ' or ' ~ source_meta.database_variable
                 ~ '), or build the demo into a file of its own: MEDEVAL_DUCKDB=demo.duckdb.'
             ) %}

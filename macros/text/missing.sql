@@ -15,3 +15,9 @@
             then cast({{ column }} as {{ dbt.type_string() }})
     end
 {%- endmacro %}
+
+
+{#- A raw cell as text where only an empty cell is missing: in MIMIC-IV `NA` is what was charted. -#}
+{% macro read_cell(column) -%}
+    nullif({{ raw_text(column) }}, '')
+{%- endmacro %}

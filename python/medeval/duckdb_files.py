@@ -30,19 +30,21 @@ def absolute_path(path: str) -> str:
     return os.path.normpath(Path(path).expanduser().absolute())
 
 
-def table_files(folder: str, tables: str) -> str:
+def table_files(folder: str, module: str, tables: str, optional: str) -> str:
     """Find the files of tables in a folder, whole as far as their last bytes can tell.
 
     Args:
         folder: the absolute path.
+        module: the folder in it that may hold the files (`hosp`), or nothing.
         tables: the lower-case names as a JSON array.
+        optional: those of them that may be absent, as a JSON array.
 
     Returns:
         JSON: `{"files": {table: [{"path", "form", "columns"}, ...]}}`, the preferred form of a
         table first and its columns in lower case; or `{"problem": a sentence for the user}`.
     """
     # It imports numpy and pyarrow, for which the commands that lay no source need not wait.
-    from medeval.raw_files import find_files
+    from medeval.raw_files import find_files, module_folder
 
     try:
         if any(character in folder for character in "*?["):
@@ -52,7 +54,9 @@ def table_files(folder: str, tables: str) -> str:
             )
         files = {
             table: [_described(file) for file in found]
-            for table, found in find_files(Path(folder), json.loads(tables)).items()
+            for table, found in find_files(
+                module_folder(Path(folder), module), json.loads(tables), json.loads(optional)
+            ).items()
         }
     except UserError as error:
         return json.dumps({"problem": str(error)})
@@ -93,6 +97,20 @@ def database_problem(path: str) -> str:
     return "" if head[_MAGIC] == b"DUCK" else f"The file {path} is not a DuckDB file."
 
 
+def cohort_list(path: str) -> str:
+    """Read a file of admission ids.
+
+    Returns:
+        JSON: `{"hadm_ids": [...]}`, or `{"problem": a sentence for the user}`.
+    """
+    from medeval.cohort_file import read_cohort_file
+
+    try:
+        return json.dumps({"hadm_ids": read_cohort_file(Path(path))})
+    except UserError as error:
+        return json.dumps({"problem": str(error)})
+
+
 class Plugin(BasePlugin):
     """Registers the functions on the connection that dbt opens."""
 
@@ -100,5 +118,6 @@ class Plugin(BasePlugin):
         """Register the functions of this module as `medeval_<name>`."""
         text: Any = "VARCHAR"
         conn.create_function("medeval_absolute_path", absolute_path, [text], text)
-        conn.create_function("medeval_table_files", table_files, [text, text], text)
+        conn.create_function("medeval_table_files", table_files, [text] * 4, text)
+        conn.create_function("medeval_cohort_list", cohort_list, [text], text)
         conn.create_function("medeval_database_problem", database_problem, [text], text)

@@ -1,10 +1,10 @@
-"""Raw files into PostgreSQL by COPY: all tables of a source in one transaction, or nothing."""
+"""Raw files into PostgreSQL by COPY: all tables in one transaction, or nothing."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from medeval.raw_files import (
     check_last_line,
     count_rows,
     find_files,
+    module_folder,
     read_blocks,
     read_header,
 )
@@ -32,9 +33,29 @@ _MARK = "made by medeval load: "
 
 
 @dataclass(frozen=True)
+class Part:
+    """One source of a load.
+
+    Attributes:
+        plan: the source, as the dbt project declares it.
+        folder: where its files are; None if it is absent, and its tables are empty.
+        schema: the schema to make.
+        admissions: the user's list, for the source that has a table for it.
+        schema_setting: what chooses another schema, for messages.
+    """
+
+    plan: Source
+    folder: Path | None
+    schema: str
+    admissions: Sequence[int] = ()
+    schema_setting: str = "--schema"
+
+
+@dataclass(frozen=True)
 class LoadedTable:
     """What became of one table: its rows, and the seconds of COPY and ANALYZE."""
 
+    schema: str
     table: str
     rows: int
     seconds: float
@@ -57,17 +78,28 @@ def load(
     say: Callable[[str], None] = lambda line: None,
     watch: Callable[[str, int, int], None] = lambda table, done, total: None,
 ) -> list[LoadedTable]:
-    """Load the files of a source into a new schema, in one transaction.
+    """Load the files of one source into a new schema; see `load_parts`."""
+    return load_parts([Part(plan, folder, schema)], target, replace=replace, say=say, watch=watch)
+
+
+def load_parts(
+    parts: Sequence[Part],
+    target: Target,
+    *,
+    replace: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+    watch: Callable[[str, int, int], None] = lambda table, done, total: None,
+) -> list[LoadedTable]:
+    """Load the files of sources, each into a new schema, all in one transaction.
 
     All columns are text, named as in the header in lower case; a cell with nothing is NULL and a
-    quoted empty cell is the empty text. Staging models cast.
+    quoted empty cell is the empty text. Staging models cast. A table that may be absent, and is,
+    is made empty.
 
     Args:
-        plan: the source, as the dbt project declares it.
-        folder: where the files are.
+        parts: the sources, their folders and schemas.
         target: a PostgreSQL target of profiles.yml.
-        schema: the schema to make.
-        replace: replace the schema if `load` made it.
+        replace: replace the schemas if `load` made them.
         say: told in a line what the user should know.
         watch: told the table at work, the bytes read so far, and the bytes of all files.
 
@@ -81,26 +113,44 @@ def load(
             f"load copies into PostgreSQL; target {target.name!r} is {target.type}, "
             "which reads the files where they are."
         )
-    sources = _find_sources(plan, folder, say)
-    total = sum(source.file.size for source in sources)
+    schemas = [part.schema for part in parts]
+    if len(set(schemas)) < len(schemas):
+        settings = ", ".join(part.schema_setting for part in parts)
+        raise UserError(f"Each source needs a schema of its own ({settings}).")
+    found = [_find_sources(part, say) for part in parts]
+    total = sum(source.file.size for files in found for source in files)
     before = 0
     loaded: list[LoadedTable] = []
     with _transaction(target) as connection:
-        _make_schema(connection, plan, schema, replace=replace, say=say)
-        for source in sources:
+        for part in parts:
+            _make_schema(connection, part, replace=replace, say=say)
+        for part, files in zip(parts, found, strict=True):
+            for source in files:
 
-            def on_read(done: int, table: str = source.file.table, start: int = before) -> None:
-                watch(table, start + done, total)
+                def on_read(done: int, table: str = source.file.table, start: int = before) -> None:
+                    watch(table, start + done, total)
 
-            loaded.append(_load_table(connection, schema, source, on_read))
-            before += source.file.size
+                loaded.append(_load_table(connection, part.schema, source, on_read))
+                before += source.file.size
+            loaded += _make_other_tables(connection, part, files)
     return loaded
 
 
-def _find_sources(plan: Source, folder: Path, say: Callable[[str], None]) -> list[_TableFile]:
+def _find_sources(part: Part, say: Callable[[str], None]) -> list[_TableFile]:
     """Choose each table's file and check all that can be checked before a long load."""
+    plan = part.plan
+    if part.folder is None:
+        say(f"{plan.name}: no folder is named, so the tables of its files are empty.")
+        return []
+    folder = module_folder(part.folder, plan.subfolder)
+    found = find_files(folder, plan.file_tables, sorted(plan.optional))
+    if not found:
+        raise UserError(f"{folder} has no file of {plan.name}: {', '.join(plan.file_tables)}.")
+    for table in plan.file_tables:
+        if table not in found:
+            say(f"{plan.name}: {folder} has no file of {table}, so that table is empty.")
     sources = []
-    for table, files in find_files(folder, list(plan.tables)).items():
+    for table, files in found.items():
         file, *others = files
         columns = read_header(file)
         lacking = [column for column in plan.tables[table] if column not in columns]
@@ -116,12 +166,13 @@ def _find_sources(plan: Source, folder: Path, say: Callable[[str], None]) -> lis
 
 def _make_schema(
     connection: Connection,
-    plan: Source,
-    schema: str,
+    part: Part,
     *,
     replace: bool,
     say: Callable[[str], None],
 ) -> None:
+    plan, schema = part.plan, part.schema
+    choose = f"Choose another with {part.schema_setting}"
     row = connection.execute(
         "select obj_description(oid, 'pg_namespace') from pg_namespace where nspname = %s",
         [schema],
@@ -130,12 +181,12 @@ def _make_schema(
         mark = f"{_MARK}{plan.name},"
         ours = (row[0] or "").startswith(mark)
         if not replace:
-            hint = " --replace replaces it." if ours else " Choose another with --schema."
+            hint = " --replace replaces it." if ours else f" {choose}."
             raise UserError(f"The schema {schema} exists; nothing was touched.{hint}")
         if not ours:
             raise UserError(
-                f"The schema {schema} was not made by `medeval load {plan.name}`, so it is not "
-                "replaced. Choose another with --schema, or drop it yourself."
+                f"The schema {schema} was not made by `medeval load {plan.kind}`, so it is not "
+                f"replaced. {choose}, or drop it yourself."
             )
         _drop_schema(connection, plan, schema, say)
     name = sql.Identifier(schema)
@@ -189,11 +240,7 @@ def _load_table(
 ) -> LoadedTable:
     start = time.perf_counter()
     file = source.file
-    name = sql.Identifier(schema, file.table)
-    columns = sql.SQL(", ").join(
-        sql.SQL("{} text").format(sql.Identifier(column)) for column in source.columns
-    )
-    connection.execute(sql.SQL("create table {} ({})").format(name, columns))
+    name = _create_table(connection, schema, file.table, source.columns)
     rows = _copy(connection, name, file, on_read)
     for other in source.others:
         other_rows = count_rows(other)
@@ -204,7 +251,36 @@ def _load_table(
             )
     # Without it the planner expects a dozen rows, and the models take ten times as long.
     connection.execute(sql.SQL("analyze {}").format(name))
-    return LoadedTable(file.table, rows, time.perf_counter() - start)
+    return LoadedTable(schema, file.table, rows, time.perf_counter() - start)
+
+
+def _make_other_tables(
+    connection: Connection, part: Part, files: list[_TableFile]
+) -> list[LoadedTable]:
+    """Make the tables that no file holds: empty, but for the user's list of admissions."""
+    made = []
+    for table in part.plan.tables.keys() - {source.file.table for source in files}:
+        name = _create_table(connection, part.schema, table, list(part.plan.tables[table]))
+        rows = len(part.admissions) if table == part.plan.list_table else 0
+        if rows:
+            statement = sql.SQL("copy {} (list_position, hadm_id) from stdin").format(name)
+            with connection.cursor().copy(statement) as copy:
+                for position, hadm_id in enumerate(part.admissions, start=1):
+                    copy.write_row((str(position), str(hadm_id)))
+        connection.execute(sql.SQL("analyze {}").format(name))
+        made.append(LoadedTable(part.schema, table, rows, 0.0))
+    return sorted(made, key=lambda loaded: loaded.table)
+
+
+def _create_table(
+    connection: Connection, schema: str, table: str, columns: Sequence[str]
+) -> sql.Identifier:
+    name = sql.Identifier(schema, table)
+    typed = sql.SQL(", ").join(
+        sql.SQL("{} text").format(sql.Identifier(column)) for column in columns
+    )
+    connection.execute(sql.SQL("create table {} ({})").format(name, typed))
+    return name
 
 
 def _copy(

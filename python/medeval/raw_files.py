@@ -46,11 +46,27 @@ class RawFile:
         return self.path.stat().st_size
 
 
-def find_files(folder: Path, tables: Sequence[str]) -> dict[str, list[RawFile]]:
+def module_folder(folder: Path, module: str) -> Path:
+    """Return the folder with the files of a module of MIMIC-IV (`hosp`, `note`).
+
+    The user names the folder that holds the module's folder, or that folder itself.
+    """
+    inside = folder / module
+    return inside if module and inside.is_dir() else folder
+
+
+def find_files(
+    folder: Path, tables: Sequence[str], optional: Sequence[str] = ()
+) -> dict[str, list[RawFile]]:
     """Return each table's files in a folder, the preferred one first.
 
     Names are compared without regard to case (`ADMISSIONS.csv`, `Admissions.CSV.GZ`): the full
     MIMIC-III and its demo differ in it.
+
+    Args:
+        folder: where the files are.
+        tables: the tables to find.
+        optional: those of them that may have no file; they are left out of the answer then.
 
     Raises:
         UserError: no such folder, or a table without a file.
@@ -67,13 +83,14 @@ def find_files(folder: Path, tables: Sequence[str]) -> dict[str, list[RawFile]]:
             table = name.removesuffix(form)
             if name == table + form and table in found:
                 found[table].append(RawFile(table, path, form))
-    missing = [table for table, files in found.items() if not files]
+    missing = [table for table, files in found.items() if not files and table not in optional]
     if missing:
         names = "; ".join(" or ".join(f"{table}{form}" for form in FORMS) for table in missing)
         raise UserError(f"Missing in {folder}: {names} (names in upper or lower case).")
     return {
         table: sorted(files, key=lambda file: FORMS.index(file.form))
         for table, files in found.items()
+        if files
     }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from medeval.profile import Target, load_target
 from medeval.warehouse import open_warehouse
 
 SYNTHETIC = PROJECT_ROOT / "demo" / "mimic3"
+SYNTHETIC_IV = PROJECT_ROOT / "demo" / "mimic4"
 
 # What the floor publishes: the tables that must have the same bytes on every engine.
 PUBLISHED = (
@@ -30,13 +32,32 @@ PUBLISHED = (
 )
 
 
+CDM_PUBLISHED = (
+    "cdm_attrition",
+    "cdm_build_settings",
+    "cdm_case_issues",
+    "cdm_cases",
+    "cdm_data_class",
+    "cdm_demographics",
+    "cdm_diagnoses",
+    "cdm_discharge_sections",
+    "cdm_findings",
+    "cdm_lab_results",
+    "cdm_leaks",
+    "cdm_microbiology_events",
+    "cdm_radiology_reports",
+    "cdm_treatments",
+)
+
+
 @dataclass(frozen=True)
 class Build:
-    """A built warehouse: the dbt target, the environment that names it and dbt's folder."""
+    """A built warehouse: the dbt target, the environment that names it, dbt's folder, the floor."""
 
     target: str
     folder: Path
     env: dict[str, str] = field(default_factory=dict)
+    floor: str = "mimic3"
 
     def dbt(self, *args: str) -> str:
         """Run dbt on the warehouse and return its output; a failure is the test's."""
@@ -49,10 +70,10 @@ class Build:
         out = self.folder / "exports" / ("-".join(args).strip("-") or "default")
         env = {"MEDEVAL_DUCKDB": str(self.folder / "medeval.duckdb"), **self.env}
         done = run_medeval(
-            "export", "--task", "mimic3", "--target", self.target, "--out", out, *args, env=env
+            "export", "--task", self.floor, "--target", self.target, "--out", out, *args, env=env
         )
         assert done.returncode == 0, done.stdout + done.stderr
-        return out / "mimic3"
+        return out / self.floor
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query on the warehouse."""
@@ -111,6 +132,53 @@ def build_postgres(
     assert done.returncode == 0, done.stdout + done.stderr
     build.dbt("build", "--select", "mimic3", *_resource_types(models_only))
     return build
+
+
+def build_cdm_duckdb(
+    folder: Path,
+    source: Path,
+    variables: Mapping[str, str] | None = None,
+    *,
+    models_only: bool = False,
+    **settings: str,
+) -> Build:
+    """Build the CDM floor from a folder with hosp/, note/ and, if there are any, note_extract/.
+
+    `variables` are dbt variables, `settings` MEDEVAL_* variables.
+    """
+    build = Build("duckdb", folder, {**_cdm_folders(source), **settings}, "cdm")
+    build.dbt(*_cdm_build(variables), *_resource_types(models_only))
+    return build
+
+
+def build_cdm_postgres(
+    folder: Path,
+    source: Path,
+    address: dict[str, str],
+    variables: Mapping[str, str] | None = None,
+    *,
+    models_only: bool = False,
+    **settings: str,
+) -> Build:
+    """Load such a folder and the cohort file into PostgreSQL and build the CDM floor there."""
+    build = Build("postgres", folder, {**address, **settings}, "cdm")
+    cohort_file = (variables or {}).get("cdm_cohort_file")
+    listed = ["--cohort-file", cohort_file] if cohort_file else []
+    done = run_medeval("load", "mimic4", *listed, env={**build.env, **_cdm_folders(source)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    build.dbt(*_cdm_build(variables), *_resource_types(models_only))
+    return build
+
+
+def _cdm_folders(source: Path) -> dict[str, str]:
+    folders = {"MEDEVAL_MIMIC4_DIR": str(source), "MEDEVAL_MIMIC4_NOTE_DIR": str(source)}
+    if (source / "note_extract").is_dir():
+        folders["MEDEVAL_CDM_EXTRACT_DIR"] = str(source / "note_extract")
+    return folders
+
+
+def _cdm_build(variables: Mapping[str, str] | None) -> list[str]:
+    return ["build", "--select", "cdm", "--vars", json.dumps(dict(variables or {}))]
 
 
 def _resource_types(models_only: bool) -> Sequence[str]:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from builds import SYNTHETIC, Build, build_duckdb, build_postgres
+from builds import (
+    SYNTHETIC,
+    SYNTHETIC_IV,
+    Build,
+    build_cdm_duckdb,
+    build_cdm_postgres,
+    build_duckdb,
+    build_postgres,
+)
 from commands import PROJECT_ROOT
+from dbt_worker import Worker
 from postgres_server import NoServerError, new_database, server
 
 _KEPT = {"MEDEVAL_SHARED", "MEDEVAL_REQUIRE_SHARED"}
@@ -75,6 +86,13 @@ def other_session_database(postgres_server: dict[str, str]) -> Iterator[dict[str
 
 
 @pytest.fixture(scope="session")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """A process that runs dbt with the project parsed."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        yield Worker(pool, tmp_path_factory.mktemp("dbt"))
+
+
+@pytest.fixture(scope="session")
 def open_demo_duckdb(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Build:
     """The MIMIC-III demo on DuckDB, with every dbt test passed."""
     return build_duckdb(tmp_path_factory.mktemp("open-duckdb"), shared / "data" / "mimic3_demo")
@@ -102,3 +120,18 @@ def synthetic_postgres(
     """The committed synthetic data on PostgreSQL, with every dbt test passed."""
     folder = tmp_path_factory.mktemp("synthetic-postgres")
     return build_postgres(folder, SYNTHETIC, other_session_database)
+
+
+@pytest.fixture(scope="session")
+def cdm_duckdb(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """The committed synthetic MIMIC-IV on DuckDB, with every dbt test passed."""
+    return build_cdm_duckdb(tmp_path_factory.mktemp("cdm-duckdb"), SYNTHETIC_IV)
+
+
+@pytest.fixture(scope="session")
+def cdm_postgres(
+    tmp_path_factory: pytest.TempPathFactory, postgres_server: dict[str, str]
+) -> Iterator[Build]:
+    """The committed synthetic MIMIC-IV on PostgreSQL, with every dbt test passed."""
+    with new_database(postgres_server) as address:
+        yield build_cdm_postgres(tmp_path_factory.mktemp("cdm-postgres"), SYNTHETIC_IV, address)

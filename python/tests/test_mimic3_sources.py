@@ -7,12 +7,6 @@ import gzip
 import io
 import os
 import shutil
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import redirect_stdout
-from dataclasses import dataclass
-from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from builds import PUBLISHED, SYNTHETIC
 from commands import PROJECT_ROOT, run_medeval
+from dbt_worker import Worked, Worker
 from mimic3_folder import TABLES, replace, with_cell, write, write_folder
 
 ADMISSIONS = ("run", "--select", "stg_mimic3__admissions")
@@ -36,87 +31,10 @@ WHOLE = ("build", "--select", "mimic3", "--resource-type", "seed", "--resource-t
 ROW_COUNTS = ("run", "--select", "+mimic3_source_tables")
 
 
-@dataclass(frozen=True)
-class Worker:
-    """A process that has the project parsed and runs dbt, which saves seconds a run."""
+class Warehouse(Worked):
+    """A folder with a DuckDB warehouse that dbt builds from MIMIC-III."""
 
-    pool: ProcessPoolExecutor
-    folder: Path
-
-    def dbt(self, args: tuple[str, ...], env: dict[str, str]) -> tuple[bool, str]:
-        """Run dbt; tell whether it succeeded, and what it printed."""
-        return self.pool.submit(_run_dbt, str(self.folder), args, env).result()
-
-
-@cache
-def _parsed_project(folder: str) -> tuple[Any, tuple[str, ...]]:
-    from dbt.cli.main import dbtRunner
-
-    os.chdir(PROJECT_ROOT)
-    options = ("--target-path", f"{folder}/target", "--log-path", f"{folder}/logs")
-    return dbtRunner().invoke(["parse", *options]).result, (*options, "--no-use-colors")
-
-
-def _run_dbt(folder: str, args: tuple[str, ...], env: dict[str, str]) -> tuple[bool, str]:
-    from dbt.adapters.duckdb.connections import DuckDBConnectionManager
-    from dbt.cli.main import dbtRunner
-    from dbt.selected_resources import set_selected_resources
-
-    # As in a new process; a retry selects nothing.
-    set_selected_resources(set())
-    os.environ.update(env)
-    output = io.StringIO()
-    with redirect_stdout(output):
-        manifest, options = _parsed_project(folder)
-        done = dbtRunner(manifest=manifest).invoke([*args, *options])
-    for name in env:
-        del os.environ[name]
-    DuckDBConnectionManager.env().close()
-    DuckDBConnectionManager.close_all_connections()
-    return done.success, output.getvalue()
-
-
-@dataclass(frozen=True)
-class Warehouse:
-    """A folder with a DuckDB warehouse that dbt builds."""
-
-    worker: Worker
-    folder: Path
-
-    @property
-    def path(self) -> Path:
-        return self.folder / "medeval.duckdb"
-
-    def dbt(self, *args: str, **env: object) -> tuple[bool, str]:
-        """Run dbt with `MEDEVAL_` variables; tell whether it succeeded, and what it printed."""
-        variables = {f"MEDEVAL_{name}": str(value) for name, value in env.items()}
-        variables |= {
-            "MEDEVAL_DUCKDB": str(self.path),
-            "MEDEVAL_TEMP_DIR": str(self.folder / "spill"),
-        }
-        return self.worker.dbt(args, variables)
-
-    def builds(self, *args: str, **env: object) -> str:
-        """Run dbt, which must succeed, and return what it printed."""
-        succeeded, output = self.dbt(*args, **env)
-        assert succeeded, output
-        return output
-
-    def stops(self, *args: str, says: tuple[object, ...], **env: object) -> str:
-        """Run dbt, which must fail and say all of `says`, and return what it printed."""
-        succeeded, output = self.dbt(*args, **env)
-        assert not succeeded, output
-        for part in says:
-            assert str(part) in output, output
-        return output
-
-    def rows(self, query: str, source: Path | None = None) -> list[tuple[Any, ...]]:
-        """Return the rows of a query; views over a database file need that file."""
-        with duckdb.connect(self.path, read_only=True) as connection:
-            if source is not None:
-                name = str(source).replace("'", "''")
-                connection.execute(f"attach '{name}' as mimic3_source (read_only)")
-            return connection.execute(query).fetchall()
+    source_alias = "mimic3_source"
 
     def staged(self, source: Path | None = None) -> dict[str, list[tuple[Any, ...]]]:
         """Return the rows of every staging view."""
@@ -132,12 +50,6 @@ class Warehouse:
             "export", "--task", "ihm", "--out", out, env={"MEDEVAL_DUCKDB": str(self.path)}
         )
         return done.returncode, done.stderr
-
-
-@pytest.fixture(scope="session")
-def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        yield Worker(pool, tmp_path_factory.mktemp("dbt"))
 
 
 @pytest.fixture(scope="session")

@@ -38,10 +38,11 @@ from medeval.warehouse import Warehouse, open_warehouse
 NAMES = [task.name for task in TASKS]
 
 LATER_BUILD = """
-    insert into medeval.medeval.builds
+    insert into medeval.medeval.builds by name
     select
-        sequence_number + 100, floor, invocation_id, '2999-01-01T00:00:00Z', dbt_version,
-        project_version, target, source_kind, source_location, succeeded
+        sequence_number + 100 as sequence_number, floor, invocation_id,
+        '2999-01-01T00:00:00Z' as started_at, dbt_version, project_version, target, source_kind,
+        source_location, succeeded
     from medeval.medeval.builds
     where floor = 'mimic3'
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -16,9 +17,9 @@ def export(
     task: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to write: mimic3 (all five), in_hospital_mortality (ihm), decompensation"
-            " (decomp), length_of_stay (los), phenotyping (pheno) or multitask. May be repeated;"
-            " without it everything that is built."
+            help="What to write: cdm, mimic3 (all five), in_hospital_mortality (ihm),"
+            " decompensation (decomp), length_of_stay (los), phenotyping (pheno) or multitask. May"
+            " be repeated; without it everything that is built."
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("exports"),
@@ -29,18 +30,45 @@ def export(
     timeseries: Annotated[
         bool, typer.Option("--timeseries", help="Also write the time series of every episode.")
     ] = False,
+    num_cases: Annotated[
+        int | None, typer.Option(help="cdm: only so many cases, from the front of the list.")
+    ] = None,
+    first_only: Annotated[
+        bool,
+        typer.Option("--first-only", help="cdm: the first result of each test, at any time."),
+    ] = False,
+    extended: Annotated[
+        bool,
+        typer.Option(
+            "--extended",
+            help="cdm: up to three results of each test, all before the day of the first procedure"
+            " (the default).",
+        ),
+    ] = False,
     target: Annotated[
         str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
     ] = None,
 ) -> None:
     """Write the published tables as files, with a manifest of their hashes and their source."""
     # Here, not above: every other command starts without these.
+    from medeval.exporting import cdm
+    from medeval.exporting.cdm_rows import Mode
     from medeval.exporting.floor import Request, build_command
     from medeval.exporting.registry import FLOORS, chosen_tasks
     from medeval.profile import load_target, project_root
     from medeval.warehouse import open_warehouse
 
+    if num_cases is not None and num_cases < 1:
+        raise UserError(f"--num-cases is {num_cases}; it can be 1 or more.")
+    if first_only and extended:
+        raise UserError("--first-only and --extended exclude each other.")
+    options: dict[str, dict[str, object]] = {
+        "cdm": {"--num-cases": num_cases, "--first-only": first_only, "--extended": extended},
+        "mimic3": {"--order": order is not Order.CANONICAL, "--timeseries": timeseries},
+    }
     chosen = chosen_tasks(task or [])
+    if chosen:
+        _check_options(options, list(chosen))
     root = project_root()
     dbt_target = load_target(target, root)
     command = build_command(" ".join(chosen or FLOORS), dbt_target.name)
@@ -54,10 +82,24 @@ def export(
                 hint = build_command(name, dbt_target.name)
                 print(f"medeval: {name} is not built, left out ({hint})", file=sys.stderr)
             chosen = {name: floor.tasks for name, floor in built.items()}
+            _check_options(options, list(chosen))
+        choice = cdm.CaseChoice(Mode.FIRST_ONLY if first_only else Mode.EXTENDED, num_cases)
+        exports = {name: floor.export for name, floor in FLOORS.items()}
+        exports[cdm.NAME] = partial(cdm.export, choice=choice)
         for name, tasks in chosen.items():
             try:
-                report = FLOORS[name].export(warehouse, Request(tasks, out, order, timeseries))
+                report = exports[name](warehouse, Request(tasks, out, order, timeseries))
             except OSError as error:
                 place = error.filename or out
                 raise UserError(f"Cannot write {place}: {error.strerror or error}.") from error
             print("\n".join(report))
+
+
+def _check_options(options: dict[str, dict[str, object]], chosen: list[str]) -> None:
+    """Stop at an option that means nothing to any floor that is written."""
+    for floor, given in options.items():
+        names = [name for name, value in given.items() if value]
+        if names and floor not in chosen:
+            raise UserError(
+                f"{', '.join(names)}: for {floor} only; this would write {', '.join(chosen)}."
+            )

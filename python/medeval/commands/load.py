@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,24 +13,39 @@ import typer
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
+    from medeval.load import Part
     from medeval.sources import Source
+
+COHORT_VARIABLE = "cdm_cohort_file"
 
 
 def load(
-    kind: Annotated[str, typer.Argument(help="The source: mimic3.")],
+    kind: Annotated[str, typer.Argument(help="The source: mimic3 or mimic4.")],
     folder: Annotated[
         Path | None,
         typer.Argument(
             metavar="DIR",
-            help="Its files (.csv, .csv.gz, .parquet). Default: MEDEVAL_MIMIC3_DIR, or the demo.",
+            help="Its files (.csv, .csv.gz, .parquet); for mimic4 the folder with hosp/, note/ and,"
+            " if there are any, note_extract/. Default: what MEDEVAL_MIMIC3_DIR or"
+            " MEDEVAL_MIMIC4_DIR, MEDEVAL_MIMIC4_NOTE_DIR and MEDEVAL_CDM_EXTRACT_DIR name, or the"
+            " demo.",
         ),
     ] = None,
     schema: Annotated[
         str | None,
-        typer.Option(help="The schema to make. Default: the dbt variable (mimic3_schema)."),
+        typer.Option(
+            help="The schema to make, for a kind of one. Default: the dbt variable (mimic3_schema)."
+        ),
+    ] = None,
+    cohort_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="mimic4: the admissions of the benchmark, one hadm_id a line. Default: the dbt"
+            " variable cdm_cohort_file."
+        ),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace the schema if `load` made it.")
+        bool, typer.Option("--replace", help="Replace the schemas if `load` made them.")
     ] = False,
     target: Annotated[
         str, typer.Option(help="The PostgreSQL target of profiles.yml.")
@@ -40,15 +56,15 @@ def load(
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Table
 
-    from medeval.load import load as load_tables
-    from medeval.profile import load_target, project_root, project_variable
-    from medeval.sources import sources
+    from medeval.load import load_parts
+    from medeval.profile import load_target, project_root
+    from medeval.sources import load_kinds
 
     root = project_root()
-    known = sources(root)
-    if kind not in known:
-        raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(known)}.")
-    plan = known[kind]
+    kinds = load_kinds(root)
+    if kind not in kinds:
+        raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(kinds)}.")
+    parts = _parts(kinds[kind], folder, schema, cohort_file, root)
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -58,14 +74,11 @@ def load(
         transient=True,
         disable=not sys.stderr.isatty(),
     )
-    chosen = folder.expanduser() if folder else _default_folder(plan, root)
     with progress:
-        bar = progress.add_task(plan.name, total=None)
-        loaded = load_tables(
-            plan,
-            chosen,
+        bar = progress.add_task(kind, total=None)
+        loaded = load_parts(
+            parts,
             load_target(target, root),
-            schema or str(project_variable(plan.schema_variable, root)),
             replace=replace,
             say=_say,
             watch=lambda table, done, total: progress.update(
@@ -76,24 +89,106 @@ def load(
     table.add_column("rows", justify="right")
     table.add_column("seconds", justify="right")
     for entry in loaded:
-        table.add_row(entry.table, f"{entry.rows:,}", f"{entry.seconds:.1f}")
+        name = entry.table if len(parts) == 1 else f"{entry.schema}.{entry.table}"
+        table.add_row(name, f"{entry.rows:,}", f"{entry.seconds:.1f}")
     Console().print(table)
 
 
-def _default_folder(plan: Source, root: Path) -> Path:
-    """Return the folder that the environment names, else the demo's, and say so."""
-    named = os.environ.get(plan.folder_variable)
-    if named:
-        return Path(named).expanduser()
-    if os.environ.get(plan.database_variable):
-        # Real and synthetic rows do not mix: with a real source named, the demo does not stand in.
+def _parts(
+    plans: list[Source],
+    folder: Path | None,
+    schema: str | None,
+    cohort_file: Path | None,
+    root: Path,
+) -> list[Part]:
+    """Return what to load of each source of a kind, and into which schema."""
+    from medeval.load import Part
+    from medeval.profile import project_variable
+
+    variables = ", ".join(plan.schema_variable for plan in plans)
+    if schema is not None and len(plans) > 1:
         raise UserError(
-            f"{plan.database_variable} is set, and load reads files: give DIR or "
-            f"{plan.folder_variable}."
+            f"{plans[0].kind} fills {len(plans)} schemas, so --schema cannot name them: set the dbt"
+            f" variables {variables} in dbt_project.yml."
         )
-    demo = root / plan.demo
-    _say(f"No DIR and no {plan.folder_variable}: loading the synthetic demo, {demo}.")
-    return demo
+    if cohort_file is not None and not any(plan.list_table for plan in plans):
+        raise UserError(f"{plans[0].kind} has no list of admissions; --cohort-file is for mimic4.")
+    folders = (
+        _named_folders(plans, folder.expanduser()) if folder else _default_folders(plans, root)
+    )
+    return [
+        Part(
+            plan,
+            folders[plan.name],
+            schema or str(project_variable(plan.schema_variable, root)),
+            _admissions(cohort_file, root) if plan.list_table else (),
+            "--schema" if len(plans) == 1 else f"the dbt variable {plan.schema_variable}",
+        )
+        for plan in plans
+    ]
+
+
+def _admissions(cohort_file: Path | None, root: Path) -> Sequence[int]:
+    """Return the user's list of admissions; nothing lets the models select them."""
+    from medeval.cohort_file import read_cohort_file
+    from medeval.profile import project_variable
+
+    chosen = cohort_file or project_variable(COHORT_VARIABLE, root)
+    if not chosen:
+        return ()
+    admissions = read_cohort_file(Path(chosen).expanduser())
+    _say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
+    return admissions
+
+
+def _named_folders(plans: list[Source], folder: Path) -> dict[str, Path | None]:
+    """Return where each source is if the user names one folder.
+
+    The first source is there; the others are in it too, unless a variable names another place.
+    """
+    folders: dict[str, Path | None] = {plans[0].name: folder}
+    for plan in plans[1:]:
+        named = os.environ.get(plan.folder_variable)
+        if named:
+            _say(f"{plan.name} is read from {named} ({plan.folder_variable}).")
+            folders[plan.name] = Path(named).expanduser()
+        elif plan.is_optional and not (folder / plan.subfolder).is_dir():
+            folders[plan.name] = None
+        else:
+            folders[plan.name] = folder
+    return folders
+
+
+def _default_folders(plans: list[Source], root: Path) -> dict[str, Path | None]:
+    """Return the folders that the environment names, else the demo's, and say so."""
+    named = {plan.name: os.environ.get(plan.folder_variable) for plan in plans}
+    for plan in plans:
+        if not named[plan.name] and os.environ.get(plan.database_variable or "-"):
+            # Real and synthetic rows do not mix: with a real source named, no demo stands in.
+            raise UserError(
+                f"{plan.database_variable} is set, and load reads files: give DIR or "
+                f"{plan.folder_variable}."
+            )
+    if not any(named.values()):
+        return _demo_folders(plans, root)
+    folders: dict[str, Path | None] = {}
+    for plan in plans:
+        place = named[plan.name]
+        if not place and not plan.is_optional:
+            others = ", ".join(other.folder_variable for other in plans if named[other.name])
+            raise UserError(
+                f"{others} is set and {plan.folder_variable} is not. Name the folder of"
+                f" {plan.name} too: the demo never stands beside real data."
+            )
+        folders[plan.name] = Path(place).expanduser() if place else None
+    return folders
+
+
+def _demo_folders(plans: list[Source], root: Path) -> dict[str, Path | None]:
+    variables = [plan.folder_variable for plan in plans]
+    none = f"no {variables[0]}" if len(plans) == 1 else f"none of {', '.join(variables)}"
+    _say(f"No DIR and {none}: loading the synthetic demo, {root / plans[0].demo}.")
+    return {plan.name: root / plan.demo if plan.demo else None for plan in plans}
 
 
 def _say(line: str) -> None:

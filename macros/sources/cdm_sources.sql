@@ -1,0 +1,61 @@
+{#- The user's list of admissions as rows, numbered as the lines that are not blank. -#}
+{% macro cohort_list_query(path) %}
+    {% set answer = fromjson(
+        run_query("select medeval_cohort_list('" ~ sql_text(path) ~ "')").rows[0][0]
+    ) %}
+    {% if 'problem' in answer %}
+        {% do exceptions.raise_compiler_error(answer.problem) %}
+    {% endif %}
+    {{ return(
+        'select cast(list_position as varchar) as list_position, hadm_id '
+        ~ "from unnest(string_to_array('" ~ answer.hadm_ids | join(',') ~ "', ',')) "
+        ~ 'with ordinality as ids (hadm_id, list_position)'
+    ) }}
+{% endmacro %}
+
+
+{#- Tables that only some ways of building the CDM cases need, and that this build lacks. -#}
+{% macro check_absent_tables(read, absent) %}
+    {#- Choices that do not exist are named before anything is built. -#}
+    {% do cdm_rules() %}
+    {% do cdm_extract_choice() %}
+    {% set extract_tables = ['discharge_free_text', 'discharge_diagnosis', 'procedures'] %}
+    {% set absent_extracts = extract_tables | select('in', absent) | list %}
+    {% set list_is_given = var('cdm_cohort_file') != '' %}
+    {% set problem = none %}
+    {% if 'cohort_list' in absent and list_is_given %}
+        {% set problem = 'cdm_cohort_file is set, but the database holds no list. Load it:'
+            ~ ' `python -m medeval load mimic4 --cohort-file FILE`.' %}
+    {% elif 'diagnoses_icd' in absent or 'd_icd_diagnoses' in absent %}
+        {% if not list_is_given %}
+            {% set problem = 'Without a list of admissions (cdm_cohort_file) the selection rule reads'
+                ~ ' diagnoses_icd and d_icd_diagnoses, and they are not there.' %}
+        {% endif %}
+    {% elif absent_extracts and cdm_extract_choice() == 'provided' %}
+        {% set problem = 'cdm_extract_source is provided, but there is no '
+            ~ absent_extracts | join(', no ') ~ '. Name their folder in MEDEVAL_CDM_EXTRACT_DIR.' %}
+    {% endif %}
+    {% if problem is none and 'discharge' in absent %}
+        {% if absent_extracts or not list_is_given or cdm_extract_choice() == 'derived' %}
+            {% set problem = 'The discharge notes (table discharge) are not there. Only a list of'
+                ~ ' admissions (cdm_cohort_file) together with extracts of the notes'
+                ~ ' (MEDEVAL_CDM_EXTRACT_DIR) can do without them.' %}
+        {% endif %}
+    {% endif %}
+    {% if problem is not none %}
+        {% do exceptions.raise_compiler_error(problem) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#- Where the sections of discharge notes come from. -#}
+{% macro cdm_extract_choice() %}
+    {% set source_choice = var('cdm_extract_source') %}
+    {% if source_choice not in ('auto', 'provided', 'derived') %}
+        {% do exceptions.raise_compiler_error(
+            "The variable cdm_extract_source is '" ~ source_choice
+            ~ "'. It can be auto, provided or derived."
+        ) %}
+    {% endif %}
+    {{ return(source_choice) }}
+{% endmacro %}

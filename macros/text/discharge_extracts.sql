@@ -1,0 +1,13 @@
+{#- Whether an extract of the given kind counts. Where the choice is left to the data, an extract
+    that was provided does once it has rows, and what the notes give otherwise. -#}
+{% macro counts_as_extract(kind, provided_relation) -%}
+    {%- if cdm_extract_choice() == kind -%}
+        true
+    {%- elif cdm_extract_choice() != 'auto' -%}
+        false
+    {%- elif kind == 'provided' -%}
+        true
+    {%- else -%}
+        not exists (select 1 from {{ provided_relation }})
+    {%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,83 @@
+with cases as (
+    select * from {{ ref('cdm_cases') }}
+),
+
+histories as (
+    select * from {{ ref('int_cdm__histories') }}
+),
+
+lab_results as (
+    select * from {{ ref('cdm_lab_results') }}
+),
+
+microbiology_events as (
+    select * from {{ ref('cdm_microbiology_events') }}
+),
+
+missing_history as (
+    select
+        cases.hadm_id,
+        'history_missing' as issue,
+        true as in_first_only,
+        true as in_extended
+    from cases
+    inner join histories on cases.hadm_id = histories.hadm_id
+    where histories.is_history_missing
+),
+
+missing_past_history as (
+    select
+        cases.hadm_id,
+        'past_history_missing' as issue,
+        true as in_first_only,
+        true as in_extended
+    from cases
+    inner join histories on cases.hadm_id = histories.hadm_id
+    where histories.is_past_history_missing
+),
+
+missing_age as (
+    select
+        hadm_id,
+        'age_missing' as issue,
+        true as in_first_only,
+        true as in_extended
+    from cases
+    where has_demographics and age is null
+),
+
+missing_lab_name as (
+    select
+        hadm_id,
+        'lab_name_missing' as issue,
+        {{ dbt.bool_or('is_first_result') }} as in_first_only,
+        {{ dbt.bool_or('is_before_first_procedure') }} as in_extended
+    from lab_results
+    where test_name is null
+    group by hadm_id
+),
+
+missing_culture_test as (
+    select
+        hadm_id,
+        'culture_test_id_missing' as issue,
+        {{ dbt.bool_or('is_first_result') }} as in_first_only,
+        {{ dbt.bool_or('is_before_first_procedure') }} as in_extended
+    from microbiology_events
+    where test_itemid is null
+    group by hadm_id
+),
+
+final as (
+    select * from missing_history
+    union all
+    select * from missing_past_history
+    union all
+    select * from missing_age
+    union all
+    select * from missing_lab_name
+    union all
+    select * from missing_culture_test
+)
+
+select * from final

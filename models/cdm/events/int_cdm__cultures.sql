@@ -1,0 +1,47 @@
+with culture_rows as (
+    select * from {{ ref('int_cdm__culture_rows') }}
+),
+
+-- A row says something by its organism or by its comment.
+with_finding as (
+    select
+        *,
+        {% if cdm_rules() == 'reference' %}
+            cast(charttime as date) as event_date
+        {% else %}
+            -- A culture of which only the day is known counts as of the end of that day.
+            cast(coalesce(charttime, chartdate) as date) as event_date
+        {% endif %}
+    from culture_rows
+    where
+        hadm_id is not null
+        and (org_name <> 'CANCELLED' or comments <> '___')
+),
+
+-- One row per isolate and antibiotic becomes one per culture.
+final as (
+    select
+        hadm_id,
+        test_itemid,
+        test_name,
+        spec_type_desc,
+        charttime,
+        event_date,
+        min(storetime) as storetime,
+        string_agg(
+            distinct {{ text_order('org_name') }}, ', ' order by {{ text_order('org_name') }}
+        ) as organism_name,
+        string_agg(
+            distinct {{ text_order('comments') }}, ', ' order by {{ text_order('comments') }}
+        ) as comments
+    from with_finding
+    group by
+        hadm_id,
+        test_itemid,
+        test_name,
+        spec_type_desc,
+        charttime,
+        event_date
+)
+
+select * from final

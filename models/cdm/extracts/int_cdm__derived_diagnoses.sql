@@ -1,0 +1,85 @@
+with sections as (
+    select * from {{ ref('cdm_discharge_sections') }}
+    where section = 'discharge_diagnosis'
+),
+
+section_lines as (
+    select
+        sections.hadm_id,
+        split_lines.line_number,
+        {{ trimmed('split_lines.text_line') }} as text_line
+    from sections
+    cross join
+        lateral unnest(string_to_array(sections.text, chr(10)))
+        with ordinality as split_lines (text_line, line_number)
+),
+
+with_bullets as materialized (
+    select
+        *,
+        {{ with_plain_bullets('text_line') }} as bulleted_line
+    from section_lines
+),
+
+shadows as materialized (
+    select
+        *,
+        lower({{ shadow('bulleted_line') }}) as shadow_line
+    from with_bullets
+),
+
+-- `secondary to` names a cause, and does not begin the secondary diagnoses.
+with_parts as materialized (
+    select
+        *,
+        strpos(
+            replace(
+                replace(
+                    regexp_replace(shadow_line, ' +', ' ', 'g'),
+                    'with secondary', ''
+                ),
+                'secondary to', ''
+            ),
+            'secondary'
+        ) > 0 as begins_secondary_part
+    from shadows
+),
+
+-- A number or bullet may stand before a label, and behind it.
+without_marks as materialized (
+    select
+        *,
+        {{ without_list_mark('shadow_line') }} as shadow_text
+    from with_parts
+),
+
+without_labels as materialized (
+    select
+        *,
+        {{ without_diagnosis_label('shadow_text') }} as shadow_name
+    from without_marks
+),
+
+titles as materialized (
+    select
+        hadm_id,
+        line_number,
+        {{ trimmed("right(text_line, length(" ~ without_list_mark('shadow_name') ~ "))") }}
+            as title,
+        min(case when begins_secondary_part then line_number end) over (partition by hadm_id)
+            as secondary_line_number
+    from without_labels
+),
+
+final as (
+    select
+        hadm_id,
+        cast(row_number() over (partition by hadm_id order by line_number asc) as integer)
+            as seq_num,
+        title,
+        coalesce(line_number < secondary_line_number, true) as is_primary
+    from titles
+    where {{ names_something('title') }}
+)
+
+select * from final

@@ -1,0 +1,36 @@
+with candidates as (
+    select * from {{ ref('int_cdm__candidates') }}
+),
+
+provided as (
+    select * from {{ ref('stg_cdm__discharge_diagnosis') }}
+),
+
+derived as (
+    select * from {{ ref('int_cdm__derived_diagnoses') }}
+),
+
+-- An admission that a provided extract leaves out has none: what one person or model read is not
+-- mixed with what the notes give.
+final as (
+    select
+        provided.hadm_id,
+        provided.seq_num,
+        provided.title,
+        provided.is_primary,
+        'provided' as extract_source
+    from provided
+    inner join candidates on provided.hadm_id = candidates.hadm_id
+    where {{ counts_as_extract('provided', 'provided') }}
+    union all
+    select
+        derived.hadm_id,
+        derived.seq_num,
+        derived.title,
+        derived.is_primary,
+        'derived' as extract_source
+    from derived
+    where {{ counts_as_extract('derived', 'provided') }}
+)
+
+select * from final

@@ -1,0 +1,101 @@
+"""dbt in a process that keeps the project parsed: many short runs, each with its own settings."""
+
+from __future__ import annotations
+
+import io
+import os
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from commands import PROJECT_ROOT
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process that has the project parsed and runs dbt, which saves seconds a run."""
+
+    pool: ProcessPoolExecutor
+    folder: Path
+
+    def dbt(self, args: tuple[str, ...], env: dict[str, str]) -> tuple[bool, str]:
+        """Run dbt; tell whether it succeeded, and what it printed."""
+        return self.pool.submit(_run_dbt, str(self.folder), args, env).result()
+
+
+@cache
+def _parsed_project(folder: str) -> tuple[Any, tuple[str, ...]]:
+    from dbt.cli.main import dbtRunner
+
+    os.chdir(PROJECT_ROOT)
+    options = ("--target-path", f"{folder}/target", "--log-path", f"{folder}/logs")
+    return dbtRunner().invoke(["parse", *options]).result, (*options, "--no-use-colors")
+
+
+def _run_dbt(folder: str, args: tuple[str, ...], env: dict[str, str]) -> tuple[bool, str]:
+    from dbt.adapters.duckdb.connections import DuckDBConnectionManager
+    from dbt.cli.main import dbtRunner
+    from dbt.selected_resources import set_selected_resources
+
+    # As in a new process; a retry selects nothing.
+    set_selected_resources(set())
+    os.environ.update(env)
+    output = io.StringIO()
+    with redirect_stdout(output):
+        manifest, options = _parsed_project(folder)
+        done = dbtRunner(manifest=manifest).invoke([*args, *options])
+    for name in env:
+        del os.environ[name]
+    DuckDBConnectionManager.env().close()
+    DuckDBConnectionManager.close_all_connections()
+    return done.success, output.getvalue()
+
+
+@dataclass(frozen=True)
+class Worked:
+    """A folder with a DuckDB warehouse on which a worker runs dbt."""
+
+    worker: Worker
+    folder: Path
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "medeval.duckdb"
+
+    def dbt(self, *args: str, **env: object) -> tuple[bool, str]:
+        """Run dbt with `MEDEVAL_` variables; tell whether it succeeded, and what it printed."""
+        variables = {f"MEDEVAL_{name}": str(value) for name, value in env.items()}
+        variables |= {
+            "MEDEVAL_DUCKDB": str(self.path),
+            "MEDEVAL_TEMP_DIR": str(self.folder / "spill"),
+        }
+        return self.worker.dbt(args, variables)
+
+    def builds(self, *args: str, **env: object) -> str:
+        """Run dbt, which must succeed, and return what it printed."""
+        succeeded, output = self.dbt(*args, **env)
+        assert succeeded, output
+        return output
+
+    def stops(self, *args: str, says: tuple[object, ...], **env: object) -> str:
+        """Run dbt, which must fail and say all of `says`, and return what it printed."""
+        succeeded, output = self.dbt(*args, **env)
+        assert not succeeded, output
+        for part in says:
+            assert str(part) in output, output
+        return output
+
+    # What dbt attaches the user's database file as; views over it need it.
+    source_alias = ""
+
+    def rows(self, query: str, source: Path | None = None) -> list[tuple[Any, ...]]:
+        """Return the rows of a query; views over a database file need that file."""
+        with duckdb.connect(self.path, read_only=True) as connection:
+            if source is not None:
+                name = str(source).replace("'", "''")
+                connection.execute(f"attach '{name}' as {self.source_alias} (read_only)")
+            return connection.execute(query).fetchall()

@@ -1,0 +1,97 @@
+"""The lists of characters in the text macros are those of Unicode."""
+
+from __future__ import annotations
+
+import re
+import string
+import sys
+import unicodedata
+from collections.abc import Callable
+
+import pytest
+from commands import PROJECT_ROOT
+
+MACROS = (PROJECT_ROOT / "macros" / "text" / "characters.sql").read_text(encoding="utf-8")
+
+# The version of the lists. Later ones know more characters, and take none away.
+UNICODE = "14.0.0"
+
+
+def body(macro: str) -> str:
+    found = re.search(rf"{{% macro {macro}\(.*?%}}(.*?){{%-? endmacro", MACROS, re.DOTALL)
+    assert found, macro
+    return found[1]
+
+
+def listed(macro: str) -> set[str]:
+    """Return the characters of a class, which the macro writes as escapes and ranges."""
+    quoted = "".join(re.findall(r'"([^"]*)"', body(macro)))
+    text = quoted.encode("ascii").decode("unicode_escape")
+    characters = set()
+    for first, last in re.findall(r"(.)(?:-(.))?", text, re.DOTALL):
+        characters |= {chr(point) for point in range(ord(first), ord(last or first) + 1)}
+    return characters
+
+
+def is_word_character(character: str) -> bool:
+    return character == "_" or unicodedata.category(character)[0] in "LN"
+
+
+def is_upper_case(character: str) -> bool:
+    return is_word_character(character) and character.isupper()
+
+
+def is_lower_case(character: str) -> bool:
+    # Title case ("\u01c5") is a case of its own; a text that holds it is not in upper case.
+    is_title_case = unicodedata.category(character) == "Lt"
+    return is_word_character(character) and (character.islower() or is_title_case)
+
+
+def is_digit(character: str) -> bool:
+    return unicodedata.category(character) == "Nd"
+
+
+@pytest.mark.parametrize(
+    ("macro", "belongs"),
+    [
+        ("word_characters_beyond_ascii", is_word_character),
+        ("upper_case_beyond_ascii", is_upper_case),
+        ("lower_case_beyond_ascii", is_lower_case),
+        ("digits_beyond_ascii", is_digit),
+    ],
+)
+def test_a_class_holds_the_characters_of_unicode(
+    macro: str, belongs: Callable[[str], bool]
+) -> None:
+    beyond_ascii = map(chr, range(128, sys.maxunicode + 1))
+    expected = {character for character in beyond_ascii if belongs(character)}
+    if unicodedata.unidata_version == UNICODE:
+        assert listed(macro) == expected
+    else:
+        assert listed(macro) <= expected
+
+
+def test_white_space_is_what_python_strips() -> None:
+    points = {int(point) for point in re.findall(r"\d+", body("white_space_code_points"))}
+    assert points == {point for point in range(sys.maxunicode + 1) if chr(point).isspace()}
+
+
+def test_word_characters_are_those_of_a_pattern() -> None:
+    of_ascii = re.compile(f"[{body('word_characters').split('{{')[0].removesuffix('-').strip()}]")
+    everything = "".join(map(chr, range(sys.maxunicode + 1)))
+    expected = set(re.findall(r"\w", everything))
+    assert set(filter(of_ascii.match, map(chr, range(128)))) == set(filter(str.isascii, expected))
+    assert set(filter(is_word_character, everything)) == expected
+
+
+def test_case_variants_of_ascii_letters_are_written_out() -> None:
+    written = {
+        letter: set(variants.encode("ascii").decode("unicode_escape")) - {letter}
+        for letter, variants in re.findall(r"replace\('(\w)', '\[(.*?)\]'\)", body("any_case"))
+    }
+    beyond_ascii = "".join(map(chr, range(128, sys.maxunicode + 1)))
+    expected: dict[str, set[str]] = {}
+    for variant in re.findall("[a-z]", beyond_ascii, re.IGNORECASE):
+        for letter in filter(re.compile(variant, re.IGNORECASE).match, string.ascii_lowercase):
+            expected.setdefault(letter, set()).add(variant)
+    assert written == expected

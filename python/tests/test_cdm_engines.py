@@ -1,0 +1,77 @@
+"""The same CDM tables and files on every engine, thread count and time zone of the session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from builds import CDM_PUBLISHED, SYNTHETIC_IV, Build, build_cdm_duckdb, build_cdm_postgres
+from postgres_server import connect, new_database
+
+# None of the demo's: it has no provided extracts, and its rules are those of the specification.
+MAY_BE_EMPTY = frozenset[str]()
+
+
+def file_hashes(folder: Path) -> dict[str, str]:
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return {file["path"]: file["sha256"] for file in manifest["files"]}
+
+
+@pytest.mark.parametrize("table", CDM_PUBLISHED)
+def test_published_tables_are_identical(cdm_duckdb: Build, cdm_postgres: Build, table: str) -> None:
+    names, rows = cdm_duckdb.published(table, "cdm")
+    assert rows or table in MAY_BE_EMPTY, "an empty table proves nothing"
+    assert (names, rows) == cdm_postgres.published(table, "cdm")
+
+
+def test_every_published_table_is_compared(cdm_duckdb: Build) -> None:
+    query = (
+        "select table_name from information_schema.tables where table_schema = 'cdm' "
+        "and table_name like 'cdm_%' and table_name not in (select table_name from "
+        "information_schema.tables where table_schema = 'cdm' and table_name in ({}))"
+    )
+    seeds = ", ".join(
+        f"'{path.stem}'" for path in (SYNTHETIC_IV.parents[1] / "seeds" / "cdm").glob("cdm_*.csv")
+    )
+    assert {name for (name,) in cdm_duckdb.rows(query.format(seeds))} == set(CDM_PUBLISHED)
+
+
+@pytest.mark.parametrize("options", [(), ("--first-only",)])
+def test_files_are_identical(
+    cdm_duckdb: Build, cdm_postgres: Build, options: tuple[str, ...]
+) -> None:
+    exported = file_hashes(cdm_duckdb.export(*options))
+    assert set(exported) == {"benchmark.json", "benchmark.jsonl"}
+    assert exported == file_hashes(cdm_postgres.export(*options))
+
+
+@pytest.mark.parametrize(("threads", "zone"), [("1", "America/New_York"), ("2", "Asia/Shanghai")])
+def test_duckdb_gives_the_same_files_with_any_threads_and_time_zone(
+    tmp_path: Path, cdm_duckdb: Build, threads: str, zone: str
+) -> None:
+    build = build_cdm_duckdb(
+        tmp_path, SYNTHETIC_IV, models_only=True, MEDEVAL_THREADS=threads, TZ=zone
+    )
+    assert file_hashes(build.export()) == file_hashes(cdm_duckdb.export())
+
+
+@pytest.fixture
+def database_of_a_zone(
+    request: pytest.FixtureRequest, postgres_server: dict[str, str]
+) -> Iterator[dict[str, str]]:
+    with new_database(postgres_server) as address:
+        with connect(address) as connection:
+            name = address["PGDATABASE"]
+            connection.execute(f"alter database \"{name}\" set timezone to '{request.param}'")
+        yield address
+
+
+@pytest.mark.parametrize("database_of_a_zone", ["America/New_York"], indirect=True)
+def test_postgres_gives_the_same_files_in_any_time_zone(
+    tmp_path: Path, cdm_duckdb: Build, database_of_a_zone: dict[str, str]
+) -> None:
+    build = build_cdm_postgres(tmp_path, SYNTHETIC_IV, database_of_a_zone, models_only=True)
+    assert build.rows("select current_setting('timezone')") != [("UTC",)]
+    assert file_hashes(build.export()) == file_hashes(cdm_duckdb.export())

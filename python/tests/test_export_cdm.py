@@ -1,0 +1,771 @@
+"""`python -m medeval export --task cdm`, from hand-made tables."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+import stat
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from postgres_server import connect
+
+from medeval import cli
+from medeval.exporting.cdm_json import lab_value, one_line
+from medeval.exporting.number_text import float8_text
+from medeval.models.clinical_case import ClinicalCase
+
+RANKED = "charttime timestamp, sequence_num integer, is_first_result boolean,"
+RANKED += " is_before_first_procedure boolean"
+# The layout of the published tables; a build may add columns.
+LAYOUT = {
+    "cdm.cdm_cases": (
+        "hadm_id integer, list_position integer, pathology text, age integer, gender text,"
+        " age_at_admission integer, has_demographics boolean, history_of_present_illness text,"
+        " physical_exams text, extract_source text, data_class text"
+    ),
+    "cdm.cdm_case_issues": (
+        "hadm_id integer, issue text, in_first_only boolean, in_extended boolean"
+    ),
+    "cdm.cdm_lab_results": (
+        "hadm_id integer, labevent_id integer, itemid integer, test_name text, fluid text,"
+        " category text, valuenum double precision, value_text text, value_origin text, unit text,"
+        f" flag text, ref_range_lower double precision, ref_range_upper double precision, {RANKED}"
+    ),
+    "cdm.cdm_microbiology_events": (
+        "hadm_id integer, test_itemid integer, test_name text, spec_type_desc text,"
+        f" organism_name text, comments text, {RANKED}"
+    ),
+    "cdm.cdm_radiology_reports": (
+        "hadm_id integer, note_id text, exam_name text, modality text, region text, text text,"
+        f" {RANKED}"
+    ),
+    "cdm.cdm_diagnoses": "hadm_id integer, seq_num integer, title text, is_primary boolean",
+    "cdm.cdm_treatments": (
+        "hadm_id integer, position integer, title text, icd_code text, is_coded boolean"
+    ),
+    "cdm.cdm_build_settings": (
+        "rules text, extract_source text, cohort_source text, cohort_file text"
+    ),
+    "cdm.cdm_data_class": "data_class text, patients_md5 text, edition text",
+    "medeval.builds": (
+        "sequence_number bigint, floor text, invocation_id text, started_at text,"
+        " dbt_version text, project_version text, target text, source_kind text,"
+        " source_location text, succeeded boolean"
+    ),
+}
+FIRST, SECOND, LOST = 20000007, 20000001, 20000005
+Tables = dict[str, list[Sequence[object]]]
+Export = Callable[..., Path]
+
+
+def at(day: int, hour: int = 8) -> str:
+    return f"2150-01-{day:02d} {hour:02d}:00:00"
+
+
+def lab(hadm_id: int, event: int, **cells: Any) -> list[object]:
+    row: dict[str, Any] = {
+        "itemid": 51301,
+        "test_name": "White Blood Cells",
+        "fluid": "Blood",
+        "category": "Hematology",
+        "valuenum": 15.2,
+        "value_text": None,
+        "value_origin": "valuenum",
+        "unit": "K/uL",
+        "flag": "abnormal",
+        "ref_range_lower": 4.0,
+        "ref_range_upper": 11.0,
+        "charttime": at(1),
+        "sequence_num": 1,
+        "is_first_result": True,
+        "is_before_first_procedure": True,
+    }
+    assert cells.keys() <= row.keys()
+    return [hadm_id, event, *(row | cells).values()]
+
+
+def report(hadm_id: int, note_id: str, **cells: Any) -> list[object]:
+    row: dict[str, Any] = {
+        "exam_name": "CT ABDOMEN",
+        "modality": "CT",
+        "region": "Abdomen",
+        "text": "FINDINGS: Fat stranding.",
+        "charttime": at(1),
+        "sequence_num": 1,
+        "is_first_result": True,
+        "is_before_first_procedure": True,
+    }
+    assert cells.keys() <= row.keys()
+    return [hadm_id, note_id, *(row | cells).values()]
+
+
+def culture(hadm_id: int, test_itemid: int | None, **cells: Any) -> list[object]:
+    row: dict[str, Any] = {
+        "test_name": "Blood Culture",
+        "spec_type_desc": "BLOOD CULTURE",
+        "organism_name": "ESCHERICHIA COLI",
+        "comments": None,
+        "charttime": at(1),
+        "sequence_num": 1,
+        "is_first_result": True,
+        "is_before_first_procedure": True,
+    }
+    assert cells.keys() <= row.keys()
+    return [hadm_id, test_itemid, *(row | cells).values()]
+
+
+def settings(rules: str) -> list[Sequence[object]]:
+    return [[rules, "auto", "list", "/data/list.txt"]]
+
+
+def base(rules: str = "reference") -> Tables:
+    """Three cases: the first of the list has the largest id, the second is one that gets lost."""
+    return {
+        "cdm.cdm_cases": [
+            [SECOND, 3, None, None, None, None, False, "", "", None, "open"],
+            [LOST, 2, "pancreatitis", 60, "M", 61, True, "Pain.", "Soft.", "provided", "open"],
+            [
+                *(FIRST, 1, "appendicitis", 44, "F", 45, True),
+                *('Pain, "sharp".  Past Medical History: \u2028é', "Tender.", "provided", "open"),
+            ],
+        ],
+        "cdm.cdm_case_issues": [
+            [LOST, "past_history_missing", True, True],
+            [LOST, "lab_name_missing", False, True],
+            [FIRST, "culture_test_id_missing", False, False],
+        ],
+        "cdm.cdm_lab_results": [
+            lab(FIRST, 4, itemid=50956, test_name="Lipase", charttime=None, valuenum=12.0),
+            lab(FIRST, 3, charttime=at(2), sequence_num=2, is_first_result=False),
+            lab(FIRST, 2, itemid=50912, charttime=at(1), is_before_first_procedure=False),
+            lab(FIRST, 1, itemid=51301, charttime=at(1)),
+            lab(
+                *(FIRST, 5),
+                itemid=50000,
+                valuenum=None,
+                value_text="NEG",
+                value_origin="value",
+                ref_range_lower=None,
+                ref_range_upper=None,
+                flag=None,
+                fluid=None,
+                category=None,
+                charttime=at(3),
+            ),
+            lab(LOST, 9, test_name=None),
+            lab(SECOND, 8, valuenum=None, value_text="abnormal", value_origin="flag"),
+        ],
+        "cdm.cdm_microbiology_events": [
+            culture(FIRST, 90201, charttime=None),
+            culture(FIRST, 90201, sequence_num=2, is_first_result=False),
+            culture(LOST, 90201),
+        ],
+        "cdm.cdm_radiology_reports": [
+            report(FIRST, "1-RR-9", text="FINDINGS: \x07 \\ ok"),
+            report(FIRST, "1-RR-10", is_before_first_procedure=False),
+            report(FIRST, "1-AR-11", sequence_num=2, is_first_result=False),
+        ],
+        "cdm.cdm_diagnoses": [
+            [FIRST, 3, "Sepsis", True],
+            [FIRST, 2, "Old stroke", False],
+            [FIRST, 1, "Acute appendicitis", True],
+        ],
+        "cdm.cdm_treatments": [
+            [FIRST, 2, "drainage", None, False],
+            [FIRST, 1, "laparoscopic appendectomy", "4701", True],
+        ],
+        "cdm.cdm_build_settings": settings(rules),
+        "cdm.cdm_data_class": [["open", "abc", "demo"]],
+        "medeval.builds": [
+            [
+                *(1, "cdm", "run-1", "2150-01-01T00:00:00Z", "1.11.16", "0.1.0", "duckdb"),
+                *("folder", "/data/mimic", True),
+            ]
+        ],
+    }
+
+
+def fill_duckdb(path: Path, tables: Tables) -> None:
+    path.unlink(missing_ok=True)
+    with duckdb.connect(str(path)) as connection:
+        (catalog,) = connection.execute("select current_database()").fetchone() or ("",)
+        for name, rows in tables.items():
+            schema, table = name.split(".")
+            place = f"{catalog}.{schema}"
+            connection.execute(f"create schema if not exists {place}")
+            connection.execute(f"create table {place}.{table} ({LAYOUT[name]})")
+            if rows:
+                marks = ", ".join("?" * len(rows[0]))
+                connection.executemany(f"insert into {place}.{table} values ({marks})", rows)
+
+
+def fill_postgres(address: dict[str, str], tables: Tables) -> None:
+    with connect(address) as connection, connection.cursor() as cursor:
+        for name, rows in tables.items():
+            cursor.execute(f"create schema if not exists {name.split('.')[0]}")
+            cursor.execute(f"create table {name} ({LAYOUT[name]})")
+            if rows:
+                marks = ", ".join(["%s"] * len(rows[0]))
+                cursor.executemany(f"insert into {name} values ({marks})", rows)
+
+
+def run(*args: str | Path) -> int:
+    """Run the command line in this process; return its exit code."""
+    sys.argv = ["medeval", "export", *map(str, args)]
+    try:
+        cli.main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+@pytest.fixture
+def database(tmp_path: Path, project_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A warehouse file that is not there yet, in a folder that has the project's settings."""
+    for name in ("dbt_project.yml", "profiles.yml"):
+        shutil.copy(project_root / name, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "medeval.duckdb"
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setenv("MEDEVAL_DUCKDB", str(path))
+    monkeypatch.setenv("MEDEVAL_TEMP_DIR", str(tmp_path / "spill"))
+    return path
+
+
+@pytest.fixture
+def export(database: Path, tmp_path: Path) -> Export:
+    """Fill the warehouse with tables, export, and return the folder."""
+
+    def function(tables: Tables, *args: str | Path) -> Path:
+        fill_duckdb(database, tables)
+        assert run("--task", "cdm", "--out", tmp_path / "out", *args) == 0
+        return tmp_path / "out" / "cdm"
+
+    return function
+
+
+def cases(folder: Path) -> list[dict[str, Any]]:
+    return list(json.loads((folder / "benchmark.json").read_text(encoding="utf-8"))["cases"])
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
+
+
+def task(folder: Path) -> dict[str, Any]:
+    return dict(manifest(folder)["tasks"]["cdm"])
+
+
+def read_lines(path: Path) -> list[str]:
+    # U+2028 ends no line of JSONL.
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+# The layout
+
+
+def test_the_benchmark_is_written_as_json_dumps_writes_it(export: Export) -> None:
+    for rules in ("reference", "specification"):
+        folder = export(base(rules))
+        text = (folder / "benchmark.json").read_text(encoding="utf-8")
+        assert text == json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+        assert "\u2028é" in text
+        lines = read_lines(folder / "benchmark.jsonl")
+        assert [json.loads(line) for line in lines] == cases(folder)
+
+
+def test_a_case_of_the_reference(export: Export) -> None:
+    (first, second) = cases(export(base()))
+    assert first == {
+        "hadm_id": FIRST,
+        "pathology": "appendicitis",
+        "demographics": {"age": 44, "gender": "F"},
+        "patient_history": 'Pain, "sharp".  Past Medical History: \u2028é',
+        "lab_results": [
+            {
+                "itemid": 51301,
+                "test_name": "White Blood Cells",
+                "fluid": "Blood",
+                "category": "Hematology",
+                "value": "15.2 K/uL",
+                "ref_range_lower": 4.0,
+                "ref_range_upper": 11.0,
+                "charttime": "2150-01-01T08:00:00",
+                "sequence_num": 1,
+            },
+            {
+                "itemid": 51301,
+                "test_name": "White Blood Cells",
+                "fluid": "Blood",
+                "category": "Hematology",
+                "value": "15.2 K/uL",
+                "ref_range_lower": 4.0,
+                "ref_range_upper": 11.0,
+                "charttime": "2150-01-02T08:00:00",
+                "sequence_num": 2,
+            },
+            {
+                "itemid": 50000,
+                "test_name": "White Blood Cells",
+                "fluid": None,
+                "category": None,
+                "value": "NEG K/uL",
+                "ref_range_lower": None,
+                "ref_range_upper": None,
+                "charttime": "2150-01-03T08:00:00",
+                "sequence_num": 1,
+            },
+            {
+                "itemid": 50956,
+                "test_name": "Lipase",
+                "fluid": "Blood",
+                "category": "Hematology",
+                "value": "12 K/uL",
+                "ref_range_lower": 4.0,
+                "ref_range_upper": 11.0,
+                "charttime": None,
+                "sequence_num": 1,
+            },
+        ],
+        "microbiology_events": [
+            {
+                "test_itemid": 90201,
+                "test_name": "Blood Culture",
+                "spec_type_desc": "BLOOD CULTURE",
+                "organism_name": "ESCHERICHIA COLI",
+                "comments": None,
+                "charttime": charttime,
+                "sequence_num": number,
+            }
+            for charttime, number in (("2150-01-01T08:00:00", 2), (None, 1))
+        ],
+        "radiology_reports": [
+            {
+                "note_id": note_id,
+                "exam_name": "CT ABDOMEN",
+                "region": "Abdomen",
+                "modality": "CT",
+                "text": text,
+                "charttime": "2150-01-01T08:00:00",
+                "sequence_num": number,
+            }
+            for note_id, text, number in (
+                ("1-AR-11", "FINDINGS: Fat stranding.", 2),
+                ("1-RR-9", "FINDINGS: \x07 \\ ok", 1),
+            )
+        ],
+        "physical_exam_text": "Tender.",
+        "ground_truth": {
+            "primary_diagnosis": ["Acute appendicitis", "Sepsis"],
+            "treatments": [
+                {"title": "laparoscopic appendectomy", "icd_code": "4701", "is_coded": True},
+                {"title": "drainage", "icd_code": None, "is_coded": False},
+            ],
+        },
+    }
+    # Without extracts, without an admission row, with nothing but one flag for a value.
+    assert second == {
+        "hadm_id": SECOND,
+        "pathology": None,
+        "demographics": None,
+        "patient_history": "",
+        "lab_results": [first["lab_results"][0] | {"value": "abnormal"}],
+        "microbiology_events": [],
+        "radiology_reports": [],
+        "physical_exam_text": "",
+        "ground_truth": {"primary_diagnosis": [], "treatments": []},
+    }
+    assert list(first) == list(second)
+
+
+def test_first_only_has_the_first_results_of_any_day(export: Export) -> None:
+    (first, _) = cases(export(base(), "--first-only"))
+    assert [row["itemid"] for row in first["lab_results"]] == [50912, 51301, 50000, 50956]
+    assert [row["note_id"] for row in first["radiology_reports"]] == ["1-RR-10", "1-RR-9"]
+    assert [row["charttime"] for row in first["microbiology_events"]] == [None]
+
+
+def test_extended_is_the_default(export: Export) -> None:
+    extended = (export(base(), "--extended") / "benchmark.json").read_bytes()
+    assert (export(base()) / "benchmark.json").read_bytes() == extended
+    assert (export(base(), "--first-only") / "benchmark.json").read_bytes() != extended
+
+
+def test_a_case_of_the_specification_says_what_it_is(export: Export) -> None:
+    folder = export(base("specification"), "--first-only")
+    first, lost, second = cases(folder)
+    assert list(first) == [
+        *("hadm_id", "pathology", "demographics", "history_of_present_illness", "lab_results"),
+        *("microbiology_events", "radiology_reports", "physical_exams", "ground_truth"),
+        *("data_class", "provenance"),
+    ]
+    assert first["demographics"] == {"age": 44, "gender": "F", "age_at_admission": 45}
+    assert first["data_class"] == "open"
+    assert first["provenance"] == {
+        "rules": "specification",
+        "mode": "first_only",
+        "extract_source": "provided",
+    }
+    assert second["provenance"]["extract_source"] is None
+    assert list(first["lab_results"][0]) == [
+        *("itemid", "test_name", "fluid", "category", "value", "unit", "flag"),
+        *("ref_range_lower", "ref_range_upper", "charttime", "sequence_num"),
+    ]
+    assert first["lab_results"][2]["value"] == "NEG K/uL"
+    assert (first["lab_results"][2]["unit"], first["lab_results"][2]["flag"]) == ("K/uL", None)
+    # Nothing is left out, and what the reference would trip over is counted.
+    assert lost["lab_results"][0]["test_name"] is None
+    assert task(folder)["issues"] == {"past_history_missing": 1}
+    assert task(folder)["skipped"] == []
+    assert not (folder / "cases_provenance.jsonl").exists()
+
+
+def test_the_reference_has_class_and_provenance_in_a_file_beside_it(export: Export) -> None:
+    folder = export(base())
+    found = [json.loads(line) for line in read_lines(folder / "cases_provenance.jsonl")]
+    provenance = {"rules": "reference", "mode": "extended"}
+    assert found == [
+        {
+            "hadm_id": hadm_id,
+            "data_class": "open",
+            "provenance": {**provenance, "extract_source": source},
+        }
+        for hadm_id, source in ((FIRST, "provided"), (SECOND, None))
+    ]
+
+
+def test_the_reference_file_goes_with_the_reference(export: Export) -> None:
+    export(base())
+    assert not (export(base("specification")) / "cases_provenance.jsonl").exists()
+
+
+@pytest.mark.parametrize("data_class", ["credentialed", "OPEN", "", None])
+def test_what_is_not_plainly_open_is_credentialed(export: Export, data_class: str | None) -> None:
+    tables = base("specification")
+    tables["cdm.cdm_cases"] = [[*row[:-1], data_class] for row in tables["cdm.cdm_cases"]]
+    tables["cdm.cdm_data_class"] = [[data_class, "abc", None]]
+    folder = export(tables)
+    assert {case["data_class"] for case in cases(folder)} == {"credentialed"}
+    assert manifest(folder)["data_class"] == "credentialed"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    for path in folder.iterdir():
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+# What is left out, and what is said of it
+
+
+def test_what_the_reference_loses_is_left_out_counted_and_named(
+    export: Export, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = export(base())
+    assert [case["hadm_id"] for case in cases(folder)] == [FIRST, SECOND]
+    found = task(folder)
+    assert found["skipped"] == [
+        {"hadm_id": LOST, "issues": ["lab_name_missing", "past_history_missing"]}
+    ]
+    assert found["issues"] == {"lab_name_missing": 1, "past_history_missing": 1}
+    assert found["cases"] == 2
+    assert found["listed"] == 3
+    assert "1 cases that the reference loses" in capsys.readouterr().out
+    # The lab without a name is not in this mode.
+    assert task(export(base(), "--first-only"))["skipped"] == [
+        {"hadm_id": LOST, "issues": ["past_history_missing"]}
+    ]
+
+
+def test_the_manifest_describes_the_files_and_the_cases(export: Export) -> None:
+    folder = export(base())
+    described = manifest(folder)
+    assert described["benchmark"] == "cdm"
+    assert described["source"]["location"] == "/data/mimic"
+    assert {file["path"] for file in described["files"]} == {
+        "benchmark.json",
+        "benchmark.jsonl",
+        "cases_provenance.jsonl",
+    }
+    for file in described["files"]:
+        content = (folder / file["path"]).read_bytes()
+        assert file["sha256"] == hashlib.sha256(content).hexdigest()
+        assert (file["bytes"], file["rows"], file["task"]) == (len(content), 2, "cdm")
+    assert task(folder) | {"skipped": None} == {
+        "rules": "reference",
+        "extract_source": "auto",
+        "cohort_source": "list",
+        "cohort_file": "/data/list.txt",
+        "mode": "extended",
+        "num_cases": None,
+        "listed": 3,
+        "read": 3,
+        "cases": 2,
+        "pathologies": {
+            "appendicitis": 1,
+            "cholecystitis": 0,
+            "diverticulitis": 0,
+            "pancreatitis": 0,
+            "none": 1,
+        },
+        "results": {"lab_results": 5, "microbiology_events": 2, "radiology_reports": 2},
+        "issues": {"lab_name_missing": 1, "past_history_missing": 1},
+        "skipped": None,
+    }
+
+
+def test_a_pathology_without_a_case_is_said_aloud(
+    export: Export, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export(base())
+    assert "no case of cholecystitis, diverticulitis, pancreatitis" in capsys.readouterr().err
+    export(base(), "--num-cases", "1")
+    assert capsys.readouterr().err == ""
+
+
+def test_the_first_of_the_list_not_of_what_is_left(export: Export) -> None:
+    assert [case["hadm_id"] for case in cases(export(base(), "--num-cases", "1"))] == [FIRST]
+    two = export(base(), "--num-cases", "2")
+    assert [case["hadm_id"] for case in cases(two)] == [FIRST]
+    assert task(two)["num_cases"] == task(two)["read"] == 2
+    specified = export(base("specification"), "--num-cases", "2")
+    assert [case["hadm_id"] for case in cases(specified)] == [FIRST, LOST]
+
+
+def test_more_cases_than_the_list_has_means_all_and_a_warning(
+    export: Export, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = export(base(), "--num-cases", "4")
+    assert "--num-cases 4, but the list has 3 admissions: all of them" in capsys.readouterr().err
+    assert len(cases(folder)) == 2
+    assert (task(folder)["num_cases"], task(folder)["read"]) == (4, 3)
+    export(base(), "--num-cases", "3")
+    assert "--num-cases" not in capsys.readouterr().err
+
+
+# Refusals
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *args: str | Path) -> str:
+    capsys.readouterr()
+    assert run(*args) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    last = captured.err.splitlines()[-1]
+    assert last.startswith("medeval: ")
+    return last
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--task", "cdm", "--num-cases", "0"], "--num-cases is 0; it can be 1 or more"),
+        (["--task", "cdm", "--num-cases", "-1"], "--num-cases is -1"),
+        (["--first-only", "--extended"], "exclude each other"),
+        (["--task", "ihm", "--num-cases", "3"], "--num-cases: for cdm only"),
+        (["--task", "mimic3", "--first-only"], "--first-only: for cdm only"),
+        (["--task", "mimic3", "--extended"], "--extended: for cdm only"),
+        (["--task", "cdm", "--timeseries"], "--timeseries: for mimic3 only"),
+        (["--task", "cdm", "--order", "reference"], "--order: for mimic3 only"),
+    ],
+)
+def test_bad_usage(
+    capsys: pytest.CaptureFixture[str], database: Path, args: list[str], message: str
+) -> None:
+    assert message in refusal(capsys, *args)
+
+
+def test_no_case_at_all(
+    capsys: pytest.CaptureFixture[str], database: Path, export: Export, tmp_path: Path
+) -> None:
+    before = (export(base()) / "benchmark.json").read_bytes()
+    empty = {name: [] for name in LAYOUT if name.startswith("cdm.")}
+    kept = ("cdm.cdm_build_settings", "cdm.cdm_data_class")
+    fill_duckdb(database, base() | empty | {name: base()[name] for name in kept})
+    message = refusal(capsys, "--task", "cdm", "--out", tmp_path / "out")
+    assert "no admission is in the cohort" in message
+    assert (tmp_path / "out" / "cdm" / "benchmark.json").read_bytes() == before
+
+
+def test_no_case_left(capsys: pytest.CaptureFixture[str], database: Path, tmp_path: Path) -> None:
+    tables = base()
+    tables["cdm.cdm_case_issues"] = [
+        [hadm_id, "history_missing", True, True] for hadm_id in (FIRST, SECOND, LOST)
+    ]
+    fill_duckdb(database, tables)
+    message = refusal(capsys, "--task", "cdm", "--out", tmp_path / "out")
+    assert "the reference loses all 3 (history_missing 3)" in message
+
+
+@pytest.mark.parametrize("table", [name for name in LAYOUT if name.startswith("cdm.")])
+def test_missing_table(
+    capsys: pytest.CaptureFixture[str], database: Path, tmp_path: Path, table: str
+) -> None:
+    tables = base()
+    del tables[table]
+    fill_duckdb(database, tables)
+    message = refusal(capsys, "--task", "cdm", "--out", tmp_path / "out")
+    assert table in message
+    assert "`dbt build --select cdm --target duckdb`" in message
+
+
+def test_a_build_that_failed(
+    capsys: pytest.CaptureFixture[str], database: Path, tmp_path: Path
+) -> None:
+    tables = base()
+    tables["medeval.builds"].append([2, *tables["medeval.builds"][0][1:-1], False])
+    fill_duckdb(database, tables)
+    message = refusal(capsys, "--task", "cdm", "--out", tmp_path / "out")
+    assert "The last build of cdm failed" in message
+
+
+# Engines
+
+
+def test_postgres_gives_the_same_bytes_as_duckdb(
+    export: Export,
+    postgres_database: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for variable, value in postgres_database.items():
+        monkeypatch.setenv(variable, value)
+    fill_postgres(postgres_database, base())
+    files = ("benchmark.json", "benchmark.jsonl", "cases_provenance.jsonl")
+    for args in ([], ["--first-only"], ["--num-cases", "1"]):
+        folder = export(base(), *args)
+        out = tmp_path / "postgres"
+        assert run("--task", "cdm", "--target", "postgres", "--out", out, *args) == 0
+        for name in files:
+            assert (folder / name).read_bytes() == (out / "cdm" / name).read_bytes()
+
+
+# Pure functions
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        # Case C-39.
+        (1.0, "1"),
+        (0.1, "0.1"),
+        (1e-7, "1e-07"),
+        (123456789.123, "123456789.123"),
+        (140.0, "140"),
+        (7.35, "7.35"),
+        # The edges of the form without an exponent.
+        (0.0001, "0.0001"),
+        (0.00012, "0.00012"),
+        (0.000099, "9.9e-05"),
+        (1e-5, "1e-05"),
+        (999999999999999.0, "999999999999999"),
+        (999999999999999.9, "999999999999999.9"),
+        (1e15, "1e+15"),
+        (-1e15, "-1e+15"),
+        (1234567890123456.0, "1.234567890123456e+15"),
+        (1e16, "1e+16"),
+        (123456789012345680.0, "1.2345678901234568e+17"),
+        (2.5e100, "2.5e+100"),
+        (5e-324, "5e-324"),
+        (1.7976931348623157e308, "1.7976931348623157e+308"),
+        # Half-way between two doubles: PostgreSQL takes no digits that are.
+        (1e23, "9.999999999999999e+22"),
+        (0.0, "0"),
+        (-0.0, "-0"),
+        (math.nan, "NaN"),
+        (math.inf, "Infinity"),
+        (-math.inf, "-Infinity"),
+    ],
+)
+def test_a_double_as_text(number: float, text: str) -> None:
+    assert float8_text(number) == text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_the_text_of_a_double_reads_back_to_it(number: float) -> None:
+    text = float8_text(number)
+    assert struct.pack("<d", float(text)) == struct.pack("<d", number)
+    assert not text.endswith(".0")
+    has_exponent = number != 0 and not 1e-4 <= abs(number) < 1e15
+    assert ("e" in text) == has_exponent
+    digits = len(text.split("e")[0].replace(".", "").strip("-0"))
+    shortest = len(repr(number).split("e")[0].replace(".", "").strip("-0"))
+    assert shortest <= digits <= max(17, shortest)
+
+
+def test_postgres_gives_the_same_text(postgres_database: dict[str, str]) -> None:
+    numbers = [
+        *(math.ldexp(1.0, exponent) for exponent in range(-1074, 1024)),
+        *(float(f"{digits}e{power}") for digits in (1, 3, 7, 99) for power in range(-320, 307)),
+        *(float(numerator) / 7 for numerator in range(1, 500)),
+        *(-0.0, math.nan, math.inf, -math.inf),
+    ]
+    with connect(postgres_database) as connection, connection.cursor() as cursor:
+        cursor.execute("create table number (place integer, number double precision)")
+        with cursor.copy("copy number from stdin (format binary)") as copy:
+            copy.set_types(["int4", "float8"])
+            for row in enumerate(numbers):
+                copy.write_row(row)
+        rows = cursor.execute("select place, cast(number as text) from number").fetchall()
+    assert {float8_text(numbers[int(str(place))]): text for place, text in rows} == {
+        str(text): text for _, text in rows
+    }
+
+
+@pytest.mark.parametrize(
+    ("cells", "value"),
+    [
+        ((12.0, "12", "valuenum", "mg/dL"), "12 mg/dL"),
+        ((0.01, "<0.01", "valuenum", None), "0.01"),
+        ((math.nan, None, "valuenum", "%"), "NaN %"),
+        ((None, "<0.01", "value", "ng/mL"), "<0.01 ng/mL"),
+        ((None, 'a "b"\\', "value", "µ\t"), 'a "b"\\ µ\t'),
+        ((None, "POS", "value", None), "POS"),
+        ((None, "abnormal", "flag", "mg/dL"), "abnormal"),
+        ((None, "HOLD. \x1f", "comments", "mg/dL"), "HOLD. \x1f"),
+    ],
+)
+def test_the_value_of_a_lab(
+    cells: tuple[float | None, str | None, str, str | None], value: str
+) -> None:
+    assert json.loads(lab_value(*cells)) == value
+
+
+JSON = st.recursive(
+    st.none() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_one_line_is_the_same_json(value: object) -> None:
+    line = one_line(json.dumps({"a": value}, indent=2, ensure_ascii=False))
+    assert line.index("\n") == len(line) - 1
+    assert json.loads(line) == {"a": value}
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_a_range_that_is_no_number_is_null(export: Export, number: float) -> None:
+    tables = base()
+    tables["cdm.cdm_lab_results"] = [
+        lab(FIRST, 1, ref_range_lower=number, valuenum=1e-5, ref_range_upper=1e-5)
+    ]
+    (result,) = cases(export(tables))[0]["lab_results"]
+    assert (result["ref_range_lower"], result["ref_range_upper"]) == (None, 1e-5)
+    assert result["value"] == "1e-05 K/uL"
+
+
+def test_every_exported_case_is_a_clinical_case(export: Export) -> None:
+    for rules in ("reference", "specification"):
+        for line in read_lines(export(base(rules)) / "benchmark.jsonl"):
+            case = ClinicalCase.model_validate_json(line)
+            written = case.as_json("reference" if rules == "reference" else "specification")
+            assert json.dumps(written) == json.dumps(json.loads(line))
