@@ -1,0 +1,1 @@
+"""Tasks found, loaded and checked; models run on them; the answers scored."""

@@ -1,0 +1,168 @@
+"""Small files from the web, fetched so that a URL cannot reach what only this machine can.
+
+Each address is resolved once, checked, and connected to as it was checked, redirects included.
+Proxies of the environment are not used: behind one, the address could not be checked.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import time
+from dataclasses import dataclass
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_CHUNK = 64 * 1024
+
+
+@dataclass(frozen=True)
+class FetchRules:
+    """What may be fetched.
+
+    Attributes:
+        allow_http: also without TLS.
+        allow_private_hosts: also from private, loopback and other addresses that are not public.
+        timeout: seconds for the whole fetch.
+        max_bytes: the largest file.
+        max_redirects: the longest chain of redirects.
+    """
+
+    allow_http: bool = False
+    allow_private_hosts: bool = False
+    timeout: float = 30.0
+    max_bytes: int = 5 * 1024 * 1024
+    max_redirects: int = 5
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A file from the web and the type that the server gave it."""
+
+    content: bytes
+    content_type: str
+
+
+def is_url(ref: str) -> bool:
+    """Tell a web address from a path."""
+    return ref.lower().startswith(("http://", "https://"))
+
+
+def fetch(url: str, rules: FetchRules) -> Fetched:
+    """Get a file.
+
+    Raises:
+        ValueError: the address is not allowed, the file is too large, there are too many
+            redirects, the server answers with an error, or it cannot be reached; naming the
+            address.
+    """
+    deadline = time.monotonic() + rules.timeout
+    place = url
+    for _ in range(rules.max_redirects + 1):
+        try:
+            answer = _get(place, rules, deadline)
+        except (OSError, http.client.HTTPException) as error:
+            reason = str(error) or type(error).__name__
+            raise ValueError(f"{place}: cannot be fetched: {reason}") from error
+        if isinstance(answer, Fetched):
+            return answer
+        place = urljoin(place, answer)
+    raise ValueError(f"{url}: more than {rules.max_redirects} redirects")
+
+
+def _get(url: str, rules: FetchRules, deadline: float) -> Fetched | str:
+    """Return the file, or where a redirect leads."""
+    parts = _checked(url, rules)
+    connection = _connected(parts, url, rules, deadline)
+    try:
+        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        # The host as the address names it: the port of TLS is not the connection's default.
+        headers = {"Host": parts.netloc, "Accept-Encoding": "identity"}
+        connection.request("GET", target, headers=headers)
+        response = connection.getresponse()
+        location = response.getheader("Location")
+        if response.status in _REDIRECTS and location:
+            return location
+        if response.status != http.client.OK:
+            raise ValueError(f"{url}: HTTP status {response.status} {response.reason}".rstrip())
+        content = _body(response, url, rules, deadline)
+        return Fetched(content, response.getheader("Content-Type") or "")
+    finally:
+        connection.close()
+
+
+def _checked(url: str, rules: FetchRules) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise ValueError(f"{url}: not a web address: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url}: not a web address")
+    if parts.scheme == "http" and not rules.allow_http:
+        raise ValueError(f"{url}: only https is allowed")
+    if parts.username is not None:
+        raise ValueError("a web address with a user name or password is not allowed")
+    if not url.isascii() or any(character <= " " for character in url):
+        raise ValueError(f"{url}: write spaces and letters beyond ASCII percent-encoded")
+    return parts
+
+
+def _connected(
+    parts: SplitResult, url: str, rules: FetchRules, deadline: float
+) -> http.client.HTTPConnection:
+    host = parts.hostname or ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    addresses = [found[4][0] for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    if not rules.allow_private_hosts:
+        for address in addresses:
+            if not _is_public(str(address)):
+                raise ValueError(f"{url}: the host has the address {address}, which is not public")
+    connection = http.client.HTTPConnection(host, port)
+    connection.sock = _socket(list(dict.fromkeys(map(str, addresses))), port, deadline)
+    if parts.scheme == "https":
+        try:
+            context = ssl.create_default_context()
+            connection.sock = context.wrap_socket(connection.sock, server_hostname=host)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def _socket(addresses: list[str], port: int, deadline: float) -> socket.socket:
+    failed: OSError | None = None
+    for address in addresses:
+        try:
+            return socket.create_connection((address, port), timeout=_left(deadline))
+        except OSError as error:
+            failed = error
+    raise failed or OSError("the host has no address")
+
+
+def _is_public(address: str) -> bool:
+    number = ipaddress.ip_address(address.partition("%")[0])
+    return number.is_global and not number.is_multicast
+
+
+def _body(
+    response: http.client.HTTPResponse, url: str, rules: FetchRules, deadline: float
+) -> bytes:
+    content = bytearray()
+    while chunk := response.read1(_CHUNK):
+        content += chunk
+        if len(content) > rules.max_bytes:
+            raise ValueError(f"{url}: larger than {rules.max_bytes} bytes")
+        _left(deadline)
+    if response.length:  # what the server announced and did not send
+        raise http.client.IncompleteRead(bytes(content), response.length)
+    return bytes(content)
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("timed out")
+    return left

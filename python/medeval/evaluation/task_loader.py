@@ -1,0 +1,247 @@
+"""Tasks from a folder, a file or the web, by id, path or URL."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from medeval.evaluation.fetching import FetchRules, fetch, is_url
+from medeval.evaluation.task_building import TaskFileWarning, build_task
+from medeval.evaluation.url_cache import UrlCache
+from medeval.models.documents import parse_mapping
+from medeval.models.medical_task import MedicalTask, TaskType
+from medeval.models.text_files import Format, format_of, read_text
+
+__all__ = ["TaskFileWarning", "TaskLoader", "bundled_tasks_dir"]
+
+# In the order in which a folder is searched for an id.
+SUFFIXES = (".yaml", ".json", ".yml")
+# A list of tasks that some folders hold, not a task.
+NOT_A_TASK = "tasks.json"
+
+# No separator of folders, and neither of the two names that lead out of one.
+_PLAIN_NAME = re.compile(r"(?!\.{1,2}$)[^/\\]+")
+_CONTENT_TYPES: dict[str, Format] = {
+    "application/json": "json",
+    "text/json": "json",
+    "application/yaml": "yaml",
+    "application/x-yaml": "yaml",
+    "text/yaml": "yaml",
+    "text/x-yaml": "yaml",
+}
+
+
+def bundled_tasks_dir() -> Path:
+    """Return the folder of the task files that come with the package."""
+    return Path(__file__).resolve().parent.parent / "task_files"
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A task and the state of its file when it was read; None for one from the web."""
+
+    task: MedicalTask
+    state: tuple[int, int] | None
+
+
+class TaskLoader:
+    """Loads tasks and keeps them as long as their files do not change.
+
+    Attributes:
+        tasks_dir: the folder in which ids are looked up.
+    """
+
+    def __init__(
+        self,
+        tasks_dir: str | Path = "tasks",
+        *,
+        rules: FetchRules | None = None,
+        cache_dir: str | Path | None = None,
+    ) -> None:
+        """Make a loader.
+
+        Args:
+            tasks_dir: the folder in which ids are looked up; `bundled_tasks_dir()` for the
+                package's own.
+            rules: what may be fetched from the web; https from public hosts if not given.
+            cache_dir: where tasks from the web are kept for later loaders; None keeps none.
+        """
+        self.tasks_dir = Path(tasks_dir)
+        self._rules = rules or FetchRules()
+        self._web = UrlCache(Path(cache_dir)) if cache_dir is not None else None
+        # Files by path and web addresses as text; an id or a path as written leads to one.
+        self._sources: dict[str, Path | str] = {}
+        self._loaded: dict[Path | str, _Loaded] = {}
+
+    def load_task(self, ref: str | Path, *, reload: bool = False) -> MedicalTask:
+        """Return the task of an id, a path or a URL.
+
+        An id is looked up in the folder: a plain name among the names of files first, then any id
+        among the `task_id`s in the files, so that none leads out of the folder. The same object
+        comes back until the file changes.
+
+        Args:
+            ref: the id, path or URL.
+            reload: read or fetch again even if nothing has changed.
+
+        Raises:
+            FileNotFoundError: there is no such task.
+            ValueError: its file cannot be read as a task; naming it and what is wrong.
+        """
+        source = self._source(str(ref))
+        state = _state(source) if isinstance(source, Path) else None
+        known = self._loaded.get(source)
+        if known is None or reload or known.state != state:
+            task = _read(source) if isinstance(source, Path) else self._fetch(source, reload)
+            known = self._loaded[source] = _Loaded(task, state)
+        return known.task
+
+    def load_tasks(
+        self, ids: Iterable[str | Path], task_type: TaskType | str | None = None
+    ) -> dict[str, MedicalTask]:
+        """Load several tasks.
+
+        Args:
+            ids: ids, paths or URLs.
+            task_type: the type that all of them must have; None allows any.
+
+        Returns:
+            The tasks by what they were asked for.
+
+        Raises:
+            FileNotFoundError: there is no such task.
+            ValueError: a file cannot be read as a task, or the task has another type.
+        """
+        tasks = {str(ref): self.load_task(ref) for ref in ids}
+        for ref, task in tasks.items():
+            if task_type is not None and task.task_type != TaskType(task_type):
+                raise ValueError(f"{ref}: a task of type {task.task_type}, not {task_type}")
+        return tasks
+
+    def discover_tasks(self) -> dict[str, Path]:
+        """Return the task files of the folder, not of folders in it, by name without suffix."""
+        found: dict[str, Path] = {}
+        for suffix in SUFFIXES:
+            for path in sorted(self.tasks_dir.glob(f"*{suffix}")):
+                if path.name != NOT_A_TASK and path.is_file():
+                    found.setdefault(path.stem, path)
+        return dict(sorted(found.items()))
+
+    def list_available_tasks(self) -> list[dict[str, Any]]:
+        """Describe the tasks of the folder; a file that is broken is left out with a warning."""
+        return [
+            {
+                "task_id": task.task_id,
+                "name": task.name,
+                "description": task.description,
+                "metrics": list(task.metrics),
+                "num_examples": len(task.dataset),
+                "file": str(path),
+                "difficulty": task.extra.get("difficulty"),
+            }
+            for path, task in self.discovered()
+        ]
+
+    def discovered(self) -> list[tuple[Path, MedicalTask]]:
+        """Return the tasks of the folder with their files; a broken one is left out, warned of."""
+        tasks = []
+        for path in self.discover_tasks().values():
+            try:
+                tasks.append((path, self.load_task(path)))
+            except (ValueError, OSError) as error:
+                warnings.warn(f"left out: {error}", TaskFileWarning, stacklevel=2)
+        return tasks
+
+    def _source(self, ref: str) -> Path | str:
+        """Return the file or web address that an id, path or URL leads to."""
+        known = self._sources.get(ref)
+        if isinstance(known, Path) and not known.is_file():
+            known = None
+        if known is None:
+            path = self._path(ref)
+            known = path.resolve() if path else ref
+            if path is None and not is_url(ref):
+                raise FileNotFoundError(
+                    f"there is no task {ref!r}: no file of that name or task_id in"
+                    f" {self.tasks_dir}, and no such path"
+                )
+            self._sources[ref] = known
+        return known
+
+    def _path(self, ref: str) -> Path | None:
+        """Return the file that an id or path leads to."""
+        is_plain = _PLAIN_NAME.fullmatch(ref) is not None
+        for suffix in SUFFIXES if is_plain else ():
+            path = self.tasks_dir / f"{ref}{suffix}"
+            if path.is_file():
+                return path
+        if is_url(ref):
+            return None
+        path = Path(ref)
+        if path.is_file():
+            return path
+        return self._path_by_task_id(ref)
+
+    def _path_by_task_id(self, name: str) -> Path | None:
+        """Return the file of the folder whose own task_id is a name."""
+        with warnings.catch_warnings():
+            # Asked for one task, what is wrong with others is no concern.
+            warnings.simplefilter("ignore", TaskFileWarning)
+            paths = [path for path, task in self.discovered() if task.task_id == name]
+        if len(paths) > 1:
+            files = ", ".join(path.name for path in paths)
+            raise ValueError(f"more than one file has the task_id {name!r}: {files}")
+        return paths[0] if paths else None
+
+    def _fetch(self, url: str, reload: bool) -> MedicalTask:
+        kept = self._web.read(url) if self._web and not reload else None
+        fetched = kept or fetch(url, self._rules)
+        task = _parsed(url, fetched.content, _format_of_url(url, fetched.content_type))
+        if self._web and not kept:
+            self._web.write(url, fetched)
+        return task
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """Return what changes when a file is written: its time and size."""
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
+
+
+def _read(path: Path) -> MedicalTask:
+    form = format_of(path)
+    text = read_text(path)
+    try:
+        data = parse_mapping(text, form)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return build_task(data, path.stem, str(path))
+
+
+def _parsed(url: str, content: bytes, form: Format) -> MedicalTask:
+    try:
+        data = parse_mapping(content.decode("utf-8-sig"), form)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{url}: not UTF-8: {error.reason} at byte {error.start}") from None
+    except ValueError as error:
+        raise ValueError(f"{url}: {error}") from None
+    name = PurePosixPath(unquote(urlsplit(url).path)).stem or (urlsplit(url).hostname or "")
+    return build_task(data, name, url)
+
+
+def _format_of_url(url: str, content_type: str) -> Format:
+    """Return the format that the address itself names, else the one that the server names."""
+    suffix = PurePosixPath(unquote(urlsplit(url).path)).suffix
+    if suffix.lower() in SUFFIXES:
+        return format_of(Path(f"task{suffix}"))
+    named = content_type.partition(";")[0].strip().lower()
+    if named.endswith("+json"):
+        return "json"
+    if named in _CONTENT_TYPES:
+        return _CONTENT_TYPES[named]
+    raise ValueError(f"{url}: neither its suffix nor its content type {named!r} is JSON or YAML")

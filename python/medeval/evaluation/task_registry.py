@@ -1,0 +1,159 @@
+"""The tasks at hand: those registered by the program, and those of a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from medeval.evaluation.task_loader import TaskLoader
+from medeval.models.medical_task import MedicalTask, TaskType
+
+
+@dataclass(frozen=True)
+class TaskSummary:
+    """What a list of tasks says about one of them.
+
+    Attributes:
+        task_id: the id to get it by.
+        name: its title.
+        description: what is asked.
+        metrics: the names of its metrics.
+        num_examples: the number of rows of its data set.
+        file: where it came from, a path or URL; None for one that the program made.
+    """
+
+    task_id: str
+    name: str | None
+    description: str
+    metrics: list[str]
+    num_examples: int
+    file: str | None
+
+
+class TaskRegistry:
+    """Tasks by id; a registered one comes before one of the folder that has the same id."""
+
+    def __init__(
+        self, tasks_dir: str | Path = "tasks", *, loader: TaskLoader | None = None
+    ) -> None:
+        """Make a registry.
+
+        Args:
+            tasks_dir: the folder in which other tasks are discovered.
+            loader: reads the files; one with the folder if not given.
+        """
+        self._loader = loader or TaskLoader(tasks_dir)
+        self._registered: dict[str, tuple[MedicalTask, str | None]] = {}
+
+    def register(self, task: MedicalTask, *, replace: bool = False) -> None:
+        """Take in a task under its id.
+
+        Raises:
+            ValueError: the id is registered, and `replace` is not set.
+        """
+        self._register(task, None, replace)
+
+    def register_from_file(
+        self, path: str | Path, task_id: str | None = None, *, replace: bool = False
+    ) -> MedicalTask:
+        """Take in the task of a file, under another id if one is given; return it.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file cannot be read as a task, or the id is registered.
+        """
+        place = Path(path)
+        if not place.is_file():
+            raise FileNotFoundError(f"there is no task file {place}")
+        return self._register_loaded(str(place.resolve()), str(place), task_id, replace)
+
+    def register_from_url(
+        self, url: str, task_id: str | None = None, *, replace: bool = False
+    ) -> MedicalTask:
+        """Take in the task at a web address, under another id if one is given; return it.
+
+        Raises:
+            ValueError: it cannot be fetched or read as a task, or the id is registered.
+        """
+        return self._register_loaded(url, url, task_id, replace)
+
+    def unregister(self, task_id: str) -> None:
+        """Forget a registered task; an unknown id is none."""
+        self._registered.pop(task_id, None)
+
+    def get(self, task_id: str) -> MedicalTask:
+        """Return a registered task, else the one that the loader finds.
+
+        Raises:
+            FileNotFoundError: there is none.
+            ValueError: its file cannot be read as a task.
+        """
+        if task_id in self._registered:
+            return self._registered[task_id][0]
+        return self._loader.load_task(task_id)
+
+    def discover(self) -> dict[str, Path]:
+        """Return the task files of the folder, by name without suffix."""
+        return self._loader.discover_tasks()
+
+    def list_available(
+        self,
+        task_type: TaskType | str | None = None,
+        min_examples: int | None = None,
+        has_metrics: bool | None = None,
+        difficulty: str | None = None,
+    ) -> list[TaskSummary]:
+        """List the tasks that meet all conditions, registered ones first.
+
+        Args:
+            task_type: their type.
+            min_examples: the fewest rows of their data set.
+            has_metrics: whether they name metrics.
+            difficulty: their difficulty, in upper or lower case.
+        """
+        wanted = None if task_type is None else TaskType(task_type)
+        return [
+            TaskSummary(
+                task.task_id,
+                task.name,
+                task.description,
+                list(task.metrics),
+                len(task.dataset),
+                file,
+            )
+            for task, file in self._tasks()
+            if (wanted is None or task.task_type == wanted)
+            and (min_examples is None or len(task.dataset) >= min_examples)
+            and (has_metrics is None or bool(task.metrics) == has_metrics)
+            and (difficulty is None or _difficulty(task) == difficulty.casefold())
+        ]
+
+    def _tasks(self) -> Iterator[tuple[MedicalTask, str | None]]:
+        yield from self._registered.values()
+        for path, task in self._loader.discovered():
+            if task.task_id not in self._registered:
+                yield task, str(path)
+
+    def _register_loaded(
+        self, ref: str, file: str, task_id: str | None, replace: bool
+    ) -> MedicalTask:
+        # A copy: the loader's own may be asked for under its own id.
+        task = self._loader.load_task(ref).model_copy(deep=True)
+        if task_id is not None:
+            task.task_id = task_id
+        self._register(task, file, replace)
+        return task
+
+    def _register(self, task: MedicalTask, file: str | None, replace: bool) -> None:
+        if not task.task_id.strip():
+            raise ValueError("the id of a task must not be blank")
+        if task.task_id in self._registered and not replace:
+            raise ValueError(
+                f"a task {task.task_id!r} is registered; replace=True takes this one instead"
+            )
+        self._registered[task.task_id] = task, file
+
+
+def _difficulty(task: MedicalTask) -> str:
+    return str(task.extra.get("difficulty") or "").casefold()

@@ -1,0 +1,233 @@
+"""The scores of one model over many tasks, and the results behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
+
+from medeval.models.csv_rows import table_to_csv
+from medeval.models.documents import Document, Identifier
+from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.medical_task import MedicalTask
+from medeval.models.plotting import bars
+from medeval.models.scores import Finite, Moment, checked_scores, utc_now
+from medeval.models.text_files import Format
+
+MetricScores = dict[str, float]
+
+
+class BenchmarkReport(Document):
+    """Scores of a model by task and over all tasks.
+
+    A score of a task is the mean over the results that were added for it, a score given to the
+    constructor counting as one earlier result. `overall_scores` are derived: each add makes them
+    anew, so what was given to the constructor lasts until then. Results given to the constructor
+    fill no scores.
+
+    Attributes:
+        model_id: the model.
+        timestamp: when the report was made, in UTC.
+        overall_scores: metric to the mean of its task scores, each task weighing the same.
+        task_scores: task to metric to score.
+        detailed_results: the results, in the order in which they were added.
+        metadata: what else is known of the run.
+        metric_counts: task to metric to the number of results behind its score; in a file that
+            has none they are counted from its results.
+    """
+
+    _format_without_suffix: ClassVar[Format | None] = "json"
+
+    model_id: Identifier
+    timestamp: Moment = Field(default_factory=utc_now)
+    overall_scores: dict[str, Finite] = Field(default_factory=dict)
+    task_scores: dict[str, dict[str, Finite]] = Field(default_factory=dict)
+    detailed_results: list[EvaluationResult] = Field(default_factory=list)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    metric_counts: dict[str, dict[str, Annotated[int, Field(ge=1)]]] = Field(default_factory=dict)
+
+    def add_evaluation_result(self, result: EvaluationResult) -> None:
+        """Take in one more result and bring the scores up to date.
+
+        Raises:
+            ValueError: it is another model's, or a score is not a finite number.
+        """
+        if result.model_id != self.model_id:
+            raise ValueError(f"a result of model {result.model_id!r}, not of {self.model_id!r}")
+        added = checked_scores(result.metrics_results)
+        self._count_supplied_scores()
+        self.detailed_results.append(result)
+        scores = self.task_scores.setdefault(result.task_id, {})
+        counts = self.metric_counts.setdefault(result.task_id, {}) if added else {}
+        for metric, value in added.items():
+            count = counts.get(metric, 0) if metric in scores else 0
+            counts[metric] = count + 1
+            # Weighted before they are summed, so that large scores do not overflow.
+            mean = scores.get(metric, 0.0)
+            scores[metric] = mean * (count / (count + 1)) + value / (count + 1)
+        self.overall_scores = {
+            metric: fmean(values) for metric, values in self._values_by_metric().items()
+        }
+
+    def add_combined_score(
+        self,
+        weights: Mapping[str, float],
+        metric_name: str = "combined_score",
+        renormalize_missing: bool = True,
+    ) -> None:
+        """Score each task by a weighted mean of its metrics, and the whole by the mean of these.
+
+        A task that has none of the metrics gets no combined score.
+
+        Args:
+            weights: metric to weight, none negative and not all zero.
+            metric_name: what the combined score is called.
+            renormalize_missing: rescale the weights to the metrics that a task has; without it a
+                metric that a task lacks counts as 0.
+
+        Raises:
+            ValueError: the weights cannot be used.
+        """
+        checked = checked_scores(weights)
+        if any(weight < 0 for weight in checked.values()) or not sum(checked.values()) > 0:
+            raise ValueError("weights must not be negative, and at least one above zero")
+        if metric_name in checked:
+            raise ValueError(f"{metric_name!r} cannot be combined into itself")
+        self._count_supplied_scores()
+        combined = []
+        for task_id, scores in self.task_scores.items():
+            present = [metric for metric in checked if metric in scores]
+            total = sum(checked[metric] for metric in (present if renormalize_missing else checked))
+            scores.pop(metric_name, None)
+            self.metric_counts.get(task_id, {}).pop(metric_name, None)
+            if not present or total == 0:
+                continue
+            scores[metric_name] = (
+                sum(checked[metric] * scores[metric] for metric in present) / total
+            )
+            self.metric_counts.setdefault(task_id, {})[metric_name] = 1
+            combined.append(scores[metric_name])
+        self.overall_scores.pop(metric_name, None)
+        if combined:
+            self.overall_scores[metric_name] = fmean(combined)
+
+    def to_file(self, path: str | Path) -> None:
+        """Write to a file, as `save` does."""
+        self.save(path)
+
+    def validate_against_tasks(self, tasks: Mapping[str, MedicalTask]) -> None:
+        """Check every result against its task.
+
+        Raises:
+            ValueError: a result or a task score of an unknown task, or one that cannot be its
+                task's.
+        """
+        for index, result in enumerate(self.detailed_results):
+            if result.task_id not in tasks:
+                raise ValueError(f"detailed_results[{index}]: unknown task {result.task_id!r}")
+            try:
+                result.validate_against_task(tasks[result.task_id])
+            except ValueError as error:
+                raise ValueError(f"detailed_results[{index}]: {error}") from None
+        if unknown := sorted(self.task_scores.keys() - tasks.keys()):
+            raise ValueError(f"task_scores: unknown tasks {unknown}")
+
+    def overall_scores_to_csv(self) -> str:
+        """Return the overall scores as CSV."""
+        return table_to_csv(["metric", "score"], self.overall_scores.items())
+
+    def task_scores_to_csv(self) -> str:
+        """Return the task scores as CSV."""
+        rows = (
+            (task_id, metric, score)
+            for task_id, scores in self.task_scores.items()
+            for metric, score in scores.items()
+        )
+        return table_to_csv(["task_id", "metric", "score"], rows)
+
+    def summary_statistics(self) -> dict[str, dict[str, float]]:
+        """Return count, mean, min and max of each metric over the tasks that have it."""
+        return {
+            metric: {
+                "count": float(len(values)),
+                "mean": fmean(values),
+                "min": min(values),
+                "max": max(values),
+            }
+            for metric, values in self._values_by_metric().items()
+        }
+
+    def metric_history(self, metric: str) -> list[float]:
+        """Return the scores of a metric, one a task, in the order of the tasks."""
+        return self._values_by_metric().get(metric, [])
+
+    def plot_overall_scores(self) -> Any:
+        """Draw the overall scores as bars; return a matplotlib figure.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+        """
+        return bars(self.overall_scores, "Overall scores")
+
+    def plot_task_scores(self, metric: str) -> Any:
+        """Draw one metric of every task as bars; return a matplotlib figure.
+
+        Raises:
+            ImportError: matplotlib is not installed.
+        """
+        return bars(
+            {task: scores[metric] for task, scores in self.task_scores.items() if metric in scores},
+            f"{metric} by task",
+        )
+
+    def _values_by_metric(self) -> dict[str, list[float]]:
+        values: dict[str, list[float]] = {}
+        for scores in self.task_scores.values():
+            for metric, score in scores.items():
+                values.setdefault(metric, []).append(score)
+        return values
+
+    def _count_supplied_scores(self) -> None:
+        """Count what has no count: the results that have the metric, or one earlier result."""
+        for task_id, scores in self.task_scores.items():
+            for metric in scores:
+                counts = self.metric_counts.setdefault(task_id, {})
+                if metric not in counts:
+                    counts[metric] = max(1, self._results_with(task_id, metric))
+
+    def _results_with(self, task_id: str, metric: str) -> int:
+        return sum(
+            result.task_id == task_id and result.has_metric(metric)
+            for result in self.detailed_results
+        )
+
+    @model_validator(mode="after")
+    def _of_one_model(self) -> Self:
+        for index, result in enumerate(self.detailed_results):
+            if result.model_id != self.model_id:
+                raise ValueError(
+                    f"detailed_results[{index}] is of model {result.model_id!r}, not of"
+                    f" {self.model_id!r}"
+                )
+        # A count outlives a score that was taken out of a report, and means nothing without it.
+        self.metric_counts = {
+            task_id: {metric: count for metric, count in counts.items() if metric in scores}
+            for task_id, counts in self.metric_counts.items()
+            if (scores := self.task_scores.get(task_id))
+        }
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_absent_counts(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = handler(self)
+        if not written.get("metric_counts", True):
+            del written["metric_counts"]
+        return written

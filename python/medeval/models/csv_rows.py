@@ -1,0 +1,62 @@
+"""Rows of keys and values as CSV text, and back."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
+from typing import Any
+
+
+def rows_to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Write rows under the union of their keys, in the order in which keys first appear.
+
+    Text is written as it is, null and a missing key as an empty cell, all else as JSON. Without
+    rows the text is empty.
+    """
+    header = list(dict.fromkeys(key for row in rows for key in row))
+    return table_to_csv(header, ([row.get(key) for key in header] for row in rows))
+
+
+def table_to_csv(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Write a table; without a column the text is empty."""
+    if not header:
+        return ""
+    text = StringIO()
+    writer = csv.writer(text)
+    writer.writerow(header)
+    writer.writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def rows_from_csv(text: str) -> list[dict[str, Any]]:
+    """Read rows, every value as text.
+
+    Raises:
+        ValueError: a column without a name or with one that another has, or a row with more or
+            fewer cells than the header; naming the line.
+    """
+    reader = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""), strict=True)
+    try:
+        header = next(reader, [])
+        if "" in header or len(set(header)) < len(header):
+            raise ValueError(f"CSV line 1: each column needs a name of its own, not {header}")
+        rows = []
+        for cells in reader:
+            if not cells:
+                continue
+            if len(cells) != len(header):
+                raise ValueError(
+                    f"CSV line {reader.line_num}: {len(cells)} cells under {len(header)} columns"
+                )
+            rows.append(dict(zip(header, cells, strict=True)))
+    except csv.Error as error:
+        raise ValueError(f"CSV line {reader.line_num}: {error}") from None
+    return rows
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,176 @@
+"""What tasks, results and reports have in common: reading and writing themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict
+
+from medeval.models.text_files import (
+    Format,
+    format_called,
+    format_of,
+    read_text,
+    write_text,
+)
+from medeval.models.yaml_text import read_yaml, write_yaml
+
+SCHEMA_VERSION = 1
+# Tells a serialiser that the text is to be read back, so that what must not be given is left out.
+FOR_READING = "for reading"
+
+Selection: TypeAlias = set[int] | set[str] | Mapping[int, Any] | Mapping[str, Any]
+
+
+def _known_version(version: int) -> int:
+    if version > SCHEMA_VERSION:
+        raise ValueError(
+            f"written in layout {version}, and the newest that this version reads is"
+            f" {SCHEMA_VERSION}: update medeval"
+        )
+    return version
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
+SchemaVersion = Annotated[int, AfterValidator(_known_version)]
+Identifier = Annotated[str, AfterValidator(_not_blank)]
+
+
+class Document(BaseModel):
+    """A model with JSON, YAML and file forms."""
+
+    # Inputs stay out of error messages: they may be what a patient told.
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    # What a file without a suffix holds; None refuses such files.
+    _format_without_suffix: ClassVar[Format | None] = None
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+
+    def to_dict(
+        self, *, include: Selection | None = None, exclude: Selection | None = None
+    ) -> dict[str, Any]:
+        """Return the fields as Python values, all or some of them."""
+        return self.model_dump(include=include, exclude=exclude)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read from Python values.
+
+        Raises:
+            pydantic.ValidationError: naming each field that breaks a rule.
+        """
+        return cls.model_validate(data)
+
+    def to_json(
+        self,
+        indent: int | None = None,
+        *,
+        include: Selection | None = None,
+        exclude: Selection | None = None,
+    ) -> str:
+        """Return the fields as JSON text, all or some of them."""
+        return self.model_dump_json(
+            indent=indent,
+            include=include,
+            exclude=exclude,
+            context={FOR_READING: True},
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read from JSON text.
+
+        Raises:
+            pydantic.ValidationError: not JSON, or naming each field that breaks a rule.
+        """
+        return cls.model_validate_json(text)
+
+    def to_yaml(self) -> str:
+        """Return the fields as YAML text."""
+        return write_yaml(self.model_dump(mode="json", context={FOR_READING: True}))
+
+    @classmethod
+    def from_yaml(cls, text: str) -> Self:
+        """Read from YAML text.
+
+        Raises:
+            ValueError: not YAML, or not a mapping.
+            pydantic.ValidationError: naming each field that breaks a rule.
+        """
+        data = read_yaml(text)
+        if not isinstance(data, dict):
+            raise ValueError(f"not a mapping of fields but {_kind(data)}")
+        return cls.model_validate(data)
+
+    def convert(self, to: str) -> str:
+        """Return the text of the document in a format: json, yaml or yml.
+
+        Raises:
+            ValueError: any other format.
+        """
+        return self.to_yaml() if format_called(to) == "yaml" else self.to_json(indent=2)
+
+    def save(self, path: str | Path, format: str | None = None) -> None:  # noqa: A002
+        """Write to a file, in a format that is given or that the suffix names.
+
+        Missing folders are made; a file that was there is replaced as a whole.
+
+        Args:
+            path: the file.
+            format: json, yaml or yml; without it the suffix of the path decides.
+
+        Raises:
+            ValueError: the format or suffix is none of these.
+        """
+        place = Path(path)
+        chosen = format_called(format) if format else format_of(place, self._format_without_suffix)
+        text = self.convert(chosen)
+        write_text(place, text if text.endswith("\n") else text + "\n")
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Self:
+        """Read a file; its suffix names the format.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: another suffix, not UTF-8, or not the format.
+            pydantic.ValidationError: naming each field that breaks a rule.
+        """
+        place = Path(path)
+        chosen = format_of(place, cls._format_without_suffix)
+        text = read_text(place)
+        return cls.from_yaml(text) if chosen == "yaml" else cls.from_json(text)
+
+
+def parse_mapping(text: str, form: Format) -> dict[str, Any]:
+    """Read JSON or YAML text that must hold a mapping.
+
+    Raises:
+        ValueError: not the format, or something other than a mapping.
+    """
+    data = read_yaml(text) if form == "yaml" else _read_json(text)
+    if not isinstance(data, dict):
+        raise ValueError(f"not a mapping of fields but {_kind(data)}")
+    return data
+
+
+def _read_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not valid JSON: {error}") from None
+    except RecursionError:
+        raise ValueError("not valid JSON: nested too deeply") from None
+
+
+def _kind(value: Any) -> str:
+    return "empty" if value is None else f"a {type(value).__name__}"

@@ -1,0 +1,218 @@
+"""A medical task: what a model is asked, what is expected, and how the answers are measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from medeval.models.csv_rows import rows_to_csv
+from medeval.models.documents import Document, Identifier
+from medeval.models.schemas import (
+    Row,
+    Schema,
+    TaskType,
+    ensure_task_schemas,
+    split_rows,
+    validate_nested_row,
+    validate_record_against_schema,
+    validate_rows,
+)
+
+__all__ = ["MedicalTask", "TaskType"]
+
+DataClass = Literal["open", "credentialed"]
+
+_DATA_CLASSES: tuple[DataClass, ...] = ("open", "credentialed")
+
+
+def _checked_schema(schema: Schema) -> Schema:
+    required = schema.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(key, str) for key in required):
+        raise ValueError("`required` must be a list of key names")
+    return schema
+
+
+TaskSchema = Annotated[Schema, AfterValidator(_checked_schema)]
+
+
+class MedicalTask(Document):
+    """A task with its inputs, expected outputs, metrics, schemas and data set.
+
+    The rules hold at construction and when a file is read. Assigning to a field afterwards checks
+    nothing; `validate` does. Fields that a file has beyond these are kept in `extra` and written
+    back where they stood. Empty `inputs` are left out of what is written: a task without them is
+    one whose rows are all in `dataset`, and an explicit empty list is an error.
+
+    Attributes:
+        task_id: the name by which tasks are found and scored.
+        name: a title for readers.
+        task_type: what kind of task it is.
+        description: what is asked, in a sentence.
+        inputs: what a model is shown, one mapping an item.
+        expected_outputs: what is expected for each input; empty, or as many as inputs.
+        metrics: names of the metrics, each once.
+        input_schema: what an input must hold.
+        output_schema: what an expected output must hold.
+        dataset: rows, nested (`input` and `output`) or flat.
+        extra: all other fields of the file.
+    """
+
+    task_id: Identifier
+    name: str | None = None
+    task_type: TaskType
+    description: str = ""
+    inputs: list[Row] = Field(default_factory=list)
+    expected_outputs: list[Row] = Field(default_factory=list)
+    metrics: list[str] = Field(default_factory=list)
+    input_schema: TaskSchema = Field(default_factory=dict)
+    output_schema: TaskSchema = Field(default_factory=dict)
+    dataset: list[Row] = Field(default_factory=list)
+    extra: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def data_class(self) -> DataClass:
+        """Whether the rows may leave the house; what a file does not call open is not."""
+        given: DataClass = self.extra.get("data_class", "credentialed")
+        return given
+
+    def pairs(self) -> tuple[list[Row], list[Row]]:
+        """Return what a model is shown and what is expected of it, aligned.
+
+        They come from the rows of `dataset` when it has any, so that a key that gives the answer
+        away is never shown, else from `inputs` and `expected_outputs`; without an expected output
+        an item has an empty one.
+
+        Raises:
+            ValueError: a row cannot be split; naming it.
+        """
+        if self.dataset:
+            return split_rows(self.dataset, self.task_type, self.input_schema, self.output_schema)
+        return list(self.inputs), list(self.expected_outputs) or [{} for _ in self.inputs]
+
+    def validate(self) -> None:  # type: ignore[override]
+        """Check all rules again, and that every row has what the schemas or defaults require.
+
+        Raises:
+            pydantic.ValidationError: a field breaks a rule.
+            ValueError: an input, an expected output or a row of the data set lacks a key.
+        """
+        fields = {name: getattr(self, name) for name in MedicalTask.model_fields}
+        if not self.inputs and self.dataset:
+            del fields["inputs"]
+        MedicalTask.model_validate(fields)
+        shown, expected = ensure_task_schemas(self.task_type, self.input_schema, self.output_schema)
+        validate_rows(self.dataset, shown, expected)
+        if self.dataset:
+            return
+        for index, row in enumerate(self.inputs):
+            validate_record_against_schema(row, shown, "inputs", index)
+        for index, row in enumerate(self.expected_outputs):
+            validate_record_against_schema(row, expected, "expected_outputs", index)
+
+    def dataset_to_csv(self) -> str:
+        """Return the rows of the data set as CSV, under the union of their keys."""
+        return rows_to_csv(self.dataset)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather(cls, data: Any) -> Any:
+        """Put unknown fields into `extra`, and make missing rows an error of `inputs`."""
+        if not isinstance(data, Mapping):
+            return data
+        known = {name: value for name, value in data.items() if name in cls.model_fields}
+        unknown = {name: value for name, value in data.items() if name not in known}
+        known = _with_metric_names(known, unknown)
+        if unknown:
+            given = known.get("extra", {})
+            known["extra"] = {**given, **unknown} if isinstance(given, Mapping) else given
+        if "inputs" not in known and not known.get("dataset"):
+            known["inputs"] = []
+        return known
+
+    @field_validator("inputs")
+    @classmethod
+    def _some_inputs(cls, inputs: list[Row]) -> list[Row]:
+        if not inputs:
+            raise ValueError("must hold at least one item; without it, `dataset` must have rows")
+        return inputs
+
+    @field_validator("expected_outputs")
+    @classmethod
+    def _one_for_each_input(cls, expected: list[Row], info: ValidationInfo) -> list[Row]:
+        inputs = info.data.get("inputs")
+        if expected and inputs and len(expected) != len(inputs):
+            raise ValueError(f"{len(expected)} expected outputs for {len(inputs)} inputs")
+        return expected
+
+    @field_validator("metrics", mode="before")
+    @classmethod
+    def _names_not_maps(cls, metrics: Any) -> Any:
+        for index, metric in enumerate(metrics if isinstance(metrics, list) else ()):
+            if isinstance(metric, Mapping):
+                raise ValueError(f"metric {index} is a map that lacks a `name`")
+        return metrics
+
+    @field_validator("metrics")
+    @classmethod
+    def _each_metric_once(cls, metrics: list[str]) -> list[str]:
+        trimmed = [metric.strip() for metric in metrics]
+        if "" in trimmed:
+            raise ValueError(f"metric {trimmed.index('')} is blank")
+        if twice := sorted({metric for metric in trimmed if trimmed.count(metric) > 1}):
+            raise ValueError(f"listed more than once: {twice}")
+        return trimmed
+
+    @field_validator("dataset")
+    @classmethod
+    def _nested_rows_are_complete(cls, dataset: list[Row], info: ValidationInfo) -> list[Row]:
+        for index, row in enumerate(dataset):
+            validate_nested_row(
+                row, info.data.get("input_schema"), info.data.get("output_schema"), index
+            )
+        return dataset
+
+    @field_validator("extra")
+    @classmethod
+    def _only_other_fields(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        if taken := sorted(extra.keys() & cls.model_fields.keys()):
+            raise ValueError(f"holds names of fields: {taken}")
+        if extra.get("data_class", "open") not in _DATA_CLASSES:
+            raise ValueError(f"data_class must be one of {', '.join(_DATA_CLASSES)}")
+        return extra
+
+    @model_serializer(mode="wrap")
+    def _as_in_a_file(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = handler(self)
+        if written.get("inputs") == []:
+            del written["inputs"]
+        written.update(written.pop("extra", {}))
+        return written
+
+
+def _with_metric_names(known: dict[str, Any], unknown: dict[str, Any]) -> dict[str, Any]:
+    """Replace metrics that are maps by their names; what else the maps say goes to the extras."""
+    metrics = known.get("metrics")
+    if not isinstance(metrics, list) or not any(isinstance(item, Mapping) for item in metrics):
+        return known
+    details = {
+        item["name"].strip(): {key: value for key, value in item.items() if key != "name"}
+        for item in metrics
+        if _has_a_name(item)
+    }
+    if any(details.values()):
+        unknown.setdefault("metric_details", details)
+    return {**known, "metrics": [item["name"] if _has_a_name(item) else item for item in metrics]}
+
+
+def _has_a_name(item: Any) -> bool:
+    return isinstance(item, Mapping) and isinstance(item.get("name"), str)

@@ -1,0 +1,162 @@
+"""What the rows of a task must hold: required keys by task type, nested and flat rows.
+
+A schema is a mapping whose `required` lists key names; its other keys are kept and not used, but
+for the names under `properties`, which say on which side a key of a flat row belongs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from enum import StrEnum
+from typing import Any
+
+Row = dict[str, Any]
+Schema = dict[str, Any]
+
+
+class TaskType(StrEnum):
+    """The kinds of medical tasks; a member equals its text."""
+
+    DIAGNOSTIC_REASONING = "diagnostic_reasoning"
+    QA = "qa"
+    SUMMARIZATION = "summarization"
+    COMMUNICATION = "communication"
+
+
+# The input and the output side of each type.
+DEFAULT_SCHEMAS: Mapping[TaskType, tuple[Schema, Schema]] = {
+    TaskType.QA: ({"required": ["question"]}, {"required": ["answer"]}),
+    TaskType.SUMMARIZATION: ({"required": ["document"]}, {"required": ["summary"]}),
+    TaskType.DIAGNOSTIC_REASONING: ({"required": ["symptoms"]}, {"required": ["diagnosis"]}),
+    TaskType.COMMUNICATION: ({"required": ["prompt"]}, {"required": ["response"]}),
+}
+# These give the answer away, whether or not a schema names them.
+GOLD_KEYS = frozenset({"label", "rationale", "explanation", "differential_diagnosis"})
+
+
+def ensure_task_schemas(
+    task_type: TaskType | str,
+    input_schema: Mapping[str, Any] | None,
+    output_schema: Mapping[str, Any] | None,
+) -> tuple[Schema, Schema]:
+    """Fill in the type's default for each side that is empty; an explicit schema always wins."""
+    default_input, default_output = DEFAULT_SCHEMAS[TaskType(task_type)]
+    return (
+        deepcopy(dict(input_schema or default_input)),
+        deepcopy(dict(output_schema or default_output)),
+    )
+
+
+def required_keys(schema: Mapping[str, Any] | None) -> list[str]:
+    """Return the keys that a record of this schema must have."""
+    return list((schema or {}).get("required") or [])
+
+
+def validate_record_against_schema(
+    record: Mapping[str, Any],
+    schema: Mapping[str, Any] | None,
+    label: str = "record",
+    index: int | None = None,
+) -> None:
+    """Check that a record has the required keys; null and empty text count as present.
+
+    Raises:
+        ValueError: naming the label, the index and the missing keys.
+    """
+    missing = [key for key in required_keys(schema) if key not in record]
+    if missing:
+        place = label if index is None else f"{label}[{index}]"
+        raise ValueError(f"{place} missing required keys: {missing}")
+
+
+def is_nested(row: Mapping[str, Any]) -> bool:
+    """Tell a row with `input` and `output` from a flat one."""
+    return "input" in row or "output" in row
+
+
+def validate_nested_row(
+    row: Mapping[str, Any],
+    input_schema: Mapping[str, Any] | None,
+    output_schema: Mapping[str, Any] | None,
+    index: int,
+) -> None:
+    """Check each side of a nested row that is a mapping.
+
+    Raises:
+        ValueError: naming the row and the missing keys.
+    """
+    for side, schema in (("input", input_schema), ("output", output_schema)):
+        if isinstance(row.get(side), Mapping):
+            validate_record_against_schema(row[side], schema, f"dataset.{side}", index)
+
+
+def validate_rows(
+    rows: Iterable[Any],
+    input_schema: Mapping[str, Any] | None,
+    output_schema: Mapping[str, Any] | None,
+) -> None:
+    """Check that every row can be run: an input with the required keys, flat or nested.
+
+    Raises:
+        ValueError: naming the first row that cannot, and why.
+    """
+    for index, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            raise ValueError(f"dataset[{index}] is not a mapping")
+        if not is_nested(row):
+            validate_record_against_schema(row, input_schema, "dataset", index)
+            continue
+        validate_nested_row(row, input_schema, output_schema, index)
+        if not isinstance(row.get("input"), Mapping):
+            raise ValueError(f"dataset.input[{index}] is not a mapping: the row cannot be run")
+
+
+def split_rows(
+    rows: Sequence[Mapping[str, Any]],
+    task_type: TaskType | str,
+    input_schema: Mapping[str, Any] | None,
+    output_schema: Mapping[str, Any] | None,
+) -> tuple[list[Row], list[Row]]:
+    """Split rows into what a model is shown and what is expected of it, aligned.
+
+    A nested row says itself which is which. In a flat row the keys of the output schema are
+    expected, so are the type's usual output and the other names that give an answer away, and
+    all else is shown. A row without an expected output gets an empty one.
+
+    Raises:
+        ValueError: a side of a nested row is not a mapping, or a flat row has a key that both
+            schemas name.
+    """
+    inputs: list[Row] = []
+    expected: list[Row] = []
+    input_schema, output_schema = ensure_task_schemas(task_type, input_schema, output_schema)
+    shown = _named_keys(input_schema)
+    gold = _named_keys(output_schema)
+    usual = set(required_keys(DEFAULT_SCHEMAS[TaskType(task_type)][1])) | GOLD_KEYS
+    for index, row in enumerate(rows):
+        if is_nested(row):
+            inputs.append(_side(row, "input", index))
+            expected.append(_side(row, "output", index) if row.get("output") is not None else {})
+            continue
+        if both := sorted(row.keys() & shown & gold):
+            raise ValueError(
+                f"dataset[{index}]: the input and the output schema both name {both}; write the"
+                " row as `input` and `output`"
+            )
+        hidden = gold | (usual - shown)
+        inputs.append({key: value for key, value in row.items() if key not in hidden})
+        expected.append({key: value for key, value in row.items() if key in hidden})
+    return inputs, expected
+
+
+def _named_keys(schema: Mapping[str, Any]) -> set[str]:
+    properties = schema.get("properties")
+    return set(required_keys(schema)) | set(properties if isinstance(properties, Mapping) else ())
+
+
+def _side(row: Mapping[str, Any], side: str, index: int) -> Row:
+    value = row.get(side)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"dataset.{side}[{index}] is not a mapping")
+    return dict(value)

@@ -1,0 +1,74 @@
+"""JSON and YAML files: UTF-8 whatever the locale, complete or not there, for their owner only."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+Format = Literal["json", "yaml"]
+
+FORMATS: Mapping[str, Format] = {"json": "json", "yaml": "yaml", "yml": "yaml"}
+
+
+def format_called(name: str) -> Format:
+    """Return the format of a name or suffix.
+
+    Raises:
+        ValueError: it is none of json, yaml and yml.
+    """
+    try:
+        return FORMATS[name.lower().removeprefix(".")]
+    except KeyError:
+        raise ValueError(f"unsupported format {name!r}: use json, yaml or yml") from None
+
+
+def format_of(path: Path, without_suffix: Format | None = None) -> Format:
+    """Return the format that a path's suffix names.
+
+    Args:
+        path: the file.
+        without_suffix: what a file without a suffix is; None makes it an error.
+
+    Raises:
+        ValueError: another suffix, naming the file.
+    """
+    if not path.suffix and without_suffix is not None:
+        return without_suffix
+    try:
+        return format_called(path.suffix)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def read_text(path: Path) -> str:
+    """Read a UTF-8 file, with or without a byte order mark.
+
+    Raises:
+        ValueError: naming the file and the first byte that is not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 file as a whole, as `write_bytes` does."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file beside its place and rename it, so that no half of it is ever seen there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # 0600 from the first byte on: inputs and answers may hold what patients told.
+    descriptor, half = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(half).replace(path)
+    except BaseException:
+        Path(half).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,157 @@
+"""Metrics against the published task project, rouge-score, and numbers worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from medeval.metrics import concepts, consistency, number_facts
+from medeval.metrics.rouge import plain_rouge_l, rouge
+from medeval.metrics.text import fold_accents, has_cjk
+from medeval.models.task_types import (
+    ClinicalSummarizationTask,
+    CommunicationTask,
+    DiagnosticReasoningTask,
+    EvaluatedTask,
+    MedicalQATask,
+)
+
+TOLERANCE = 1e-9
+FAMILIES: dict[str, tuple[type[EvaluatedTask], int]] = {
+    "qa": (MedicalQATask, 30),
+    "diagnostic": (DiagnosticReasoningTask, 18),
+    "summarization": (ClinicalSummarizationTask, 28),
+    "communication": (CommunicationTask, 8),
+}
+CASES = [(family, number) for family, (_, size) in FAMILIES.items() for number in range(size)]
+NAMES = [f"{family}-{number + 1}" for family, number in CASES]
+
+
+@pytest.fixture(scope="module")
+def golden(shared: Path) -> dict[str, Any]:
+    folder = shared / "golden" / "medaisure"
+    return {
+        name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        for name in (*FAMILIES, "proper_metrics")
+    }
+
+
+def task_of(family: str, case: dict[str, Any]) -> EvaluatedTask:
+    task = FAMILIES[family][0]("golden")
+    task.expected_outputs = case["references"]
+    return task
+
+
+def as_null(values: dict[str, float | None]) -> dict[str, float | None]:
+    return {
+        name: None if value is None or math.isnan(value) else value
+        for name, value in values.items()
+    }
+
+
+def assert_same(found: dict[str, float | None], expected: dict[str, float | None]) -> None:
+    assert list(found) == list(expected)
+    nulls = [name for name, value in expected.items() if value is None]
+    assert [name for name, value in found.items() if value is None] == nulls
+    for name in expected.keys() - set(nulls):
+        assert found[name] == pytest.approx(expected[name], rel=0, abs=TOLERANCE), name
+
+
+def test_no_golden_case_is_left_out(golden: dict[str, Any]) -> None:
+    sizes = {family: len(golden[family]["cases"]) for family in FAMILIES}
+    assert sizes == {family: size for family, (_, size) in FAMILIES.items()}
+    assert len(golden["proper_metrics"]["cases"]) == 20
+
+
+@pytest.mark.parametrize(("family", "number"), CASES, ids=NAMES)
+def test_the_simple_level_gives_the_published_numbers(
+    golden: dict[str, Any], family: str, number: int
+) -> None:
+    case = golden[family]["cases"][number]
+    if "simple" not in case:
+        assert family == "communication"
+        return
+    task, outputs = task_of(family, case), case["predictions"]
+    if len(outputs) == len(case["references"]):
+        values = task.evaluate(outputs)
+    else:
+        with pytest.warns(UserWarning, match="the surplus is ignored"):
+            values = task.evaluate(outputs)
+        with pytest.raises(ValueError, match="references"):
+            task.evaluate(outputs, strict=True)
+    assert_same(values, case["simple"]["result"])
+
+
+@pytest.mark.parametrize(("family", "number"), CASES, ids=NAMES)
+def test_the_calculator_level_gives_the_published_numbers(
+    golden: dict[str, Any], family: str, number: int
+) -> None:
+    case = golden[family]["cases"][number]
+    task, outputs = task_of(family, case), case["predictions"]
+    if "raises" in case["calculator"]:
+        assert case["calculator"]["raises"] == "ValueError"
+        with pytest.raises(ValueError, match="references"):
+            task.evaluate(outputs, level="calculator")
+        return
+    values = as_null(task.evaluate(outputs, level="calculator"))
+    assert_same(values, case["calculator"])
+
+
+@pytest.mark.parametrize(
+    ("family", "number"),
+    [case for case in CASES if case[0] in ("summarization", "communication")],
+    ids=[name for name in NAMES if name.startswith(("summarization", "communication"))],
+)
+def test_rouge_gives_the_packages_numbers(golden: dict[str, Any], family: str, number: int) -> None:
+    case = golden[family]["cases"][number]
+    target = FAMILIES[family][0].own_output
+    pairs = zip(case["references"], case["predictions"], strict=False)
+    for (reference, output), expected in zip(pairs, case.get("rouge", []), strict=True):
+        texts = reference[target], output.get(target, "")
+        official = expected["stemmed"]
+        assert plain_rouge_l(*texts) == pytest.approx(official["rougeL"]["f"], abs=TOLERANCE)
+        if not texts[0] or any(has_cjk(text) or fold_accents(text) != text for text in texts):
+            continue  # where ours differs on purpose; tested in test_metrics_rouge.py
+        for ours, theirs in (("rouge_1", "rouge1"), ("rouge_l", "rougeL")):
+            found = rouge(ours, *texts)
+            assert found is not None
+            assert {"p": found.precision, "r": found.recall, "f": found.f} == pytest.approx(
+                official[theirs], rel=0, abs=TOLERANCE
+            )
+
+
+@pytest.mark.parametrize("number", range(20), ids=lambda number: f"proper-{number + 1}")
+def test_numbers_and_concepts_are_those_worked_out_by_hand(
+    golden: dict[str, Any], number: int
+) -> None:
+    lexicon = concepts.Lexicon(golden["proper_metrics"]["lexicon"])
+    case = golden["proper_metrics"]["cases"][number]
+    reference, hypothesis, source = case["reference"], case["hypothesis"], case["source"]
+    found = {
+        "number_facts": [list(fact) for fact in number_facts.number_facts(hypothesis)],
+        "number_precision": number_facts.number_precision(reference, hypothesis, source),
+        "number_recall": number_facts.number_recall(reference, hypothesis),
+        "concepts": sorted(map(list, lexicon.findings(hypothesis))),
+        "clinical_relevance": concepts.concept_f1(
+            lexicon.findings(reference), lexicon.findings(hypothesis)
+        ),
+        "factual_consistency": consistency.supported_share(
+            hypothesis, (source, reference), lexicon
+        ),
+    }
+    expected = case["expected"]
+    listed = ("number_facts", "concepts")
+    assert {name: found[name] for name in listed} == {name: expected[name] for name in listed}
+    values = {name: value for name, value in expected.items() if name not in listed}
+    assert_same({name: found[name] for name in values}, values)
+
+
+def test_rouge_is_silent() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert plain_rouge_l("fever and cough", "fever and cough") == 1
