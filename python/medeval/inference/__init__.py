@@ -1,0 +1,1 @@
+"""Asking a model: bounded, resumable, gated by what may be sent where."""

@@ -1,0 +1,204 @@
+"""Batch files in OpenAI's format: prompts out, answers in, joined by name and never by position.
+
+A batch file leaves the machine by the user's hand, so the gate decides about it before it is
+written, as it would about a request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from medeval.errors import UserError
+from medeval.inference.completions import Completion, NoCompletionError, read_completion
+from medeval.inference.endpoints import normalized
+from medeval.inference.failures import Failure, Kind, failure_of_response
+from medeval.inference.guard import Gate
+from medeval.inference.journal import Journal
+from medeval.inference.lines import answered_line, failed_line
+from medeval.inference.prices import Prices
+from medeval.inference.requests import Item, Request, body_of, canonical
+
+URL = "/v1/chat/completions"
+_SHOWN = 10
+_TIMED_OUT = {"batch_expired", "request_timeout"}
+
+
+@dataclass(frozen=True)
+class BatchSettings:
+    """Of whom a batch is asked.
+
+    Attributes:
+        base_url: of the endpoint that the file is meant for.
+        model: as the endpoint calls it.
+        parameters: of every request.
+        prompt_version: of the text around the items' own.
+    """
+
+    base_url: str
+    model: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    prompt_version: str = ""
+
+    def requests(self, items: Iterable[Item]) -> Iterator[Request]:
+        """Yield the request of each item."""
+        address = normalized(self.base_url)
+        seen: set[tuple[str, int]] = set()
+        for item in items:
+            if (item.id, item.sample) in seen:
+                raise UserError(f"Item {item.id!r} (sample {item.sample}) comes twice.")
+            seen.add((item.id, item.sample))
+            yield Request(item, address, self.model, self.parameters, self.prompt_version)
+
+
+@dataclass
+class Imported:
+    """What a file of answers brought.
+
+    Attributes:
+        new: items that came to an end by it.
+        known: items that the journal had already.
+        missing: items that it does not answer, in their order; ask them again.
+        expired: of them, those that the endpoint did not come to in time.
+    """
+
+    new: int = 0
+    known: int = 0
+    missing: list[str] = field(default_factory=list)
+    expired: int = 0
+
+
+def custom_id(request: Request) -> str:
+    """Return a request's name in a batch: a hash, which says nothing of the patient."""
+    parts = [request.item.id, request.item.sample, request.key]
+    return hashlib.sha256(canonical(parts).encode()).hexdigest()
+
+
+def export_batch(items: Iterable[Item], settings: BatchSettings, gate: Gate, path: Path) -> int:
+    """Write the prompts as a batch file with mode 0600; return how many.
+
+    Raises:
+        UserError: the file is there already, an item comes twice, or the text of an item may not
+            go to the endpoint. Then there is no file.
+    """
+    beside = path.with_name(path.name + ".new")
+    beside.unlink(missing_ok=True)
+    if path.exists():
+        raise UserError(f"{path} is there already. Move it away or name another file.")
+    written = 0
+    try:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            for request in settings.requests(items):
+                body = body_of(request, settings.parameters)
+                gate.admit(request, canonical(body).encode(), "answer")
+                line = {
+                    "custom_id": custom_id(request),
+                    "method": "POST",
+                    "url": URL,
+                    "body": body,
+                }
+                file.write(json.dumps(line, ensure_ascii=True) + "\n")
+                written += 1
+        beside.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}.") from None
+    finally:
+        beside.unlink(missing_ok=True)
+    return written
+
+
+def import_batch(
+    items: Iterable[Item],
+    settings: BatchSettings,
+    answers: Iterable[Path],
+    journal: Journal,
+    prices: Prices | None = None,
+) -> Imported:
+    """Put the answers of batch files (output and error files) into the journal of a run.
+
+    Args:
+        items: those that were exported.
+        settings: with which they were exported.
+        answers: the files that the endpoint gave back, in any order.
+        journal: of the run; items that it has stay as they are.
+        prices: what tokens cost in a batch.
+
+    Raises:
+        UserError: a line cannot be read, an answer comes twice, or one belongs to none of the
+            items: then prompts, parameters or model are not those of the export.
+    """
+    found = _by_custom_id(answers)
+    imported = Imported()
+    price = (prices or Prices()).of(normalized(settings.base_url), settings.model)
+    matched: list[tuple[Request, Completion | Failure]] = []
+    for request in settings.requests(items):
+        read = found.pop(custom_id(request), None)
+        if read is None or (isinstance(read, Failure) and read.kind is Kind.TIMEOUT):
+            imported.missing.append(request.item.id)
+            imported.expired += read is not None
+        elif journal.place(request.item.id, request.item.sample) is not None:
+            imported.known += 1
+        else:
+            matched.append((request, read))
+    if found:
+        shown = ", ".join(name[:12] for name in list(found)[:_SHOWN])
+        raise UserError(
+            f"{len(found)} answers belong to none of the items (custom_id {shown}...). Import with"
+            " the items, model, parameters and prompt version of the export."
+        )
+    for request, read in matched:
+        measured: dict[str, Any] = {"seconds": None, "attempts": 1}
+        if isinstance(read, Failure):
+            journal.append(failed_line(request, read, None, measured))
+        else:
+            cost = None if price is None else price.cost(read.usage)
+            journal.append(answered_line(request, read, cost, measured))
+        imported.new += 1
+    return imported
+
+
+def _by_custom_id(paths: Iterable[Path]) -> dict[str, Completion | Failure]:
+    found: dict[str, Completion | Failure] = {}
+    for path in paths:
+        try:
+            lines = path.read_text(encoding="utf-8-sig").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{path} cannot be read ({type(error).__name__}).") from None
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            place = f"{path}, line {number}"
+            try:
+                read = json.loads(line)
+                name = read["custom_id"]
+            except (ValueError, TypeError, KeyError):
+                raise UserError(f"{place}: not a line of a batch's answers.") from None
+            if not isinstance(name, str) or name in found:
+                raise UserError(f"{place}: custom_id {str(name)[:12]}... comes twice.")
+            found[name] = _answer(read)
+    return found
+
+
+def _answer(line: Mapping[str, Any]) -> Completion | Failure:
+    """Return what one line brought; a request that the endpoint did not come to is a timeout."""
+    told = line.get("error")
+    if isinstance(told, Mapping):
+        code = str(told.get("code", ""))
+        return Failure(Kind.TIMEOUT if code in _TIMED_OUT else Kind.REQUEST, code=code[:60])
+    response = line.get("response")
+    if not isinstance(response, Mapping):
+        return Failure(Kind.BROKEN)
+    status, body = response.get("status_code"), response.get("body")
+    if isinstance(status, int) and status != 200:
+        return failure_of_response(status, {}, json.dumps(body), datetime.now(UTC))
+    try:
+        return read_completion(body)
+    except NoCompletionError:
+        return Failure(Kind.BROKEN, status=200)

@@ -1,0 +1,55 @@
+"""What a run can cost at most, before its first call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+
+from medeval.inference.prices import Prices
+from medeval.inference.providers import Provider
+from medeval.inference.requests import Item, Request, body_of, canonical
+
+TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The size of a run.
+
+    Attributes:
+        items: to be asked.
+        request_bytes: of all requests; no prompt has more tokens than its request has bytes.
+        at_most: the cost without retries cannot be higher; None if the price or the length of
+            replies is unknown.
+        currency: of the cost.
+    """
+
+    items: int
+    request_bytes: int
+    at_most: Decimal | None
+    currency: str
+
+
+def longest_reply(provider: Provider) -> int | None:
+    """Return the most tokens of a reply that the parameters allow; None if they set no limit."""
+    limits = [provider.parameters.get(name) for name in TOKEN_LIMITS]
+    return next((limit for limit in limits if isinstance(limit, int)), None)
+
+
+def request_bytes(request: Request) -> int:
+    """Return the size of a request's body."""
+    return len(canonical(body_of(request, request.parameters)))
+
+
+def estimate(items: Iterable[Item], provider: Provider, prices: Prices) -> Estimate:
+    """Measure a run without asking anything; reads all items."""
+    sizes = [
+        request_bytes(Request(item, provider.address, provider.model, provider.parameters, ""))
+        for item in items
+    ]
+    price, tokens = prices.of(provider.address, provider.model), longest_reply(provider)
+    at_most = None
+    if price is not None and tokens is not None:
+        at_most = price.at_most(sum(sizes), tokens * len(sizes))
+    return Estimate(len(sizes), sum(sizes), at_most, prices.currency)

@@ -1,0 +1,261 @@
+"""Why a call brought no reply, told apart before anything is tried again.
+
+What may pass with time is tried again; what cannot pass is not, and what every further item would
+meet as well stops the run. A used-up quota comes with the same status as a busy endpoint, and some
+gateways send it as a bad request, so the status alone decides nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from typing import Any
+
+
+class Kind(StrEnum):
+    """What a failure is.
+
+    Attributes:
+        LIMIT: too many requests for now.
+        SERVER: the endpoint failed or is overloaded.
+        CONNECTION: no connection, or it broke.
+        TIMEOUT: no whole reply in time.
+        BROKEN: a reply that is no chat completion.
+        QUOTA: the account has nothing left.
+        KEY: the endpoint does not accept the key, or not for this.
+        MODEL: the endpoint does not know the model or the address.
+        FILTER: the endpoint's filter declined the prompt.
+        REQUEST: a request that the endpoint does not take.
+        CALLABLE: the user's own function raised.
+    """
+
+    LIMIT = "limit"
+    SERVER = "server"
+    CONNECTION = "connection"
+    TIMEOUT = "timeout"
+    BROKEN = "broken_reply"
+    QUOTA = "quota"
+    KEY = "key"
+    MODEL = "model"
+    FILTER = "filter"
+    REQUEST = "request"
+    CALLABLE = "callable"
+
+
+_PASSING = {Kind.LIMIT, Kind.SERVER, Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
+_FOR_ALL = {Kind.QUOTA, Kind.KEY, Kind.MODEL}
+# After these nobody can say whether the endpoint worked, and bills, or not.
+_PERHAPS_BILLED = {Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
+
+_BY_STATUS = {
+    401: Kind.KEY,
+    402: Kind.QUOTA,
+    403: Kind.KEY,
+    404: Kind.MODEL,
+    405: Kind.MODEL,
+    408: Kind.TIMEOUT,
+    409: Kind.SERVER,
+    429: Kind.LIMIT,
+}
+_QUOTA_CODES = {
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "insufficient_balance",
+    "insufficient_quota",
+}
+_QUOTA_TEXT = re.compile(
+    r"insufficient[ _](?:quota|balance|credit|funds)|exceeded your current quota"
+    r"|(?:credit balance|balance|credits?) (?:is|are) (?:too low|insufficient|exhausted)"
+    r"|quota (?:is |has been )?(?:exhausted|used up)|billing (?:hard )?limit",
+    re.IGNORECASE,
+)
+# Where a number of seconds stands in the body, also inside JSON that is a string of other JSON.
+_DELAY_TEXT = re.compile(r"retry_?delay\\*[\"']?\s*:\s*\\*[\"']?(\d+(?:\.\d+)?)s?", re.IGNORECASE)
+_LONGEST_DETAIL = 200
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One call without a reply. What the endpoint wrote is in `detail` and nowhere else.
+
+    Attributes:
+        kind: what it is.
+        status: the HTTP status; None without a response.
+        code: the endpoint's own word for it; empty if there is none.
+        parameter: the parameter that the endpoint names; empty if it names none.
+        retry_after: seconds that the endpoint asks to wait; None if it does not say.
+        detail: the endpoint's message, cut short. It may repeat the prompt, so it is kept only
+            for items that are open.
+    """
+
+    kind: Kind
+    status: int | None = None
+    code: str = ""
+    parameter: str = ""
+    retry_after: float | None = None
+    detail: str = ""
+
+    @property
+    def is_passing(self) -> bool:
+        """Tell whether the same call may succeed later."""
+        return self.kind in _PASSING
+
+    @property
+    def stops_the_run(self) -> bool:
+        """Tell whether every other item would fail in the same way."""
+        return self.kind in _FOR_ALL
+
+    @property
+    def is_perhaps_billed(self) -> bool:
+        """Tell whether the endpoint may have done the work all the same."""
+        return self.kind in _PERHAPS_BILLED
+
+    def without_detail(self) -> Failure:
+        """Return the failure without what the endpoint wrote."""
+        return replace(self, detail="")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is known, for the journal."""
+        known = {
+            "status": self.status,
+            "code": self.code or None,
+            "parameter": self.parameter or None,
+            "detail": self.detail or None,
+        }
+        return {"kind": str(self.kind), **{k: v for k, v in known.items() if v is not None}}
+
+    def sentence(self) -> str:
+        """Say in words what happened, without anything that the endpoint wrote."""
+        status = f" (HTTP {self.status})" if self.status is not None else ""
+        return f"{_SENTENCES[self.kind]}{status}"
+
+
+_SENTENCES = {
+    Kind.LIMIT: "The endpoint takes no more requests for now",
+    Kind.SERVER: "The endpoint failed",
+    Kind.CONNECTION: "There was no connection to the endpoint, or it broke",
+    Kind.TIMEOUT: "The endpoint did not reply in time",
+    Kind.BROKEN: "The endpoint's reply is no chat completion",
+    Kind.QUOTA: "The account's quota is used up",
+    Kind.KEY: "The endpoint does not accept the key",
+    Kind.MODEL: "The endpoint does not know the model, or the address is wrong",
+    Kind.FILTER: "The endpoint's filter declined the prompt",
+    Kind.REQUEST: "The endpoint does not take the request",
+    Kind.CALLABLE: "The function raised an error",
+}
+
+
+class CallFailedError(Exception):
+    """A call brought no reply; carries the failure and nothing of the request."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.sentence())
+        self.failure = failure
+
+
+def failure_of_response(
+    status: int, headers: Mapping[str, str], body: str, now: datetime
+) -> Failure:
+    """Classify a response that is an error by its status.
+
+    Args:
+        status: the HTTP status, 300 or above.
+        headers: with names in lower case.
+        body: as it came, JSON or not.
+        now: for a Retry-After that is a date.
+    """
+    error = _error_of(body)
+    code = _word(error.get("code")) or _word(error.get("type"))
+    message = _message(error) or body
+    retry_after = _retry_after(headers, body, now)
+    return Failure(
+        kind=_kind(status, {code, _word(error.get("type"))}, message, retry_after),
+        status=status,
+        code=code,
+        parameter=_word(error.get("param")),
+        retry_after=retry_after,
+        detail="" if status in (401, 403) else " ".join(message.split())[:_LONGEST_DETAIL],
+    )
+
+
+def failure_in_body(body: str, now: datetime) -> Failure | None:
+    """Return the failure that a response with status 200 carries; None if it carries none."""
+    error = _error_of(body)
+    if not error:
+        return None
+    number = error.get("code", error.get("status"))
+    status = int(number) if str(number).isdecimal() and 400 <= int(str(number)) < 600 else 500
+    return failure_of_response(status, {}, body, now)
+
+
+def _kind(status: int, codes: set[str], message: str, retry_after: float | None) -> Kind:
+    if codes & _QUOTA_CODES:
+        return Kind.QUOTA
+    # Limits by the minute are told in the words of a quota too, but with a time to wait.
+    if status in (400, 402, 403, 429) and retry_after is None and _QUOTA_TEXT.search(message):
+        return Kind.QUOTA
+    if status == 400 and codes & {"content_filter", "content_policy_violation"}:
+        return Kind.FILTER
+    if status >= 500:
+        return Kind.SERVER
+    if status < 400:
+        return Kind.MODEL  # a redirection, which is not followed: text goes where it was allowed
+    return _BY_STATUS.get(status, Kind.REQUEST)
+
+
+def _error_of(body: str) -> Mapping[str, Any]:
+    """Return the error object of a body, in the layouts that are in use; empty if it has none."""
+    try:
+        read = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    if isinstance(read, list) and read:
+        read = read[0]
+    if not isinstance(read, Mapping):
+        return {}
+    error = read.get("error")
+    if isinstance(error, Mapping):
+        return error
+    if isinstance(error, str) and error:
+        return {**read, "message": read.get("message") or error}
+    return read if read.get("object") == "error" else {}
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    message = error.get("message")
+    return message if isinstance(message, str) else ""
+
+
+def _word(value: object) -> str:
+    """Return a code if it is one word: anything longer may be text of the prompt."""
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return text if re.fullmatch(r"[\w.\[\]-]{1,60}", text) else ""
+
+
+def _retry_after(headers: Mapping[str, str], body: str, now: datetime) -> float | None:
+    milliseconds = _number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    told = headers.get("retry-after", "").strip()
+    seconds = _number(told)
+    if seconds is not None:
+        return seconds
+    if told:
+        try:
+            moment = parsedate_to_datetime(told)
+        except ValueError:
+            moment = None
+        if moment is not None:
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return max(0.0, (moment - now).total_seconds())
+    delay = _DELAY_TEXT.search(body)
+    return float(delay[1]) if delay else None
+
+
+def _number(text: str) -> float | None:
+    return float(text) if re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text.strip()) else None

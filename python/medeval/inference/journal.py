@@ -1,0 +1,237 @@
+"""The journal of a run: one JSON line per item, appended, never changed.
+
+Each line is handed to the kernel whole and at once, so a killed process loses no item that was
+answered; the disk is told to keep it at least once a second and at the end, so a power cut may
+lose the lines of one second, which are then asked again. A torn last line is dropped on resume.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from medeval.errors import UserError
+from medeval.inference.outcomes import Outcome
+
+SECONDS_BETWEEN_SYNCS = 1.0
+_BLOCK = 1 << 20
+
+Line = dict[str, Any]
+
+
+class Place(NamedTuple):
+    """Where an item's line is, and of which request it is the answer."""
+
+    offset: int
+    length: int
+    key: str
+
+
+class Journal:
+    """A journal opened for one run; use as a context manager.
+
+    Args:
+        path: the file; made with mode 0600 if it is not there.
+        ask_again: items that ended so are taken out when the journal is opened, to be asked again.
+
+    Raises:
+        UserError: another run holds it, a line in it is broken, or an item stands in it twice.
+    """
+
+    def __init__(self, path: Path, ask_again: Collection[Outcome] = ()) -> None:
+        self.path = path
+        self._places: dict[tuple[str, int], Place] = {}
+        self._descriptor = _opened(path)
+        try:
+            self._end = _drop_torn_line(self._descriptor)
+            if ask_again:
+                self._take_out(frozenset(ask_again))
+            self._index()
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+        self._synced = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            os.fsync(self._descriptor)
+        finally:
+            os.close(self._descriptor)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def place(self, item: str, sample: int) -> Place | None:
+        """Return where an item stands; None if it has not come to an end."""
+        return self._places.get((item, sample))
+
+    def read(self, item: str, sample: int) -> Line | None:
+        """Return an item's line; None if it has none."""
+        place = self.place(item, sample)
+        if place is None:
+            return None
+        line: Line = json.loads(os.pread(self._descriptor, place.length, place.offset))
+        return line
+
+    def lines(self) -> Iterator[Line]:
+        """Yield all lines in the order in which they were written."""
+        for place in self._places.values():
+            yield json.loads(os.pread(self._descriptor, place.length, place.offset))
+
+    def append(self, line: Line) -> None:
+        """Write the line of one item: `item`, `sample`, `key` and `outcome`, and what there is.
+
+        Raises:
+            UserError: the disk did not take it; the journal is as it was before.
+            ValueError: the item has a line already.
+        """
+        name = (line["item"], line["sample"])
+        if name in self._places:
+            raise ValueError(f"item {name[0]!r} (sample {name[1]}) has a line already")
+        text = (json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
+        try:
+            written = os.write(self._descriptor, text)
+            reason = "the disk is full" if written < len(text) else ""
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+        if reason:
+            os.ftruncate(self._descriptor, self._end)
+            raise UserError(
+                f"{self.path}: an answer could not be written ({reason}). The answers before it"
+                " are safe; make room and start the same run again to go on."
+            )
+        self._places[name] = Place(self._end, len(text), line["key"])
+        self._end += len(text)
+        if time.monotonic() - self._synced >= SECONDS_BETWEEN_SYNCS:
+            os.fsync(self._descriptor)
+            self._synced = time.monotonic()
+
+    def _index(self) -> None:
+        for number, offset, text in _numbered_lines(self._descriptor, self._end):
+            line = _read_line(self.path, number, text)
+            name = (line["item"], line["sample"])
+            if name in self._places:
+                raise UserError(
+                    f"{self.path}, line {number}: item {name[0]!r} (sample {name[1]}) stands in it"
+                    " twice. Move the journal away and start the run anew."
+                )
+            self._places[name] = Place(offset, len(text), line["key"])
+
+    def _take_out(self, outcomes: frozenset[Outcome]) -> None:
+        """Write the journal anew without the items that ended so, and put it in its own place."""
+        beside = self.path.with_name(self.path.name + ".new")
+        beside.unlink(missing_ok=True)
+        descriptor = _opened(beside)
+        try:
+            for number, _offset, text in _numbered_lines(self._descriptor, self._end):
+                if _read_line(self.path, number, text)["outcome"] not in outcomes:
+                    os.write(descriptor, text)
+            os.fsync(descriptor)
+            beside.replace(self.path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(self._descriptor)
+        self._descriptor = descriptor
+        self._end = os.fstat(descriptor).st_size
+
+
+def read_journal(path: Path) -> Iterator[Line]:
+    """Yield the whole lines of a journal that nobody need hold open; a torn last one is left out.
+
+    Raises:
+        UserError: naming the line that is no line of a journal.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}.") from None
+    try:
+        end = _end_of_whole_lines(descriptor)
+        for number, _offset, text in _numbered_lines(descriptor, end):
+            yield _read_line(path, number, text)
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}.") from None
+    try:
+        os.fchmod(descriptor, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(path.stat(), os.fstat(descriptor)):
+            raise BlockingIOError  # replaced between being opened and being locked
+    except BlockingIOError:
+        os.close(descriptor)
+        raise UserError(
+            f"Another run is writing to {path}. Wait until it has ended, or stop it."
+        ) from None
+    except OSError:
+        # Some network file systems lock nothing; then nothing guards against a second run.
+        pass
+    return descriptor
+
+
+def _drop_torn_line(descriptor: int) -> int:
+    end = _end_of_whole_lines(descriptor)
+    if end < os.fstat(descriptor).st_size:
+        os.ftruncate(descriptor, end)
+    return end
+
+
+def _end_of_whole_lines(descriptor: int) -> int:
+    end = os.fstat(descriptor).st_size
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def _numbered_lines(descriptor: int, end: int) -> Iterator[tuple[int, int, bytes]]:
+    """Yield number, offset and text of each line before `end`."""
+    offset = number = 0
+    rest = b""
+    read = 0
+    while read < end:
+        block = os.pread(descriptor, min(_BLOCK, end - read), read)
+        if not block:
+            return
+        read += len(block)
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            number += 1
+            yield number, offset, line + b"\n"
+            offset += len(line) + 1
+
+
+def _read_line(path: Path, number: int, text: bytes) -> Line:
+    try:
+        line = json.loads(text)
+        names = (line["item"], line["key"], line["outcome"])
+        if all(isinstance(name, str) for name in names) and isinstance(line["sample"], int):
+            return dict(line)
+    except (ValueError, TypeError, KeyError):
+        pass
+    raise UserError(
+        f"{path}, line {number}: not a line of a journal. Restore the file or move it away."
+    )

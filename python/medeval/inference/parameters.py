@@ -1,0 +1,104 @@
+"""Parameters that an endpoint refuses: learned once from its answer, sent no more, and recorded.
+
+Nothing is taken away silently: the run says which parameters were left out or renamed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from medeval.inference.failures import Failure, Kind
+
+RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+DROPPED = (
+    "temperature",
+    "top_p",
+    "response_format",
+    "seed",
+    "presence_penalty",
+    "frequency_penalty",
+    "stop",
+    "reasoning_effort",
+    "logprobs",
+    "top_logprobs",
+)
+LEFT_OUT = ""
+_OTHER_NAMES = {
+    "response_format": r"response_format|json[ _](?:mode|schema|object)|structured output"
+}
+_REFUSAL = re.compile(
+    r"unsupported|not supported|n[o']t support|unrecogni[sz]ed|unknown|not permitted|not allowed"
+    r"|extra inputs|extra fields|unexpected|deprecated|is not available",
+    re.IGNORECASE,
+)
+
+
+class Adaptation:
+    """What has been learned about one model at one endpoint."""
+
+    def __init__(self) -> None:
+        self._learned: dict[str, str] = {}
+
+    def recall(self, learned: Mapping[str, str]) -> None:
+        """Take over what an earlier start had learned, as `learned` gives it."""
+        self._learned.update(learned)
+
+    @property
+    def learned(self) -> dict[str, str]:
+        """Each refused parameter with the one sent instead; empty where it is left out."""
+        return dict(self._learned)
+
+    def apply(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters as this endpoint takes them."""
+        adapted = {}
+        for name, value in parameters.items():
+            sent = self._learned.get(name, name)
+            if sent != LEFT_OUT:
+                adapted[sent] = value
+        return adapted
+
+    def learn(self, failure: Failure, sent: Mapping[str, Any]) -> bool:
+        """Learn from a refused request; tell whether the next one will differ from `sent`.
+
+        Args:
+            failure: of the request.
+            sent: the parameters it had, as `apply` gave them.
+        """
+        if failure.kind is not Kind.REQUEST or failure.status not in (400, 422):
+            return False
+        refused = self._refused(failure, sent)
+        if refused is None:
+            return False
+        asked = next((name for name, now in self._learned.items() if now == refused), refused)
+        other = RENAMED.get(refused, LEFT_OUT)
+        # Refused under both names, it can only be left out; a limit of tokens that is gone would
+        # make a run dear, so that stays an error.
+        if asked != refused and other != LEFT_OUT:
+            return False
+        if asked in self._learned and self._learned[asked] != refused:
+            return True  # another request has taught it in the meantime
+        self._learned[asked] = other
+        return True
+
+    @staticmethod
+    def _refused(failure: Failure, sent: Mapping[str, Any]) -> str | None:
+        """Return which of the sent parameters the endpoint does not take; None if it is none."""
+        known = [name for name in sent if name in RENAMED or name in DROPPED]
+        is_refusal = failure.code in ("unsupported_parameter", "unsupported_value") or (
+            _REFUSAL.search(failure.detail) is not None
+        )
+        if not is_refusal:
+            return None
+        named = failure.parameter.split(".")[0]
+        if named:
+            return named if named in known else None
+        # The first that the message names: the second is the one to use instead.
+        found = [(match.start(), name) for name in known if (match := _named(name, failure.detail))]
+        return min(found)[1] if found else None
+
+
+def _named(name: str, message: str) -> re.Match[str] | None:
+    pattern = _OTHER_NAMES.get(name, name)
+    return re.search(rf"(?<!\w)(?:{pattern})(?!\w)", message, re.IGNORECASE)

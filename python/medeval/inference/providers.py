@@ -1,0 +1,268 @@
+"""Who answers: an endpoint that speaks the chat completions of OpenAI, or a function in Python."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from medeval.errors import UserError
+from medeval.inference.completions import Completion, NoCompletionError, read_completion
+from medeval.inference.endpoints import normalized
+from medeval.inference.failures import (
+    CallFailedError,
+    Failure,
+    Kind,
+    failure_in_body,
+    failure_of_response,
+)
+from medeval.inference.guard import IN_PROCESS, Gate, Purpose, key_from_environment
+from medeval.inference.parameters import Adaptation
+from medeval.inference.requests import Message, Request, body_of
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_RESERVED = {"messages", "model", "n", "stream"}
+_SHORTEST_KEY = 8
+# All that an endpoint needs to be told; the client would add what the environment holds for others.
+_HEADERS = {
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "content-type",
+    "host",
+    "transfer-encoding",
+    "user-agent",
+}
+
+
+class Provider(Protocol):
+    """What the runner needs of whoever answers."""
+
+    @property
+    def address(self) -> str:
+        """Where requests go, in the form of the guard."""
+
+    @property
+    def model(self) -> str:
+        """The name of the model as the user gave it."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What is asked for, before an endpoint refuses some of it."""
+
+    @property
+    def adaptation(self) -> Adaptation:
+        """What has been learned about parameters that are refused."""
+
+    async def ask(self, request: Request) -> Completion:
+        """Ask once.
+
+        Raises:
+            CallFailedError: there is no reply.
+            UserError: the request may not be sent.
+        """
+
+    async def close(self) -> None:
+        """Give back what was opened."""
+
+
+@dataclass(frozen=True)
+class EndpointSettings:
+    """How an endpoint is asked.
+
+    Attributes:
+        base_url: up to and with `/v1`.
+        model: as the endpoint calls it.
+        parameters: `temperature`, `max_tokens`, `seed`, `response_format` and what else it takes.
+        key_variable: the environment variable that holds its key; None if it needs none.
+        timeout: seconds from the first byte sent to the last one read.
+        opening: seconds that other requests leave the first one alone, so that a parameter which
+            the endpoint refuses costs one failed call and not one per request under way.
+    """
+
+    base_url: str
+    model: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    key_variable: str | None = None
+    timeout: float = 600.0
+    opening: float = 5.0
+
+
+class OpenAICompatible:
+    """An endpoint that speaks the chat completions of OpenAI.
+
+    Args:
+        settings: how it is asked.
+        gate: passed by every request before its first byte.
+        purpose: what the audit calls its requests.
+
+    Raises:
+        UserError: the address or the parameters cannot be meant, or the key is not there.
+    """
+
+    def __init__(
+        self,
+        settings: EndpointSettings,
+        gate: Gate,
+        purpose: Purpose = "answer",
+    ) -> None:
+        self.address = normalized(settings.base_url)
+        self.model = settings.model
+        self.parameters: Mapping[str, Any] = dict(settings.parameters)
+        self.adaptation = Adaptation()
+        self._settings = settings
+        self._gate = gate
+        self._purpose: Purpose = purpose
+        self._client: AsyncOpenAI | None = None
+        self._is_opening = False
+        self._opened = asyncio.Event()
+        reserved = sorted(_RESERVED & set(settings.parameters))
+        if reserved:
+            raise UserError(f"{', '.join(reserved)} cannot be set as parameters of a model.")
+        key_from_environment(settings.key_variable, os.environ)
+
+    async def ask(self, request: Request) -> Completion:
+        """Ask once; a parameter that the endpoint refuses is left out and learned."""
+        if self._is_opening:
+            await self._wait_for_the_first()
+            return await self._adapted(request)
+        self._is_opening = True
+        try:
+            return await self._adapted(request)
+        finally:
+            self._opened.set()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _wait_for_the_first(self) -> None:
+        try:
+            async with asyncio.timeout(self._settings.opening):
+                await self._opened.wait()
+        except TimeoutError:
+            self._opened.set()  # it takes its time; no other request waits for it again
+
+    async def _adapted(self, request: Request) -> Completion:
+        while True:
+            sent = self.adaptation.apply(request.parameters)
+            answer = await self._post(request, sent)
+            if not isinstance(answer, Failure):
+                return answer
+            if not self.adaptation.learn(answer, sent):
+                raise CallFailedError(answer)
+
+    async def _post(self, request: Request, parameters: Mapping[str, Any]) -> Completion | Failure:
+        """Send one request: the one place from which text leaves the machine."""
+        body = body_of(request, parameters)
+        self._gate.admit(request, json.dumps(body).encode(), self._purpose)
+        import httpx2
+        import openai
+
+        key = key_from_environment(self._settings.key_variable, os.environ)
+        client = self._client = self._client or self._new_client(key)
+        # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
+        try:
+            async with asyncio.timeout(self._settings.timeout):
+                response = await client.post(
+                    "/chat/completions", body=body, cast_to=httpx2.Response
+                )
+                text = _without_key(response.text, key)
+        except openai.APIStatusError as error:
+            headers = {name.lower(): value for name, value in error.response.headers.items()}
+            text = _without_key(error.response.text, key)
+            return failure_of_response(error.status_code, headers, text, datetime.now(UTC))
+        except (TimeoutError, openai.APITimeoutError):
+            return Failure(Kind.TIMEOUT)
+        except (openai.APIConnectionError, httpx2.TransportError) as error:
+            return Failure(Kind.CONNECTION, code=type(error.__cause__ or error).__name__)
+        except openai.OpenAIError as error:
+            return Failure(Kind.BROKEN, code=type(error).__name__)
+        except UnicodeEncodeError as error:  # half a surrogate pair, which no request can carry
+            return Failure(Kind.REQUEST, code=type(error).__name__)
+        return _read(text)
+
+    def _new_client(self, key: str) -> AsyncOpenAI:
+        import httpx2
+        from openai import AsyncOpenAI
+
+        async def keep_what_is_needed(sent: httpx2.Request) -> None:
+            for name in [name for name in sent.headers if name.lower() not in _HEADERS]:
+                del sent.headers[name]
+            sent.headers["Authorization"] = f"Bearer {key}"
+
+        return AsyncOpenAI(
+            api_key=key,
+            base_url=self.address,
+            max_retries=0,
+            timeout=self._settings.timeout,
+            # A redirection or a proxy named in the environment would carry text elsewhere; through
+            # a proxy https stays closed, plain http does not.
+            http_client=httpx2.AsyncClient(
+                follow_redirects=False,
+                trust_env=self.address.startswith("https://"),
+                timeout=self._settings.timeout,
+                # How many requests are under way is for the runner to say.
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
+                event_hooks={"request": [keep_what_is_needed]},
+            ),
+        )
+
+
+def _read(text: str) -> Completion | Failure:
+    failure = failure_in_body(text, datetime.now(UTC))
+    if failure is not None:
+        return failure
+    try:
+        return read_completion(json.loads(text))
+    except NoCompletionError as error:
+        return Failure(Kind.BROKEN, status=200, detail=str(error))
+    except (ValueError, RecursionError):
+        return Failure(Kind.BROKEN, status=200, detail="the body is not JSON")
+
+
+def _without_key(text: str, key: str) -> str:
+    return text.replace(key, "[key]") if len(key) >= _SHORTEST_KEY else text
+
+
+class PythonCallable:
+    """A function in this process that takes the messages of an item and returns its text.
+
+    Args:
+        function: called in a thread of its own for each item; it may be called in several at once.
+        name: what the run calls the model.
+        gate: its audit records the items; what the function does with them is its own affair.
+    """
+
+    def __init__(self, function: Callable[[Sequence[Message]], str], name: str, gate: Gate) -> None:
+        self.address = IN_PROCESS
+        self.model = name
+        self.parameters: Mapping[str, Any] = {}
+        self.adaptation = Adaptation()
+        self._function = function
+        self._gate = gate
+
+    async def ask(self, request: Request) -> Completion:
+        """Call the function; what it raises is the item's error."""
+        body = json.dumps(body_of(request, {})).encode()
+        self._gate.admit(request, body, "answer")
+        failure = Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
+        try:
+            text = await asyncio.to_thread(self._function, request.item.messages)
+            if isinstance(text, str):
+                return Completion(text, finish_reason="stop", model=self.model)
+        except Exception as error:  # noqa: BLE001  whatever a user's function raises
+            failure = Failure(Kind.CALLABLE, code=type(error).__name__, detail=str(error)[:200])
+        raise CallFailedError(failure)
+
+    async def close(self) -> None:
+        """Nothing was opened."""

@@ -1,0 +1,86 @@
+"""A reply taken apart: what a model thought aloud, and what it answered.
+
+Only the answer is ever read for letters, scores or text: an option that a model weighed and
+rejected while thinking is no answer.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["complete", "truncated_reasoning", "empty"]
+
+# Angle brackets as they are, escaped, in full width and as triangles; square ones for [THINK] only,
+# since "[reasoning]" in square brackets is a heading of ordinary text. Every repetition is bounded,
+# so that no reply takes long to read.
+_TAG = re.compile(
+    r"""
+    (?:<|&lt;|\uFF1C|\u25C1)
+    \s?(?P<angle_end>[/\uFF0F]?)\s?
+    (?:think|thinking|reason|reasoning)
+    (?:  # attributes
+        \s{1,4}[\w:-]{1,40}\s?=\s?
+        (?:"[^"<>]{0,200}"|'[^'<>]{0,200}'|[^\s<>"'/]{1,200})
+    ){0,8}
+    \s?(?P<angle_both>/?)
+    (?:>|&gt;|\uFF1E|\u25B7)
+    |
+    \[\s?(?P<square_end>/?)\s?THINK\s?\]
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply without its thinking.
+
+    Attributes:
+        answer: what is left to be read, without space around it; empty unless the reply is
+            complete.
+        thinking: the blocks that were taken out, one under another.
+        state: complete, cut off while still thinking, or empty.
+    """
+
+    answer: str
+    thinking: str
+    state: State
+
+
+def split_thinking(text: str) -> Reply:
+    """Take the thinking out of a reply.
+
+    Closed blocks are removed wherever they stand. After a closing tag without an opening one (the
+    prompt's template had opened it) only what follows the last such tag counts. A block that is
+    never closed means that the model was cut off: then there is no answer, whatever stood before.
+    """
+    answer: list[str] = []
+    thinking: list[str] = []
+    is_thinking = False
+    read = 0
+    for tag in _TAG.finditer(text):
+        before = text[read : tag.start()]
+        read = tag.end()
+        if tag["angle_both"]:
+            (thinking if is_thinking else answer).append(before)
+        elif not (tag["angle_end"] or tag["square_end"]):
+            # An opening tag inside a block is something the model thinks about.
+            (thinking if is_thinking else answer).append(before)
+            is_thinking = True
+        elif is_thinking:
+            thinking.append(before)
+            is_thinking = False
+        else:
+            thinking.extend([*answer, before])
+            answer.clear()
+    rest = text[read:]
+    if is_thinking:
+        return Reply("", _joined([*answer, *thinking, rest]), "truncated_reasoning")
+    left = "".join([*answer, rest]).strip()
+    return Reply(left, _joined(thinking), "complete" if left else "empty")
+
+
+def _joined(parts: list[str]) -> str:
+    return "\n".join(stripped for part in parts if (stripped := part.strip()))

@@ -1,0 +1,254 @@
+"""An endpoint for chat completions on the loopback, real down to its sockets, that fails by script.
+
+A reply repeats nothing of the prompt but a hash of it, unless the script says so. Which requests
+fail is decided by `Script.fault`, which sees the whole body and how often this prompt came before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import socket
+import struct
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One way not to answer.
+
+    Attributes:
+        status: of the response; 0 for none.
+        body: of the response; a mapping is sent as JSON, a text as it is.
+        headers: added to the response.
+        seconds: before anything is sent.
+        drops: the connection is reset instead of answered.
+        cuts: the connection is reset in the midst of the body.
+        hangs: nothing is ever sent, until the server is closed.
+    """
+
+    status: int = 0
+    body: Mapping[str, Any] | str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    drops: bool = False
+    cuts: bool = False
+    hangs: bool = False
+
+
+def error(
+    status: int, message: str, headers: Mapping[str, str] | None = None, **more: str
+) -> Fault:
+    """Return an error in the layout of OpenAI."""
+    return Fault(status, {"error": {"message": message, **more}}, headers or {})
+
+
+LIMIT = error(429, "Rate limit reached", code="rate_limit_exceeded")
+LIMIT_FOR_NOW = error(429, "Rate limit reached", {"Retry-After": "0.05"})
+SERVER = error(500, "The server had an error")
+OVERLOADED = error(529, "Overloaded")
+QUOTA = error(
+    429, "You exceeded your current quota", code="insufficient_quota", type="insufficient_quota"
+)
+BAD_REQUEST = error(400, "Invalid value for messages", code="invalid_value")
+BAD_KEY = error(401, "Incorrect API key provided", code="invalid_api_key")
+DROP = Fault(drops=True)
+CUT = Fault(cuts=True)
+HANG = Fault(hangs=True)
+BROKEN_JSON = Fault(200, '{"choices": [{"message": {"content": "A')
+ERROR_IN_BODY = Fault(200, {"error": {"message": "Provider returned error", "code": 502}})
+
+
+def slow(seconds: float) -> Fault:
+    return Fault(seconds=seconds)
+
+
+def refuses(parameter: str, instead: str = "") -> Fault:
+    hint = f" Use '{instead}' instead." if instead else ""
+    return error(
+        400,
+        f"Unsupported parameter: '{parameter}' is not supported with this model.{hint}",
+        code="unsupported_parameter",
+        param=parameter,
+    )
+
+
+@dataclass
+class Script:
+    """What the server does.
+
+    Attributes:
+        fault: gives the fault for a body and the number of earlier requests with this prompt.
+        reply: gives the text of an answer, or the choice's fields to be put over the usual ones.
+        usage: counted tokens; None to leave them out.
+    """
+
+    fault: Callable[[Body, int], Fault | None] = lambda body, before: None
+    reply: Callable[[Body], str | dict[str, Any]] = lambda body: f"answer {prompt_hash(body)}"
+    usage: Mapping[str, Any] | None = field(
+        default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 10}
+    )
+
+
+@dataclass
+class Seen:
+    """What came in.
+
+    Attributes:
+        connections: accepted.
+        bytes: read from all of them, headers included.
+        bodies: of the requests, in the order in which they came.
+        headers: of the requests.
+        open_now: requests that are being answered.
+        most_open: the most of them at one moment.
+    """
+
+    connections: int = 0
+    bytes: int = 0
+    bodies: list[Body] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    open_now: int = 0
+    most_open: int = 0
+
+    @property
+    def requests(self) -> int:
+        return len(self.bodies)
+
+    def count(self, prompt: str) -> int:
+        """How often a prompt came."""
+        return sum(prompt_of(body) == prompt for body in self.bodies)
+
+
+def prompt_of(body: Body) -> str:
+    return str(body["messages"][-1]["content"])
+
+
+def prompt_hash(body: Body) -> str:
+    return hashlib.sha256(prompt_of(body).encode()).hexdigest()[:12]
+
+
+class ModelServer(ThreadingHTTPServer):
+    """The server; `url` is its base URL."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 256
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.script = script
+        self.seen = Seen()
+        self.lock = threading.Lock()
+        self.closing = threading.Event()
+        self.before: Counter[str] = Counter()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is no news here."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ModelServer
+    protocol_version = "HTTP/1.1"
+
+    def setup(self) -> None:
+        super().setup()
+        with self.server.lock:
+            self.server.seen.connections += 1
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        head = len(self.raw_requestline) + len(bytes(str(self.headers), "latin-1"))
+        body = json.loads(raw)
+        server = self.server
+        with server.lock:
+            seen = server.seen
+            seen.bytes += head + len(raw)
+            seen.bodies.append(body)
+            seen.headers.append({name.lower(): value for name, value in self.headers.items()})
+            seen.open_now += 1
+            seen.most_open = max(seen.most_open, seen.open_now)
+            before = server.before[prompt_of(body)]
+            server.before[prompt_of(body)] += 1
+        try:
+            self._answer(body, server.script.fault(body, before) or Fault())
+        finally:
+            with server.lock:
+                seen.open_now -= 1
+
+    def _answer(self, body: Body, fault: Fault) -> None:
+        if fault.hangs:
+            self.server.closing.wait()
+            self.close_connection = True
+            return
+        if fault.seconds:
+            time.sleep(fault.seconds)
+        if fault.cuts:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b'{"choices": [')
+        if fault.drops or fault.cuts:
+            # Reset, not closed: the client sees a broken connection.
+            linger = struct.pack("ii", 1, 0)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            self.close_connection = True
+            self.connection.close()
+            return
+        if fault.status:
+            self._send(fault.status, fault.body, fault.headers)
+        else:
+            self._send(200, self._completion(body), {})
+
+    def _completion(self, body: Body) -> dict[str, Any]:
+        replied = self.server.script.reply(body)
+        over = {"content": replied} if isinstance(replied, str) else dict(replied)
+        finish_reason = over.pop("finish_reason", "stop")
+        message = {"role": "assistant", "content": "", **over}
+        usage = self.server.script.usage
+        return {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": f"{body['model']}-2026-01-01",
+            "system_fingerprint": "fp_1",
+            "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}],
+            **({} if usage is None else {"usage": dict(usage)}),
+        }
+
+    def _send(self, status: int, body: Mapping[str, Any] | str, headers: Mapping[str, str]) -> None:
+        raw = (body if isinstance(body, str) else json.dumps(body)).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(raw)
+
+
+@contextmanager
+def model_server(script: Script | None = None) -> Iterator[ModelServer]:
+    """Run a server for the length of a block."""
+    server = ModelServer(script or Script())
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.closing.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
