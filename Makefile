@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # The demo and the set-up read demo/, whatever MIMIC the user's shell names.
 DEMO := env -u MEDEVAL_MIMIC3_DIR -u MEDEVAL_MIMIC3_DB -u MEDEVAL_MIMIC4_DIR -u MEDEVAL_MIMIC4_DB \
-	-u MEDEVAL_MIMIC4_NOTE_DIR -u MEDEVAL_CDM_EXTRACT_DIR MEDEVAL_TARGET=duckdb
+	-u MEDEVAL_MIMIC4_NOTE_DIR -u MEDEVAL_CDM_EXTRACT_DIR -u MEDEVAL_YIER MEDEVAL_TARGET=duckdb
 
 .PHONY: setup demo test lint docs bench
 
@@ -17,10 +17,10 @@ setup: .venv/ready medeval.duckdb
 	touch $@
 
 medeval.duckdb: | .venv/ready
-	$(DEMO) $(BIN)/dbt --quiet build --select cdm mimic3 mimic3_features --resource-type seed --resource-type model
+	$(DEMO) $(BIN)/dbt --quiet build --select cdm mimic3 mimic3_features yier --resource-type seed --resource-type model
 
 demo: .venv/ready
-	$(DEMO) $(BIN)/dbt build --select cdm mimic3 mimic3_features
+	$(DEMO) $(BIN)/dbt build --select cdm mimic3 mimic3_features yier
 	$(DEMO) $(BIN)/python -m medeval export --timeseries
 	for task in in_hospital_mortality decompensation length_of_stay phenotyping; do \
 	$(DEMO) $(BIN)/python -m medeval predict --task $$task --model logistic || exit; \
@@ -43,3 +43,4 @@ bench: setup
 	$(BIN)/python -m benchmarks.mimic3
 	$(BIN)/python -m benchmarks.bench_cdm
 	$(BIN)/python -m benchmarks.bench_scoring
+	$(BIN)/python -m benchmarks.bench_runner

@@ -99,6 +99,8 @@
         ) %}
     {% elif place.kind == 'absent' %}
         {{ return({}) }}
+    {% elif source_meta.get('file_variable') %}
+        {{ return({table_names | first: find_records_in_file(place.location)}) }}
     {% elif place.kind == 'database' %}
         {% set alias = database_alias(source_meta) %}
         {% do attach_source_database(alias, place.location) %}

@@ -1,17 +1,21 @@
-{#- Where a source is: {kind: 'folder' | 'database' | 'demo' | 'absent', location: absolute path,
-    description}. The demo stands in only where none of the variables of the benchmark is set, so real
+{#- Where a source is: {kind: 'folder' | 'file' | 'database' | 'demo' | 'absent', location: absolute
+    path, description}. The demo stands in only where none of the variables of the benchmark is set, so real
     and synthetic rows never mix. -#}
 {% macro source_place(source_meta) %}
-    {% set folder = env_var(source_meta.directory_variable, '') %}
+    {% set file = env_var(source_meta.file_variable, '') if source_meta.get('file_variable') else '' %}
+    {% set directory_variable = source_meta.get('directory_variable', '') %}
+    {% set folder = env_var(directory_variable, '') if directory_variable else '' %}
     {% set database_variable = source_meta.get('database_variable', '') %}
     {% set database = env_var(database_variable, '') if database_variable else '' %}
     {% if folder and database and not source_meta.get('folder_wins', false) %}
         {% do exceptions.raise_compiler_error(
-            source_meta.directory_variable ~ ' and ' ~ database_variable
+            directory_variable ~ ' and ' ~ database_variable
             ~ ' are both set. Name one of them: a folder of files or a DuckDB file.'
         ) %}
     {% endif %}
-    {% if folder %}
+    {% if file %}
+        {% set kind, what = 'file', 'the file' %}
+    {% elif folder %}
         {% set kind, what = 'folder', 'the folder' %}
     {% elif database %}
         {% set kind, what = 'database', 'the DuckDB file' %}
@@ -20,7 +24,7 @@
     {% else %}
         {{ return({'kind': 'absent', 'location': '', 'description': 'nowhere'}) }}
     {% endif %}
-    {% set location = absolute_path(folder or database or source_meta.demo) %}
+    {% set location = absolute_path(file or folder or database or source_meta.demo) %}
     {{ return({'kind': kind, 'location': location, 'description': what ~ ' ' ~ location}) }}
 {% endmacro %}
 
@@ -29,11 +33,21 @@
 {% macro set_source_variables(floor) %}
     {% set names = [] %}
     {% for meta in floor_source_metas(floor) %}
-        {% for key in ('directory_variable', 'database_variable') if meta.get(key) %}
-            {% if env_var(meta[key], '') and meta[key] not in names %}
-                {% do names.append(meta[key]) %}
-            {% endif %}
+        {% for name in source_variables(meta) if env_var(name, '') and name not in names %}
+            {% do names.append(name) %}
         {% endfor %}
+    {% endfor %}
+    {{ return(names) }}
+{% endmacro %}
+
+
+{#- The variables that may name a source. -#}
+{% macro source_variables(source_meta) %}
+    {% set names = [] %}
+    {% for key in ('file_variable', 'directory_variable', 'database_variable') %}
+        {% if source_meta.get(key) %}
+            {% do names.append(source_meta[key]) %}
+        {% endif %}
     {% endfor %}
     {{ return(names) }}
 {% endmacro %}
@@ -62,8 +76,7 @@
             {% do exceptions.raise_compiler_error(
                 'This warehouse holds ' ~ source_meta.floor ~ ' of ' ~ newest[0][1] ~ ', and no source'
                 ~ ' is named now, so the synthetic demo would take its place. Name the source ('
-                ~ source_meta.directory_variable ~ ' or ' ~ source_meta.database_variable
-                ~ '), or build the demo into a file of its own: MEDEVAL_DUCKDB=demo.duckdb.'
+                ~ source_variables(source_meta) | join(' or ') ~ '), or build the demo into a file of its own: MEDEVAL_DUCKDB=demo.duckdb.'
             ) %}
         {% endif %}
     {% endif %}

@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from medeval.commands import compare, export, load, predict, score, synth
+from medeval.commands import compare, export, load, predict, score, synth, yier
 from medeval.errors import UserError
 
 app = typer.Typer(
@@ -25,6 +25,7 @@ app.command("export")(export.export)
 app.command("predict")(predict.predict)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)
+app.add_typer(yier.app, name="yier")
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,54 @@ def cohort_list(path: str) -> str:
         return json.dumps({"problem": str(error)})
 
 
+def record_file(path: str) -> str:
+    """Tell how a JSON file holds its records.
+
+    Returns:
+        JSON: `{"form": "array" or "lines"}`, or `{"problem": a sentence for the user}`.
+    """
+    if any(character in path for character in "*?["):
+        problem = "has one of the characters * ? [ in its path, which DuckDB reads as a pattern"
+    else:
+        try:
+            return json.dumps({"form": _form_of_records(Path(path).read_text(encoding="utf-8"))})
+        except OSError as error:
+            problem = f"cannot be read: {error.strerror}"
+        except UnicodeDecodeError:
+            problem = "is not text in UTF-8"
+        except ValueError as error:
+            problem = str(error)
+    advice = "`python -m medeval load yier FILE --out CLEAN` mends a file."
+    return json.dumps({"problem": f"The file {path} {problem}. {advice}"})
+
+
+def _form_of_records(text: str) -> str:
+    if text.lstrip().startswith("["):
+        try:
+            records = json.loads(text)
+        except ValueError as error:
+            raise ValueError(f"is not valid JSON: {error}") from None
+        numbered: Iterable[tuple[int, Any]] = enumerate(records, start=1)
+        form, place = "array", "record"
+    else:
+        numbered = (
+            (number, json.loads(line))
+            for number, line in enumerate(text.split("\n"), start=1)
+            if line.strip()
+        )
+        form, place = "lines", "line"
+    number = 0
+    try:
+        for number, record in numbered:
+            if not isinstance(record, dict):
+                raise ValueError(f"holds something else than an object in {place} {number}")
+    except json.JSONDecodeError as error:
+        raise ValueError(f"has a line behind line {number} that is not JSON: {error}") from None
+    if not number:
+        raise ValueError("holds no record")
+    return form
+
+
 class Plugin(BasePlugin):
     """Registers the functions on the connection that dbt opens."""
 
@@ -120,4 +169,5 @@ class Plugin(BasePlugin):
         conn.create_function("medeval_absolute_path", absolute_path, [text], text)
         conn.create_function("medeval_table_files", table_files, [text] * 4, text)
         conn.create_function("medeval_cohort_list", cohort_list, [text], text)
+        conn.create_function("medeval_record_file", record_file, [text], text)
         conn.create_function("medeval_database_problem", database_problem, [text], text)

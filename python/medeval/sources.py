@@ -58,7 +58,12 @@ def sources(root: Path) -> dict[str, Source]:
     declared: list[dict[str, Any]] = []
     for path in sorted(root.glob("models/*/staging/_*__sources.yml")):
         declared += yaml.safe_load(path.read_text(encoding="utf-8"))["sources"]
-    return {entry["name"]: _source(entry) for entry in declared}
+    # A source that is one file of records is no folder of tables.
+    return {
+        entry["name"]: _source(entry)
+        for entry in declared
+        if "file_variable" not in entry["config"]["meta"]
+    }
 
 
 def load_kinds(root: Path) -> dict[str, list[Source]]:

@@ -20,12 +20,13 @@ COHORT_VARIABLE = "cdm_cohort_file"
 
 
 def load(
-    kind: Annotated[str, typer.Argument(help="The source: mimic3 or mimic4.")],
+    kind: Annotated[str, typer.Argument(help="The source: mimic3, mimic4 or yier.")],
     folder: Annotated[
         Path | None,
         typer.Argument(
             metavar="DIR",
-            help="Its files (.csv, .csv.gz, .parquet); for mimic4 the folder with hosp/, note/ and,"
+            help="For yier a file of questions. Else its files (.csv, .csv.gz, .parquet); for"
+            " mimic4 the folder with hosp/, note/ and,"
             " if there are any, note_extract/. Default: what MEDEVAL_MIMIC3_DIR or"
             " MEDEVAL_MIMIC4_DIR, MEDEVAL_MIMIC4_NOTE_DIR and MEDEVAL_CDM_EXTRACT_DIR name, or the"
             " demo.",
@@ -42,6 +43,12 @@ def load(
         typer.Option(
             help="mimic4: the admissions of the benchmark, one hadm_id a line. Default: the dbt"
             " variable cdm_cohort_file."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="yier: write clean JSON Lines to this file, for MEDEVAL_YIER, and load nothing."
         ),
     ] = None,
     replace: Annotated[
@@ -61,9 +68,14 @@ def load(
     from medeval.sources import load_kinds
 
     root = project_root()
+    if kind == "yier":
+        _load_questions(folder, schema, out, cohort_file, replace, target, root)
+        return
     kinds = load_kinds(root)
     if kind not in kinds:
-        raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(kinds)}.")
+        raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join([*kinds, 'yier'])}.")
+    if out is not None:
+        raise UserError(f"--out is for yier; {kind} is loaded into PostgreSQL.")
     parts = _parts(kinds[kind], folder, schema, cohort_file, root)
     progress = Progress(
         TextColumn("{task.description}"),
@@ -92,6 +104,43 @@ def load(
         name = entry.table if len(parts) == 1 else f"{entry.schema}.{entry.table}"
         table.add_row(name, f"{entry.rows:,}", f"{entry.seconds:.1f}")
     Console().print(table)
+
+
+def _load_questions(
+    named: Path | None,
+    schema: str | None,
+    out: Path | None,
+    cohort_file: Path | None,
+    replace: bool,
+    target: str,
+    root: Path,
+) -> None:
+    """Read a file of questions in any of its forms; write it clean, or load it."""
+    from medeval.profile import load_target, project_variable
+    from medeval.yier.loading import (
+        SCHEMA_VARIABLE,
+        clean_questions,
+        load_questions,
+        write_lines,
+    )
+    from medeval.yier.reading import read_file
+
+    if cohort_file is not None:
+        raise UserError("yier has no list of admissions; --cohort-file is for mimic4.")
+    path = named or Path(os.environ.get("MEDEVAL_YIER") or root / "demo" / "yier/questions.json")
+    file = read_file(path.expanduser())
+    clean = clean_questions(file)
+    if not clean.records:
+        raise UserError(f"{path} holds no record.")
+    if out is not None:
+        write_lines(clean, out)
+        done = f"{out}: name it in MEDEVAL_YIER, then `dbt build --select yier`."
+    else:
+        chosen = schema or str(project_variable(SCHEMA_VARIABLE, root))
+        load_questions(clean, load_target(target, root), chosen, replace=replace, say=_say)
+        done = f"{chosen}.records: `dbt build --select yier --target {target}`."
+    for line in [*clean.summary(file), done]:
+        print(line)
 
 
 def _parts(

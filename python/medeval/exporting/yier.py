@@ -1,0 +1,89 @@
+"""The YIER floor: the questions as the task publishes them, one a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from medeval.errors import UserError
+from medeval.exporting.builds import newest_build, require_tables
+from medeval.exporting.files import MANIFEST, ExportFolder
+from medeval.exporting.floor import Floor, Request
+from medeval.exporting.manifest import OPEN, Source, make_manifest
+from medeval.exporting.progress import progress
+from medeval.warehouse import Row, Warehouse, flat, schema_name
+
+NAME = "yier"
+FILE = "questions.jsonl"
+QUESTIONS = "yier_questions"
+OPTIONS = "yier_options"
+ATTRITION = "yier_attrition"
+
+
+def is_built(warehouse: Warehouse) -> bool:
+    """Tell whether the questions are there."""
+    return warehouse.relation_exists(schema_name(NAME), QUESTIONS)
+
+
+def export(warehouse: Warehouse, request: Request) -> list[str]:
+    """Write exports/yier: the questions in the order of their file, and the manifest.
+
+    Raises:
+        UserError: the tables are not there, their last build failed, or there is no question.
+    """
+    build = newest_build(warehouse, NAME)
+    require_tables(warehouse, NAME, [QUESTIONS, OPTIONS, ATTRITION])
+    total = warehouse.count(schema_name(NAME), QUESTIONS)
+    if not total:
+        raise UserError(f"{QUESTIONS} is empty; {ATTRITION} shows where the records were lost.")
+    with ExportFolder(request.out / NAME) as folder:
+        with progress(NAME, lambda: total) as advance, folder.create(FILE, NAME) as file:
+            for record in _records(warehouse):
+                file.write((json.dumps(record, ensure_ascii=False) + "\n").encode(), 1)
+                advance(1)
+        # No source of this task holds data of patients.
+        source = Source(OPEN, None, None, tables={})
+        manifest = make_manifest(warehouse, NAME, build, source, folder, {NAME: None})
+        manifest["tasks"][NAME]["left_out"] = left_out = _left_out(warehouse)
+        folder.publish(manifest)
+    lost = "".join(f", {count:,} left out ({rule})" for rule, count in left_out.items())
+    return [
+        f"{folder.folder / FILE}: {total:,} questions{lost}",
+        f"{folder.folder / MANIFEST}: data class {OPEN}",
+    ]
+
+
+def _records(warehouse: Warehouse) -> Iterator[dict[str, Any]]:
+    options = {
+        sample_id: [(text, is_answer) for _, text, is_answer in rows]
+        for sample_id, rows in groupby(_options(warehouse), key=lambda row: row[0])
+    }
+    columns = ["sample_id", "context", "question", "question_source"]
+    for batch in warehouse.select(columns, schema_name(NAME), QUESTIONS, "order by line_number"):
+        for sample_id, context, question, source in batch:
+            yield {
+                "context": context or "",
+                "question": question,
+                "selection": [text for text, _ in options[sample_id]],
+                "answer_choices": [text for text, is_answer in options[sample_id] if is_answer],
+                "sample_id": sample_id,
+                "source": source or "",
+            }
+
+
+def _options(warehouse: Warehouse) -> Iterator[Row]:
+    columns = ["sample_id", "option_text", "is_answer"]
+    order = 'order by sample_id collate "C", option_position'
+    for batch in warehouse.select(columns, schema_name(NAME), OPTIONS, order):
+        yield from batch
+
+
+def _left_out(warehouse: Warehouse) -> dict[str, int]:
+    columns = ["rule", "rows_removed"]
+    rows = flat(warehouse.select(columns, schema_name(NAME), ATTRITION, "order by step_number"))
+    return {rule: count for rule, count in rows if count}
+
+
+FLOOR = Floor(NAME, (NAME,), {}, is_built, export)

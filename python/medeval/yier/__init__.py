@@ -1,0 +1,1 @@
+"""CHIP 2023 YIER-LLM: Chinese medical questions with one or more right options, micro F1."""

@@ -1,0 +1,208 @@
+"""The text after a cue, or a whole reply, read as letters or option texts. Never a guess."""
+
+# Full-width signs are what this module is about.
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+
+from medeval.yier.folding import EDGES, canonical, compatible, fold
+from medeval.yier.letters import LETTERS, named_letters
+from medeval.yier.matching import Match, Options, Step
+
+_ITEM_END = re.compile(
+    r"(\s*(?:[,，、;；\n]\s*)?(?:和|及|与|以及|(?<![A-Za-z])and(?![A-Za-z]))\s*"
+    r"|\s*[,，、;；\n]+\s*)"
+)
+_SENTENCE_END = re.compile(r"[。!?！？]|\.(?=\s)|\.$")
+_REASON = re.compile(
+    r"\s*[,，;；]?\s*(?:因为|由于|(?<![A-Za-z])(?:because|since)(?![A-Za-z]))", re.IGNORECASE
+)
+_LISTED = re.compile(r"\s*(?:[、;；]|和|及|与|以及)\s*")
+_NO_ITEM = re.compile(
+    r"[,，。!?:]|因|由|理由|解析|不|(?<![A-Za-z])(?:because|since|not)(?![A-Za-z])"
+)
+_LONE_LETTER = re.compile(r"[A-Z](?![A-Za-z0-9])")
+_MOST_ITEMS = 60
+_MOST_CUTS = 5
+_LONGEST_UNKNOWN = 20
+
+_GAP = r"(?:\s|[,、;/&]|和|及|与|and(?=[\s(A-Z\[]))"
+_UNIT = r"[(\[{【〔]*\s*[A-Z]\s*[)\]}】〕]*"
+_PREFIX = re.compile(rf"(?:选项|[Oo]ptions?\s)?\s*({_UNIT}(?:{_GAP}*{_UNIT})*)")
+_ASIDE = re.compile(r"(?<=[A-Z])\s*\([^()]{2,}\)")
+# A letter that goes on is part of a word or a term: B-cell, B12, C's.
+_GOES_ON = re.compile(r"[A-Za-z0-9'’_+%\-–—]")
+_CHINESE = re.compile(r"[\u3400-\u9fff]")
+_CHINESE_AFTER = re.compile(
+    r"选项|[两三四五六]?项|[两三四五六]个|因|由于|(?:均|都|是)?(?:正确|对|最)|是因为|符合|这|而(?:不|非)"
+)
+_OR = re.compile(r"\s*(?:or(?![A-Za-z])|或|还是)")
+_LOWER_WORD = re.compile(r"\s+([a-z][a-z'’]*)")
+_AFTER_STOP = re.compile(r"\s*[.:)]\s*([a-z]+)")
+_AFTER_LONE = frozenset(
+    ["because", "since", "as", "for", "due", "given", "is", "are", "which", "based"]
+)
+_AFTER_LABEL = _AFTER_LONE | {"the", "it", "this", "that", "these", "both", "all"}
+_MORE_LABELS = re.compile(r"(?<![A-Za-z])[A-Z]\s*[.、:)]\s*\S")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a part of a reply says: places of options, and what is no option."""
+
+    options: frozenset[int]
+    unknown: tuple[str, ...] = ()
+    out_of_range: bool = False
+    warnings: tuple[str, ...] = ()
+
+
+def read_part(part: str, options: Options) -> Found | None:
+    """Read what follows a cue; None if it is no answer.
+
+    All of it, or its first sentence, may be letters and option texts; else it may begin with
+    letters and go on with an explanation.
+    """
+    ends = islice(_SENTENCE_END.finditer(part), _MOST_CUTS)
+    # A stop after letters may be that of a label: what follows it decides.
+    cuts = [
+        part[: end.start()]
+        for end in ends
+        if end.group() != "." or not named_letters(part[: end.start()])
+    ]
+    reason = _REASON.search(part)
+    if reason is not None:
+        cuts.append(part[: reason.start()])
+    for text in [part, *cuts]:
+        found = read_all(text, options, bare_runs=True)
+        if found is not None:
+            return found
+    for text in [part, *cuts]:
+        found = _known_and_unknown(text, options)
+        if found is not None:
+            return found
+    return _leading_letters(part, options)
+
+
+def read_all(text: str, options: Options, *, bare_runs: bool = False) -> Found | None:
+    """Read a text that is nothing but letters and option texts; None if anything else is in it.
+
+    Args:
+        text: the text; its items are separated by commas, words for "and", or lines.
+        options: the question's options.
+        bare_runs: take letters without separators as such though some are past the last option.
+    """
+    if not fold(text):
+        return None
+    whole = _item(text, options, alone=True, bare_runs=bare_runs)
+    if whole is not None:
+        return _together([whole])
+    pieces = _ITEM_END.split(text)
+    if len(pieces) == 1 or len(pieces) > 2 * _MOST_ITEMS:
+        return None
+    items: list[Match] = []
+    place = 0
+    while place < len(pieces):
+        if not fold(pieces[place]):
+            place += 2
+            continue
+        # Options may hold commas and "and" themselves: the longest item that fits is taken.
+        for end in range(len(pieces), place, -2):
+            item = _item("".join(pieces[place:end]), options, alone=False, bare_runs=False)
+            if item is not None:
+                items.append(item)
+                place = end + 1
+                break
+        else:
+            return None
+    return _together(items) if items else None
+
+
+def _known_and_unknown(text: str, options: Options) -> Found | None:
+    """Read a list in which some items are options and the others are short terms."""
+    pieces = [piece for piece in _LISTED.split(text) if fold(piece)]
+    if len(pieces) < 2 or len(pieces) > _MOST_ITEMS:
+        return None
+    items: list[Match] = []
+    for piece in pieces:
+        item = _item(piece, options, alone=False, bare_runs=False)
+        if item is None:
+            is_term = len(fold(piece)) <= _LONGEST_UNKNOWN and not _NO_ITEM.search(piece)
+            if not is_term or _LONE_LETTER.match(piece):
+                return None
+            item = Match(Step.NONE, unknown=(canonical(piece).strip(EDGES),))
+        items.append(item)
+    if not any(item.options for item in items):
+        return None
+    found = _together(items)
+    is_letter = any(item.step is Step.LETTERS and item.unknown for item in items)
+    return Found(found.options, found.unknown, is_letter, found.warnings)
+
+
+def _item(text: str, options: Options, *, alone: bool, bare_runs: bool) -> Match | None:
+    if len(text) > options.longest_mention:
+        return None
+    found = options.match(text)
+    if found.step is Step.NONE:
+        return None
+    if found.step is Step.LETTERS:
+        bare = compatible(text).strip(EDGES + "()[]{}【】 ")
+        if len(bare) == 1 and bare.islower() and not alone:
+            return None
+        if found.unknown and not bare_runs and re.fullmatch("[A-Z]{2,}", bare):
+            return None
+    return found
+
+
+def _together(items: list[Match]) -> Found:
+    unknown = [text for item in items for text in item.unknown]
+    return Found(
+        frozenset(place for item in items for place in item.options),
+        tuple(dict.fromkeys(unknown)),
+        bool(unknown),
+        tuple(item.warning for item in items if item.warning),
+    )
+
+
+def _leading_letters(part: str, options: Options) -> Found | None:
+    text = _ASIDE.sub(" ", part)
+    found = _PREFIX.match(text)
+    if found is None:
+        return None
+    run, rest = found[1], text[found.end() :]
+    if run[-1].isspace():
+        stripped = run.rstrip()
+        run, rest = stripped, run[len(stripped) :] + rest
+    letters = [sign for sign in run if sign in LETTERS]
+    if letters[-1] in "AI" and run[-1] in "AI" and _is_word(rest):
+        # "B, A rash came later": the last letter is an English word.
+        if len(letters) == 1:
+            return None
+        letters.pop()
+        rest = ""
+    if not _ends_here(run, rest, letters):
+        return None
+    return _together([options.by_letters(letters)])
+
+
+def _is_word(rest: str) -> bool:
+    word = _LOWER_WORD.match(rest)
+    return word is not None and word[1] not in _AFTER_LONE
+
+
+def _ends_here(run: str, rest: str, letters: list[str]) -> bool:
+    """Tell whether the letters end where they seem to, and what follows is an explanation."""
+    if _GOES_ON.match(rest) and run[-1] in LETTERS:
+        return False
+    if _OR.match(rest):
+        return False
+    if _CHINESE.match(rest) and not _CHINESE_AFTER.match(rest):
+        return False
+    after_stop = _AFTER_STOP.match(rest)
+    if after_stop and len(letters) == 1 and after_stop[1] not in _AFTER_LABEL:
+        return False  # E. coli
+    # With more labels after an unread text, the first letter is a part of the answer only.
+    return not (re.match(r"\s*[.、:)]", rest) and _MORE_LABELS.search(rest))

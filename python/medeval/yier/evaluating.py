@@ -1,0 +1,102 @@
+"""Files or runs in, a report out: the score with its interval, and two of them compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from medeval.yier.intervals import N_ITERS, Cluster, Interval, bootstrap, units_of
+from medeval.yier.joining import Answered, join
+from medeval.yier.reading import read_file
+from medeval.yier.records import require_records, submitted_records
+from medeval.yier.runs import read_run
+from medeval.yier.score import Grouping, YierScore, score
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a score is made.
+
+    Attributes:
+        n_iters: draws of the bootstrap; 0 gives values only.
+        seed: of the draws.
+        cluster: draw questions that share a context together.
+        groupings: by what the values are shown again.
+    """
+
+    n_iters: int = N_ITERS
+    seed: int = 0
+    cluster: Cluster | None = None
+    groupings: Sequence[Grouping] = field(default=tuple(Grouping))
+
+
+@dataclass(frozen=True)
+class Report:
+    """A score with its interval, None without draws."""
+
+    score: YierScore
+    interval: Interval | None
+    method: Method
+    agreement: float | None = None
+
+    @property
+    def warnings(self) -> list[str]:
+        """Everything that a reader should know before the numbers."""
+        no_width = self.interval.warning if self.interval else None
+        return [*self.score.warnings, *([no_width] if no_width else [])]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything by name; the headline is `f1`."""
+        return {
+            **self.score.as_json(self.method.groupings),
+            "f1_interval": self.interval.as_json() if self.interval else None,
+            "cluster": self.method.cluster,
+            "pass_agreement": self.agreement,
+            "warnings": self.warnings,
+        }
+
+
+def score_submission(
+    prediction: Path, gold: Path, method: Method | None = None, *, allow_extra: bool = False
+) -> Report:
+    """Score a file that is handed in against a file with gold answers.
+
+    Raises:
+        UserError: a file that cannot be read, ids that do not fit, or no gold answers.
+    """
+    truth, given = read_file(gold), read_file(prediction)
+    answered = join(
+        require_records(truth.records, truth.name),
+        submitted_records(given.records, given.name),
+        allow_extra=allow_extra,
+    )
+    return report(answered, method)
+
+
+def score_run(folder: Path, questions: Path | None = None, method: Method | None = None) -> Report:
+    """Score the answers of a run; the questions it asked have the gold answers.
+
+    Raises:
+        UserError: no such run, other questions than it asked, or no gold answers.
+    """
+    found = read_run(folder, questions)
+    return report(found.answered, method, found.agreement)
+
+
+def report(
+    answered: Sequence[Answered], method: Method | None = None, agreement: float | None = None
+) -> Report:
+    """Score answers and add the interval.
+
+    Raises:
+        UserError: nothing to score.
+    """
+    method = method or Method()
+    found = score(answered)
+    interval = None
+    if method.n_iters:
+        units = units_of(found.questions, method.cluster)
+        interval = bootstrap(units, n_iters=method.n_iters, seed=method.seed)
+    return Report(found, interval, method, agreement)

@@ -1,0 +1,113 @@
+"""Any file of questions as clean JSON Lines, which the warehouse reads."""
+
+from __future__ import annotations
+
+import csv
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from medeval.load import LoadedTable, Part, load_parts
+from medeval.profile import Target
+from medeval.sources import Source
+from medeval.yier.layouts import Document, Raw
+from medeval.yier.reading import QuestionFile, as_text, write_text
+from medeval.yier.records import Checked, Outcome, check_records
+
+KIND = "yier"
+SCHEMA_VARIABLE = "yier_schema"
+
+
+@dataclass(frozen=True)
+class CleanQuestions:
+    """The records of a file, and what was found out about them.
+
+    Attributes:
+        records: those that can be used with the official texts of their options and answers, the
+            others as they are: the warehouse counts them.
+        checked: the finding on each record.
+    """
+
+    records: list[Raw]
+    checked: Checked
+
+    def summary(self, file: QuestionFile) -> list[str]:
+        """Say in lines how the file was read and what is amiss with its records."""
+        lines = [
+            f"{file.name}: {len(self.records):,} records, {file.encoding}, layout {file.layout}"
+            + (", mended: it is no JSON as it stands" if file.repaired else "")
+            + f"; {self.checked.n_labelled:,} with answers."
+        ]
+        states = Counter(outcome.state for outcome in self.checked.findings)
+        if states["error"]:
+            lines.append(f"{states['error']:,} records cannot be used; yier_attrition counts them.")
+        return lines + [str(outcome) for outcome in self.checked.findings[:10]]
+
+
+def clean_questions(file: QuestionFile) -> CleanQuestions:
+    """Put the official texts in place of what options and answers are called.
+
+    An answer may be written as a letter, with a label or in other forms of the same signs.
+    """
+    checked = check_records(file.records)
+    records = [
+        _clean(raw, outcome) for raw, outcome in zip(file.records, checked.outcomes, strict=True)
+    ]
+    return CleanQuestions(records, checked)
+
+
+def _clean(raw: Raw, outcome: Outcome) -> Raw:
+    record = outcome.record
+    if record is None:
+        return raw
+    return {
+        **raw,
+        "sample_id": outcome.sample_id,
+        "selection": list(record.selection),
+        "answer_choices": [record.selection[place] for place in record.gold.options],
+    }
+
+
+def write_lines(clean: CleanQuestions, path: Path) -> None:
+    """Write one record a line, whole or not at all.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    write_text(path, as_text(Document(clean.records, "lines")))
+
+
+def load_questions(
+    clean: CleanQuestions,
+    target: Target,
+    schema: str,
+    *,
+    replace: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> LoadedTable:
+    """Load the records into PostgreSQL, in one transaction.
+
+    Raises:
+        UserError: a schema that exists, or a database that refuses.
+    """
+    plan = Source(
+        name=KIND,
+        folder_variable="",
+        database_variable="",
+        demo="",
+        schema_variable=SCHEMA_VARIABLE,
+        tables={"records": ("line_number", "record")},
+        kind=KIND,
+    )
+    # Texts hold signs that `splitlines` takes for line ends.
+    lines = as_text(Document(clean.records, "lines")).split("\n")[:-1]
+    with tempfile.TemporaryDirectory(prefix="medeval-") as folder:
+        with Path(folder, "records.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(("line_number", "record"))
+            writer.writerows(enumerate(lines, start=1))
+        part = Part(plan, Path(folder), schema)
+        (loaded,) = load_parts([part], target, replace=replace, say=say)
+    return loaded

@@ -1,0 +1,200 @@
+"""What a model is asked, in Chinese or English; the version is part of every cache key."""
+
+# Full-width signs are what this module is about.
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Literal
+
+from medeval.errors import UserError
+from medeval.yier.letters import LETTERS, named_letters
+from medeval.yier.matching import Answers
+from medeval.yier.records import Record
+from medeval.yier.replies import ReadReply, read_reply
+
+Language = Literal["zh", "en"]
+PROMPT_VERSION = "yier-1"
+
+
+@dataclass(frozen=True)
+class Words:
+    """The parts of a prompt in one language."""
+
+    role: str
+    context: str
+    question: str
+    options: str
+    several: str
+    output: str
+    example: str
+    example_answer: str
+
+
+WORDS: dict[Language, Words] = {
+    "zh": Words(
+        role="你是一名医学考试的答题者，请根据医学知识回答下面的题目。",
+        context="【病历资料】",
+        question="【题目】",
+        options="【选项】",
+        several="本题为不定项选择，可能有一个或多个正确选项。",
+        output='请只输出一个 JSON 对象，列出全部正确选项的字母，格式如：{"answer": ["A", "C"]}',
+        example="【示例】",
+        example_answer="【示例答案】",
+    ),
+    "en": Words(
+        role="You are sitting a medical examination. Answer the question below.",
+        context="[Case notes]",
+        question="[Question]",
+        options="[Options]",
+        several="More than one option may be right: there may be one right option or several.",
+        output=(
+            "Reply with one JSON object only that lists the letters of all right options, for"
+            ' example: {"answer": ["A", "C"]}'
+        ),
+        example="[Example]",
+        example_answer="[Answer to the example]",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A question as it is put to a model.
+
+    Attributes:
+        record: the question.
+        text: what is sent.
+        order: for each letter the place of its option in the file.
+        language: of the instruction.
+        version: of the wording.
+    """
+
+    record: Record
+    text: str
+    order: tuple[int, ...]
+    language: Language
+    version: str = PROMPT_VERSION
+    examples: tuple[str, ...] = field(default=())
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of the reply, for servers that can be held to one."""
+        letters = list(LETTERS[: len(self.order)])
+        return {
+            "type": "object",
+            "properties": {
+                "answer": {
+                    "type": "array",
+                    "items": {"type": "string", "enum": letters},
+                    "uniqueItems": True,
+                }
+            },
+            "required": ["answer"],
+            "additionalProperties": False,
+        }
+
+    def read(self, reply: str) -> ReadReply:
+        """Read a reply to this prompt; options are given by their place in the file."""
+        found = read_reply(reply, [self.record.options.shown[place] for place in self.order])
+        back = tuple(sorted(self.order[place] for place in found.options))
+        return ReadReply(back, found.unknown, found.extraction, found.warnings)
+
+
+def build_prompt(
+    record: Record,
+    *,
+    language: Language = "zh",
+    order: Sequence[int] | None = None,
+    examples: Sequence[Record] = (),
+) -> Prompt:
+    """Put a question to a model.
+
+    Args:
+        record: the question; its gold answers are not used.
+        language: of the instruction; the question stays as it is.
+        order: places of the options as they are shown; None keeps the file's order.
+        examples: questions with gold answers, shown before.
+
+    Raises:
+        ValueError: an order that does not name each option once.
+    """
+    words = WORDS[language]
+    shown = tuple(range(len(record.selection))) if order is None else tuple(order)
+    if sorted(shown) != list(range(len(record.selection))):
+        raise ValueError("the order does not name each option once")
+    blocks = [words.role]
+    # The examples' answers need the rule of their format before them.
+    blocks += [words.several, words.output] if examples else []
+    for example in examples:
+        places = tuple(range(len(example.selection)))
+        answer = ", ".join(f'"{LETTERS[place]}"' for place in example.gold.options)
+        blocks += [words.example, *_question(example, places, words)]
+        blocks.append(f'{words.example_answer}\n{{"answer": [{answer}]}}')
+    blocks += [*_question(record, shown, words), words.several, words.output]
+    used = tuple(example.sample_id for example in examples)
+    return Prompt(record, "\n\n".join(blocks), shown, language, examples=used)
+
+
+def asked(records: Sequence[Record], *, skip_without_context: bool = False) -> list[Record]:
+    """Return the questions that are put to a model: all, or those with a context only."""
+    return [record for record in records if record.context or not skip_without_context]
+
+
+def shuffled_order(record: Record, seed: int, number: int = 0) -> tuple[int, ...]:
+    """Return an order of a question's options, the same for the same seed and pass.
+
+    Options that are letters themselves (blood groups) keep the file's order: elsewhere, a letter in
+    a reply could be a place as well as a text.
+
+    Args:
+        record: the question.
+        seed: of the shuffles.
+        number: of the pass, from 0.
+    """
+    order = list(range(len(record.selection)))
+    if any(named_letters(text) for text in record.options.shown):
+        return tuple(order)
+    random.Random(f"{seed}/{number}/{record.sample_id}").shuffle(order)  # noqa: S311
+    return tuple(order)
+
+
+def choose_examples(
+    training: Sequence[Record], record: Record, count: int, seed: int
+) -> list[Record]:
+    """Choose questions of the training set to be shown before another, never that one itself.
+
+    Raises:
+        UserError: too few questions with gold answers.
+    """
+    free = [
+        other
+        for other in sorted(training, key=lambda entry: entry.sample_id)
+        if other.labelled
+        and other.sample_id != record.sample_id
+        and (other.question, other.context) != (record.question, record.context)
+    ]
+    if len(free) < count:
+        raise UserError(
+            f"{count:,} examples wanted, but there are {len(free):,} other questions with gold"
+            " answers in the training file."
+        )
+    return random.Random(f"{seed}/{record.sample_id}").sample(free, count)  # noqa: S311
+
+
+def agreement(passes: Sequence[Answers | ReadReply]) -> float | None:
+    """Return the share of pairs of passes with the same options; None below two passes."""
+    pairs = list(combinations([set(one.options) for one in passes], 2))
+    return sum(one == two for one, two in pairs) / len(pairs) if pairs else None
+
+
+def _question(record: Record, order: Sequence[int], words: Words) -> list[str]:
+    texts = record.options.shown
+    lines = [f"{LETTERS[number]}. {texts[place].strip()}" for number, place in enumerate(order)]
+    blocks = [f"{words.context}\n{record.context}"] if record.context else []
+    blocks.append(f"{words.question}\n{record.question}")
+    blocks.append("\n".join([words.options, *lines]))
+    return blocks

@@ -1,0 +1,184 @@
+"""A model's reply to a question: the answer it states, or none. Nothing is ever guessed."""
+
+# Full-width signs are what this module is about.
+# ruff: noqa: RUF001
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from medeval.errors import UserError
+from medeval.inference.thinking import split_thinking
+from medeval.yier.answer_part import Found, read_all, read_part
+from medeval.yier.cues import parts_after_cues, plain
+from medeval.yier.folding import fold
+from medeval.yier.layouts import loads
+from medeval.yier.matching import Options
+from medeval.yier.records import MOST_OPTIONS
+from medeval.yier.tolerant_json import RepairError, repair
+
+ANSWER_KEYS = ("predict_answers", "answer_choices", "answers", "answer", "答案", "正确答案")
+# A larger share of replies that cannot be read measures the reader, not the model.
+UNPARSED_WARNING = 0.02
+
+_FENCE = re.compile(r"```[A-Za-z0-9]*[ \t]*\r?\n?(.*?)```", re.DOTALL)
+_FLAT_OBJECT = re.compile(r"[{｛][^{}｛｝]*[}｝]")
+_BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
+
+
+# So many braces are tried in a reply that runs wild.
+_MOST_OBJECTS = 20
+
+
+class Extraction(StrEnum):
+    """The step by which a reply was read, or why it was not."""
+
+    EMPTY = "empty"
+    TRUNCATED_REASONING = "truncated_reasoning"
+    JSON = "json"
+    BOXED = "boxed"
+    CUE = "cue"
+    WHOLE = "whole"
+    OUT_OF_RANGE = "out_of_range"
+    UNPARSED = "unparsed"
+
+
+@dataclass(frozen=True)
+class ReadReply:
+    """What a reply says.
+
+    Attributes:
+        options: places of the options, sorted.
+        unknown: answers that are no options, as text.
+        extraction: the step that read it, or why there is no answer.
+        warnings: labels that disagree with their text.
+    """
+
+    options: tuple[int, ...]
+    unknown: tuple[str, ...]
+    extraction: Extraction
+    warnings: tuple[str, ...] = ()
+
+    def texts(self, selection: Sequence[str]) -> list[str]:
+        """Return the answers as text: options in the order of the selection, then the others."""
+        return [*(selection[place] for place in self.options), *self.unknown]
+
+
+def read_reply(text: str, selection: Sequence[str]) -> ReadReply:
+    """Read a reply.
+
+    Args:
+        text: the model's reply as it came.
+        selection: the options in the order in which they were shown.
+    """
+    reply = split_thinking(text)
+    if reply.state != "complete":
+        return ReadReply((), (), Extraction(reply.state))
+    options = Options(selection)
+    bare = plain(reply.answer)
+    # Markdown goes from the options as well, or they would not equal their own text any more.
+    bare_options = Options([plain(option) for option in selection])
+    for step, found in (
+        (Extraction.JSON, _from_json(reply.answer, options)),
+        (Extraction.BOXED, _from_boxes(reply.answer, bare_options)),
+        (Extraction.CUE, _from_cues(bare, bare_options)),
+        (Extraction.WHOLE, _from_whole(bare, bare_options)),
+    ):
+        if found is not None:
+            used = Extraction.OUT_OF_RANGE if found.out_of_range else step
+            return ReadReply(tuple(sorted(found.options)), found.unknown, used, found.warnings)
+    return ReadReply((), (), Extraction.UNPARSED)
+
+
+def _from_json(text: str, options: Options) -> Found | None:
+    whole = _json(text)
+    found = _answer_in(whole, options) if whole is not None else None
+    if found is not None:
+        return found
+    for part in _json_parts(text):
+        value = _json(part)
+        found = _answer_in(value, options) if value is not None else None
+        if found is not None:
+            return found
+    return None
+
+
+def _json_parts(text: str) -> Iterator[str]:
+    """Yield fenced blocks and objects inside text, the last ones first."""
+    yield from reversed(_FENCE.findall(text))
+    yield from reversed(_FLAT_OBJECT.findall(text)[-_MOST_OBJECTS:])
+    # Objects around others: from a brace to the last one that closes.
+    last = text.rfind("}")
+    for brace in list(re.finditer(r"\{", text[:last]))[:_MOST_OBJECTS]:
+        yield text[brace.start() : last + 1]
+
+
+def _json(text: str) -> Any:
+    stripped = text.strip()
+    if not stripped or stripped[0] not in "[［【{｛":
+        return None
+    for attempt in (stripped, None):
+        try:
+            return loads(repair(stripped) if attempt is None else attempt)
+        except (RepairError, ValueError):
+            continue
+    return None
+
+
+def _answer_in(value: Any, options: Options) -> Found | None:
+    if isinstance(value, dict):
+        folded = {key.strip().casefold(): item for key, item in value.items()}
+        for key in ANSWER_KEYS:
+            if key in folded:
+                return _answer_list(folded[key], options)
+        return None
+    return _answer_list(value, options) if isinstance(value, list) else None
+
+
+def _answer_list(value: Any, options: Options) -> Found | None:
+    if isinstance(value, str):
+        found = read_all(value, options, bare_runs=True)
+        if found is not None:
+            return found
+    try:
+        answers = options.answers(value)
+    except UserError:
+        return None
+    letters = {text for text in answers.unknown if re.fullmatch("[A-Z]", text)}
+    return Found(frozenset(answers.options), answers.unknown, bool(letters), answers.warnings)
+
+
+def _from_boxes(text: str, options: Options) -> Found | None:
+    for content in reversed(_BOXED.findall(text)):
+        found = read_part(plain(content).strip(), options)
+        if found is not None:
+            return found
+    return None
+
+
+def _from_cues(text: str, options: Options) -> Found | None:
+    for part in parts_after_cues(text):
+        found = read_part(part, options)
+        if found is not None:
+            return found
+    return None
+
+
+def _from_whole(text: str, options: Options) -> Found | None:
+    found = read_all(text, options)
+    if found is not None:
+        return found
+    lines = [line for line in text.splitlines() if fold(line)]
+    block = 0
+    while (
+        block < min(len(lines), MOST_OPTIONS) and read_all(lines[-1 - block], options) is not None
+    ):
+        block += 1
+    found = read_all("\n".join(lines[len(lines) - block :]), options) if block else None
+    if found is not None and block > 1 and len(found.options) == len(options):
+        return None  # all the options after some text: the question repeated, not an answer
+    return found

@@ -1,0 +1,201 @@
+"""The YIER-LLM task against what was worked out by hand: files, matches, counts, replies."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from medeval.errors import UserError
+from medeval.yier.counting import Counts, count_question
+from medeval.yier.intervals import bootstrap
+from medeval.yier.joining import Answered, join
+from medeval.yier.reading import read_file
+from medeval.yier.records import check_records
+from medeval.yier.replies import read_reply
+from medeval.yier.score import score
+from medeval.yier.submission import with_prediction
+
+FILES = [
+    "array_utf8.json",
+    "array_bom.json",
+    "array_gb18030.json",
+    "array_utf16.json",
+    "lines.jsonl",
+    "single_object.json",
+    "wrapped.json",
+    "curly_quotes.json",
+    "mixed_quotes.json",
+    "content_quotes_survive.json",
+    "test_split_empty_answers.json",
+    "empty.json",
+]
+EDGES = [f"ed{number:02}" for number in range(1, 9)]
+EXTRACTIONS = [f"ax{number:02}" for number in range(1, 33)]
+COUNTED = [f"g{number:02}" for number in range(1, 19)]
+SUBMISSIONS = [f"sub{number:02}" for number in range(1, 9)]
+TOLERANCE = 1e-12
+
+
+@pytest.fixture(scope="session")
+def golden(shared: Path) -> Path:
+    return shared / "golden" / "yier_llm"
+
+
+def content(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def cases(path: Path) -> dict[str, Any]:
+    return {case.get("id") or case["record"]["sample_id"]: case for case in content(path)["cases"]}
+
+
+def test_every_golden_case_is_named_here(golden: Path) -> None:
+    assert [
+        entry["file"] for entry in content(golden / "files" / "manifest.json")["files"]
+    ] == FILES
+    assert list(cases(golden / "edge_totals.json")) == EDGES
+    assert list(cases(golden / "answer_extraction.json")) == EXTRACTIONS
+    assert list(cases(golden / "micro_f1_cases.json")) == COUNTED
+    assert list(cases(golden / "submission_cases.json")) == SUBMISSIONS
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files_give_their_records(golden: Path, name: str) -> None:
+    manifest = content(golden / "files" / "manifest.json")["files"]
+    expected = next(entry for entry in manifest if entry["file"] == name)
+    found = read_file(golden / "files" / name)
+    assert found.records == expected["records"]
+    assert len(found.records) == expected["n_records"]
+    assert [list(record) for record in found.records] == [
+        list(record) for record in expected["records"]
+    ]
+    assert (found.encoding, found.layout, found.repaired) == (
+        expected["encoding"],
+        expected["layout"],
+        expected["repaired"],
+    )
+    assert all(entry.state == "ok" for entry in check_records(found.records).outcomes)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_questions_count_as_worked_by_hand(golden: Path, name: str) -> None:
+    case = cases(golden / "micro_f1_cases.json")[name]
+    record = case["record"]
+    counted = count_question(record["selection"], record["answer_choices"], case["predict_answers"])
+    assert counted is not None
+    assert vars(counted.counts) == case["expected"]
+
+
+def test_totals_are_as_worked_by_hand(golden: Path) -> None:
+    golden_cases = content(golden / "micro_f1_cases.json")
+    gold = check_records([case["record"] for case in golden_cases["cases"]]).records
+    submitted = check_records(
+        [
+            case["record"] | {"predict_answers": case["predict_answers"]}
+            for case in golden_cases["cases"]
+        ]
+    ).records
+    found = score(join(gold, submitted))
+    totals = golden_cases["totals"]
+    sums = found.summary.micro
+    assert found.summary.n == totals["n_questions"]
+    assert (sums.tp, sums.n_pred, sums.n_gold) == (
+        totals["tp"],
+        totals["n_pred"],
+        totals["n_gold"],
+    )
+    assert sums.n_pred - sums.tp == totals["fp"]
+    assert sums.n_gold - sums.tp == totals["fn"]
+    assert Fraction(sums.tp, sums.n_pred) == Fraction(*totals["micro_precision"])
+    assert Fraction(sums.tp, sums.n_gold) == Fraction(*totals["micro_recall"])
+    assert sums.exact_f1 == Fraction(*totals["micro_f1"])
+    assert sums.f1 == totals["micro_f1_float"]
+    right, asked = totals["exact_set_match"]
+    assert found.summary.exact_set_accuracy == right / asked
+    assert found.summary.mean_question_f1 == pytest.approx(
+        totals["mean_question_f1"], abs=TOLERANCE
+    )
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_zero_cases_are_as_worked_by_hand(golden: Path, name: str) -> None:
+    case = cases(golden / "edge_totals.json")[name]
+    expected = case["expected"]
+    raws = [
+        {
+            "question": "症状题",
+            "selection": question["selection"],
+            "answer_choices": question["gold"],
+            "sample_id": str(number),
+        }
+        for number, question in enumerate(case["questions"])
+    ]
+
+    def scored() -> Any:
+        records = [entry.record for entry in check_records(raws, strict=True).outcomes]
+        return score(
+            [
+                Answered(record, record.options.answers(question["predicted"]))
+                for record, question in zip(records, case["questions"], strict=True)
+            ]
+        )
+
+    if "error" in expected:
+        with pytest.raises(UserError, match=expected["error"]):
+            scored()
+        return
+    found = scored()
+    written = found.as_json()
+    for key, value in expected.items():
+        if key == "warning":
+            assert any(value in warning for warning in found.warnings)
+        else:
+            assert written[key] == pytest.approx(value, abs=TOLERANCE), key
+
+
+@pytest.mark.parametrize("name", EXTRACTIONS)
+def test_replies_are_read_as_listed(golden: Path, name: str) -> None:
+    case = cases(golden / "answer_extraction.json")[name]
+    found = read_reply(case["response"], case["selection"])
+    assert [case["selection"][place] for place in found.options] == case["expected_options"]
+
+
+@pytest.mark.parametrize("name", SUBMISSIONS)
+def test_submissions_are_written_as_listed(golden: Path, name: str) -> None:
+    case = cases(golden / "submission_cases.json")[name]
+    if case.get("expected_without_overwrite") == "error":
+        with pytest.raises(UserError, match="--overwrite"):
+            with_prediction(case["record"], case["prediction"])
+        found = with_prediction(case["record"], case["prediction"], overwrite=True)
+        expected = case["expected_with_overwrite"]
+    else:
+        found = with_prediction(case["record"], case["prediction"])
+        expected = case["expected"]
+    assert found == expected
+    assert list(found) == list(expected)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_draws_agree_with_all_resamples(golden: Path, number: int) -> None:
+    case = content(golden / "bootstrap_exact.json")["cases"][number]
+    units = [Counts(**counts) for counts in case["question_counts"]]
+    found = bootstrap(units, n_iters=10_000, seed=7)
+    assert found.value == pytest.approx(case["micro_f1"], abs=TOLERANCE)
+    assert found.mean == pytest.approx(case["bootstrap_mean"], abs=0.01)
+    assert found.std == pytest.approx(case["bootstrap_sd"], abs=0.01)
+    attainable = attainable_values(units)
+    for end, quantile in ((found.low, case["q025"]), (found.high, case["q975"])):
+        below = max((value for value in attainable if value <= quantile + TOLERANCE), default=0.0)
+        above = min((value for value in attainable if value >= quantile - TOLERANCE), default=1.0)
+        assert below - TOLERANCE <= end <= above + TOLERANCE
+
+
+def attainable_values(units: list[Counts]) -> list[float]:
+    sums = {Counts(0, 0, 0)}
+    for _ in units:
+        sums = {total + unit for total in sums for unit in units}
+    return sorted({total.f1 for total in sums})

@@ -1,0 +1,222 @@
+"""Which option a string means, and what a record may hold."""
+
+# ruff: noqa: RUF001 (full-width signs are what is tested)
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medeval.errors import UserError
+from medeval.yier.matching import Options, Step
+from medeval.yier.records import check_records, require_records, submitted_records
+
+SYMPTOMS = ["发热", "咳嗽", "皮疹", "腹痛"]
+
+
+def raw(**changes: Any) -> dict[str, Any]:
+    record = {
+        "context": "",
+        "question": "何者正确",
+        "selection": list(SYMPTOMS),
+        "answer_choices": ["发热"],
+        "sample_id": "m1",
+        "source": "自拟题",
+    }
+    return record | changes
+
+
+@pytest.mark.parametrize(
+    ("text", "selection", "step", "expected"),
+    [
+        ("发热", SYMPTOMS, Step.EXACT, (0,)),
+        ("\u200b发热 ", SYMPTOMS, Step.EXACT, (0,)),
+        ("e\u0301", ["é", "e"], Step.EXACT, (0,)),
+        ("发 热。", SYMPTOMS, Step.FOLDED, (0,)),
+        ("「皮疹」", SYMPTOMS, Step.FOLDED, (2,)),
+        ("ｖ１", ["V1", "V2"], Step.FOLDED, (0,)),
+        ("37℃", ["37°C", "38°C"], Step.FOLDED, (0,)),
+        ("cm³", ["cm3", "cm³"], Step.EXACT, (1,)),
+        ("CM3", ["cm3", "cm³"], Step.NONE, ()),
+        ("1ML", ["1 mL", "1mL"], Step.NONE, ()),
+        ("b", SYMPTOMS, Step.LETTERS, (1,)),
+        ("Ｂ。", SYMPTOMS, Step.LETTERS, (1,)),
+        ("（B）", SYMPTOMS, Step.LETTERS, (1,)),
+        ("选项B", SYMPTOMS, Step.LETTERS, (1,)),
+        ("Option C", SYMPTOMS, Step.LETTERS, (2,)),
+        ("ACD", SYMPTOMS, Step.LETTERS, (0, 2, 3)),
+        ("A、C", SYMPTOMS, Step.LETTERS, (0, 2)),
+        ("A，C", SYMPTOMS, Step.LETTERS, (0, 2)),
+        ("A; C", SYMPTOMS, Step.LETTERS, (0, 2)),
+        ("A/C", SYMPTOMS, Step.LETTERS, (0, 2)),
+        ("A和C", SYMPTOMS, Step.LETTERS, (0, 2)),
+        ("A及C与D", SYMPTOMS, Step.LETTERS, (0, 2, 3)),
+        ("(A)(C)", SYMPTOMS, Step.LETTERS, (0, 2)),
+        ("dab", SYMPTOMS, Step.NONE, ()),
+        ("Ⅳ", SYMPTOMS, Step.NONE, ()),
+        ("A. 发热", SYMPTOMS, Step.LABEL, (0,)),
+        ("C、皮疹", SYMPTOMS, Step.LABEL, (2,)),
+        ("（B）咳嗽", SYMPTOMS, Step.LABEL, (1,)),
+        ("B 咳嗽", SYMPTOMS, Step.LABEL, (1,)),
+        ("B（咳嗽）", SYMPTOMS, Step.LABEL, (1,)),
+        ("A 咳嗽", SYMPTOMS, Step.NONE, ()),
+        ("A. 发烧", SYMPTOMS, Step.NONE, ()),
+        ("T细胞", ["细胞", "血浆"], Step.NONE, ()),
+        ("呕吐", SYMPTOMS, Step.NONE, ()),
+        ("AB", ["A", "B", "AB", "O"], Step.EXACT, (2,)),
+        ("C", ["A", "B", "AB", "O"], Step.LETTERS, (2,)),
+        ("A、B", ["A", "B", "AB", "O"], Step.LETTERS, (0, 1)),
+        ("1", ["2", "1"], Step.EXACT, (1,)),
+        ("1", SYMPTOMS, Step.NONE, ()),
+    ],
+)
+def test_one_string(text: str, selection: list[str], step: Step, expected: tuple[int, ...]) -> None:
+    found = Options(selection).match(text)
+    assert (found.step, found.options) == (step, expected)
+    assert found.warning is None
+
+
+def test_a_letter_past_the_last_option_is_unknown_one_each() -> None:
+    found = Options(SYMPTOMS).answers(["A", "E", "FG", "e"])
+    assert (found.options, found.unknown, found.n_duplicates) == ((0,), ("E", "F", "G"), 1)
+
+
+def test_the_text_wins_over_its_label() -> None:
+    found = Options(SYMPTOMS).match("B. 发热")
+    assert found.options == (0,)
+    assert found.warning == "label B stands before the text of option A"
+
+
+def test_running_labels_of_the_options_are_no_part_of_their_text() -> None:
+    options = Options(["A. 发热", "B. 咳嗽", "C. 皮疹"])
+    assert options.shown == ("发热", "咳嗽", "皮疹")
+    for text in ("发热", "A", "A. 发热", "（A）发热"):
+        assert options.match(text).options == (0,)
+    # Labels that do not run from A are text.
+    assert Options(["A. 发热", "C. 皮疹"]).match("皮疹").step is Step.NONE
+
+
+def test_lists_bare_strings_null_and_blanks() -> None:
+    options = Options(SYMPTOMS)
+    assert options.answers("发热").options == (0,)
+    assert options.answers(None).options == ()
+    assert options.answers(["", "  ", "\u200b"]) == options.answers([])
+    assert options.answers(["呕吐", "呕 吐。"]).unknown == ("呕吐",)
+    assert options.answers([1]).unknown == ("1",)
+    with pytest.raises(UserError, match="number"):
+        options.answers([1], strict=True)
+    for value in (True, [None], {"a": 1}, [["发热"]]):
+        with pytest.raises(UserError, match="must be a string"):
+            options.answers(value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "state", "finding"),
+    [
+        ({}, "ok", ""),
+        ({"context": None}, "ok", ""),
+        ({"sample_id": 7}, "ok", ""),
+        ({"answer_choices": []}, "ok", ""),
+        ({"answer_choices": None}, "ok", ""),
+        ({"answer_choices": "发热"}, "ok", ""),
+        ({"answer_choices": ["发热", "A"]}, "warning", "duplicate gold"),
+        ({"selection": ["发热", "", "咳嗽"]}, "warning", "blank option trimmed"),
+        ({"selection": ["发热 ", "咳嗽"]}, "warning", "trimmed"),
+        ({"answer_choices": ["B. 发热"]}, "warning", "label B"),
+        ({"answer_choices": ["呕吐"]}, "error", "gold answer not in selection"),
+        ({"selection": []}, "error", "no options"),
+        ({"selection": [" "]}, "error", "no options"),
+        ({"selection": "发热"}, "error", "no list of options"),
+        ({"selection": ["发热", " 发热"]}, "error", "identical"),
+        ({"selection": [f"o{number}" for number in range(27)]}, "error", "27 options"),
+        ({"selection": ["发热", None]}, "error", "must be a string"),
+        ({"question": " "}, "error", "question"),
+        ({"question": None}, "error", "question"),
+        ({"sample_id": " "}, "error", "sample_id"),
+        ({"sample_id": True}, "error", "sample_id"),
+        ({"context": 3}, "error", "context"),
+    ],
+)
+def test_outcomes_of_records(changes: dict[str, Any], state: str, finding: str) -> None:
+    checked = check_records([raw(**changes)])
+    outcome = checked.outcomes[0]
+    assert outcome.state == state
+    assert finding in "; ".join(outcome.findings)
+    assert (outcome.record is None) == (state == "error")
+    assert checked.n_left_out == (state == "error")
+    if state == "error":
+        with pytest.raises(UserError, match="record 1"):
+            check_records([raw(**changes)], strict=True)
+
+
+def test_missing_keys_have_a_rule() -> None:
+    bare = {"question": "q", "selection": ["a", "b"], "sample_id": "1"}
+    record = require_records([bare], "f")[0]
+    assert (record.context, record.answer_choices, record.source) == (None, (), "")
+    for key in bare:
+        cut = {name: value for name, value in bare.items() if name != key}
+        assert check_records([cut]).outcomes[0].state == "error"
+
+
+def test_a_repeated_id_is_an_error_also_as_a_number() -> None:
+    checked = check_records([raw(sample_id="1"), raw(sample_id=1), raw(sample_id="2")])
+    assert [entry.state for entry in checked.outcomes] == ["ok", "error", "ok"]
+    assert "record 1" in str(checked.findings[0])
+    with pytest.raises(UserError, match="1 of 3 records"):
+        require_records([raw(sample_id="1"), raw(sample_id=1), raw(sample_id="2")], "f")
+
+
+def test_strict_takes_no_numbers_for_answers() -> None:
+    record = raw(selection=["1", "2"], answer_choices=[1])
+    assert check_records([record]).outcomes[0].state == "ok"
+    with pytest.raises(UserError, match="number"):
+        check_records([record], strict=True)
+
+
+def test_the_split_is_told_by_the_answers() -> None:
+    test = raw(sample_id="t", answer_choices=[])
+    assert check_records([raw()]).split == "train"
+    assert check_records([test]).split == "test"
+    mixed = check_records([raw(), test])
+    assert (mixed.split, mixed.n_labelled, mixed.n_unlabelled) == ("mixed", 1, 1)
+    assert check_records([]).split == "empty"
+
+
+def test_a_submission_has_predictions() -> None:
+    assert submitted_records([{"sample_id": 1, "predict_answers": "A"}], "f")[0].sample_id == "1"
+    with pytest.raises(UserError, match="no submission"):
+        submitted_records([raw()], "f")
+    with pytest.raises(UserError, match="record 1"):
+        submitted_records([{"predict_answers": ["A"]}], "f")
+
+
+OPTIONS = st.lists(
+    st.text("甲乙丙丁AB12 ，（）", min_size=1, max_size=6).filter(lambda text: text.strip()),
+    min_size=1,
+    max_size=6,
+    unique_by=str.strip,
+)
+
+
+@settings(deadline=None)
+@given(OPTIONS, st.data())
+def test_an_official_text_is_always_its_own_option(selection: list[str], data: Any) -> None:
+    place = data.draw(st.integers(0, len(selection) - 1))
+    assert Options(selection).match(selection[place]).options == (place,)
+
+
+@settings(deadline=None)
+@given(OPTIONS, st.lists(st.text("甲乙ABCa1 ，。", max_size=4), max_size=5), st.randoms())
+def test_the_order_of_answers_does_not_matter(
+    selection: list[str], answers: list[str], random: Any
+) -> None:
+    found = Options(selection).answers(answers)
+    shuffled = list(answers)
+    random.shuffle(shuffled)
+    other = Options(selection).answers(shuffled)
+    assert found.options == other.options
+    assert found.n_duplicates == other.n_duplicates
+    assert len(found.unknown) == len(other.unknown)

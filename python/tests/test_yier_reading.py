@@ -1,0 +1,259 @@
+"""Files of questions: encodings, layouts, text that nearly is JSON, and what is refused."""
+
+# ruff: noqa: RUF001 (full-width signs are what is tested)
+
+from __future__ import annotations
+
+import codecs
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medeval.errors import UserError
+from medeval.yier.layouts import Document, LayoutError, parse
+from medeval.yier.reading import as_text, read_bytes, read_file, write_text
+from medeval.yier.tolerant_json import RepairError, repair
+
+RECORD: dict[str, Any] = {
+    "context": "患者：“我最近，头晕”；医生：注意休息。",
+    "question": "下列正确的是（ ）",
+    "selection": ["叶酸", "“假维生素”，又称类维生素", "以上都不对"],
+    "answer_choices": ["叶酸"],
+    "sample_id": "r1",
+    "source": "自拟题",
+    "year": 2023,
+}
+OTHER = RECORD | {"sample_id": "r2", "context": ""}
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
+)
+RECORDS = st.fixed_dictionaries(
+    {
+        "context": TEXTS | st.none(),
+        "question": TEXTS,
+        "selection": st.lists(TEXTS, min_size=1, max_size=5),
+        "answer_choices": st.lists(TEXTS, max_size=3),
+        "sample_id": TEXTS,
+    },
+    optional={"note": VALUES},
+)
+
+
+def dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@pytest.mark.parametrize(
+    ("mark", "codec", "name"),
+    [
+        (b"", "utf-8", "utf-8"),
+        (codecs.BOM_UTF8, "utf-8", "utf-8-sig"),
+        (b"", "gb18030", "gb18030"),
+        (codecs.BOM_UTF16_LE, "utf-16-le", "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16-be", "utf-16"),
+        (codecs.BOM_UTF32_LE, "utf-32-le", "utf-32"),
+        (codecs.BOM_UTF32_BE, "utf-32-be", "utf-32"),
+    ],
+)
+def test_encodings_are_told_apart(mark: bytes, codec: str, name: str) -> None:
+    found = read_bytes(mark + dumped([RECORD]).encode(codec), "f")
+    assert (found.records, found.encoding) == ([RECORD], name)
+
+
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        (dumped([RECORD, OTHER]), "array"),
+        (dumped({"data": [RECORD, OTHER]}), "wrapped"),
+        (dumped({"note": 1, "records": [RECORD, OTHER]}), "wrapped"),
+        (dumped({"items": [RECORD, OTHER]}), "wrapped"),
+        (dumped({"samples": [RECORD, OTHER]}), "wrapped"),
+        (f"{dumped(RECORD)}\n{dumped(OTHER)}\n", "lines"),
+        (f"{dumped(RECORD)}\r\n\r\n{dumped(OTHER)}\r\n", "lines"),
+        (f"{json.dumps(RECORD, indent=1)}\n{json.dumps(OTHER, indent=1)}", "sequence"),
+        (dumped(RECORD) + dumped(OTHER), "sequence"),
+    ],
+)
+def test_layouts_are_told_apart(text: str, layout: str) -> None:
+    found = parse(text)
+    assert (found.records, found.layout, found.repaired) == ([RECORD, OTHER], layout, False)
+    again = parse(as_text(found))
+    assert (again.records, again.layout) == ([RECORD, OTHER], layout)
+
+
+def test_one_bare_record_is_an_object_whatever_keys_it_has() -> None:
+    assert parse(dumped(RECORD)).layout == "object"
+    assert parse(dumped(RECORD | {"items": []})).records == [RECORD | {"items": []}]
+
+
+@pytest.mark.parametrize("text", ["", " \r\n", "\ufeff", "　"])
+def test_blanks_only_are_no_records(text: str) -> None:
+    assert parse(text) == Document([], "empty")
+
+
+def test_what_is_around_the_list_is_written_back() -> None:
+    text = dumped({"version": 2, "data": [RECORD], "by": "x"})
+    assert json.loads(as_text(parse(text))) == json.loads(text)
+    assert list(json.loads(as_text(parse(text)))) == ["version", "data", "by"]
+
+
+@pytest.mark.parametrize(
+    ("damaged", "expected"),
+    [
+        ("[“甲”,“乙”]", ["甲", "乙"]),
+        ("[“甲”，“乙”、“丙”]", ["甲", "乙", "丙"]),
+        ('[“甲"，"乙”]', ["甲", "乙"]),
+        ("［＂甲＂，＂乙＂］", ["甲", "乙"]),
+        ("【”甲”，”乙”】", ["甲", "乙"]),
+        ("[“他说“好”了”]", ["他说“好”了"]),
+        ('["他说"好"了",]', ['他说"好"了']),
+        ('["甲，“乙”、丙："，"丁"]', ["甲，“乙”、丙：", "丁"]),
+        ('["甲\n乙\t丙",　"丁"]', ["甲\n乙\t丙", "丁"]),
+        ('["a\\"b",“c\\n”]', ['a"b', "c\n"]),
+        ("[“甲”， ]", ["甲"]),
+        ('["甲",“乙"]', ["甲", "乙"]),
+    ],
+)
+def test_quotes_and_commas_outside_strings_are_forgiven(damaged: str, expected: list[str]) -> None:
+    assert json.loads(repair(damaged)) == expected
+
+
+def test_a_damaged_object_is_read_and_reported() -> None:
+    text = "｛“question”：“何者正确”，“selection”：［“甲”，“乙”］，｝"
+    found = parse(text)
+    assert found.records == [{"question": "何者正确", "selection": ["甲", "乙"]}]
+    assert (found.layout, found.repaired) == ("object", True)
+
+
+def test_only_damaged_lines_are_repaired() -> None:
+    # As JSON the first line has a quote that the tolerant reader would take for the end.
+    first = {"question": "见“甲””]，乙"}
+    found = parse(f"{dumped(first)}\n{{“question”：“丙”}}\n")
+    assert found.records == [first, {"question": "丙"}]
+    assert (found.layout, found.repaired) == ("lines", True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not JSON",
+        "3",
+        '["a"]',
+        '{"data": [1]}',
+        '{"data": [{}], "records": [{}]}',
+        '{"question": "a", "question": "b"}',
+        '[{"a": NaN}]',
+        '[{"a": 1e999}]',
+        '[{"a": "甲”, "b": 1}]',
+        "[" * 100_000,
+    ],
+)
+def test_what_holds_no_records_is_refused(text: str) -> None:
+    with pytest.raises(LayoutError):
+        parse(text)
+
+
+@pytest.mark.parametrize("cut", ['{"con', '{"context": "a', '{"context": "a", "que'])
+def test_a_line_cut_off_in_the_middle_does_not_swallow_the_next(cut: str) -> None:
+    with pytest.raises(LayoutError):
+        parse(f"{cut}\n{dumped(OTHER)}\n")
+
+
+def test_a_key_over_two_lines_is_a_cut() -> None:
+    with pytest.raises(RepairError, match="key"):
+        repair('{"con\n{"context": 1}')
+
+
+def test_a_cut_character_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "cut.json"
+    path.write_bytes(dumped([RECORD]).encode()[:21])
+    with pytest.raises(UserError, match=r"cut\.json is cut off"):
+        read_file(path)
+
+
+def test_bytes_of_no_encoding_are_refused() -> None:
+    with pytest.raises(UserError, match="neither UTF-8"):
+        read_bytes(b'["\xff\xff"]', "f")
+    with pytest.raises(UserError, match="utf-16"):
+        read_bytes(codecs.BOM_UTF16_LE + b"a", "f")
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"none\.json"):
+        read_file(tmp_path / "none.json")
+    with pytest.raises(UserError, match="no_folder"):
+        write_text(tmp_path / "no_folder" / "f", "")
+
+
+def test_half_a_surrogate_pair_survives() -> None:
+    found = parse('[{"a": "\\ud800"}]')
+    text = as_text(found)
+    assert parse(text).records == found.records
+    text.encode()
+
+
+@settings(deadline=None)
+@given(st.lists(RECORDS, max_size=4), st.sampled_from(["array", "lines"]))
+def test_what_was_written_reads_the_same(records: list[dict[str, Any]], to: Any) -> None:
+    written = as_text(Document(records, "array"), to)
+    found = read_bytes(written.encode(), "f")
+    assert found.records == records
+    assert [list(record) for record in found.records] == [list(record) for record in records]
+    assert not found.repaired
+
+
+@settings(deadline=None)
+@given(st.lists(RECORDS, min_size=1, max_size=3), st.data())
+def test_a_cut_array_is_never_a_shorter_list(records: list[dict[str, Any]], data: Any) -> None:
+    text = dumped(records)
+    cut = text[: data.draw(st.integers(1, len(text) - 1))]
+    with pytest.raises(LayoutError):
+        parse(cut)
+
+
+@settings(deadline=None)
+@given(st.lists(RECORDS, min_size=1, max_size=3), st.data())
+def test_a_cut_in_lines_loses_no_line_that_is_begun(
+    records: list[dict[str, Any]], data: Any
+) -> None:
+    lines = [dumped(record) for record in records]
+    text = "\n".join(lines) + "\n"
+    end = data.draw(st.integers(1, len(text)))
+    begun = text[:end].split("\n")
+    whole = begun[-1] in ("", lines[len(begun) - 1]) if len(begun) <= len(lines) else True
+    if whole:
+        assert parse(text[:end]).records == records[: text[:end].rstrip("\n").count("\n") + 1]
+    else:
+        with pytest.raises(LayoutError):
+            parse(text[:end])
+
+
+QUOTED = st.text("甲乙，、：“” ab", max_size=8).filter(
+    lambda text: text.count("“") == text.count("”") and balanced(text)
+)
+
+
+def balanced(text: str) -> bool:
+    depth = 0
+    for sign in text:
+        depth += {"“": 1, "”": -1}.get(sign, 0)
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+@settings(deadline=None)
+@given(st.lists(QUOTED, min_size=1, max_size=4), st.sampled_from([",", "，", "、"]))
+def test_curly_quotes_around_items_give_the_items(items: list[str], comma: str) -> None:
+    damaged = "[" + comma.join(f"“{item}”" for item in items) + "]"
+    assert json.loads(repair(damaged)) == items
+    for end in range(1, len(damaged)):
+        with pytest.raises(ValueError, match=r".+"):
+            json.loads(repair(damaged[:end]))
