@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -189,9 +190,9 @@ class EvaluatedTask(MedicalTask):
             for name, score in self._calculator_metrics().items()
         }
 
+    @abstractmethod
     def _calculator_metrics(self) -> dict[str, PairScore]:
         """Return the richer function of each metric that has one."""
-        raise NotImplementedError
 
     def _references(self) -> list[Row]:
         expected = self.pairs()[1] if self.dataset else []
