@@ -14,11 +14,7 @@ microbiologyevents as (
 rows_of_candidates as (
     select * from microbiologyevents
     where
-        hadm_id in (select candidates.hadm_id from candidates)
-        or (
-            hadm_id is null
-            and subject_id in (select admission_windows.subject_id from admission_windows)
-        )
+        {{ may_be_of_a_candidate() | indent(4) }}
 ),
 
 -- A row without an admission that lies in the windows of two overlapping ones is given to both; one
@@ -39,9 +35,7 @@ final as (
     from rows_of_candidates
     left join admission_windows
         on
-            rows_of_candidates.subject_id = admission_windows.subject_id
-            and rows_of_candidates.charttime >= admission_windows.window_start
-            and rows_of_candidates.charttime <= admission_windows.window_end
+            {{ lies_in_window('rows_of_candidates') | indent(8) }}
             and rows_of_candidates.hadm_id is null
 )
 

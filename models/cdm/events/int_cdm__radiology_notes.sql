@@ -30,11 +30,7 @@ rows_of_candidates as (
     where
         text is not null
         and (
-            hadm_id in (select candidates.hadm_id from candidates)
-            or (
-                hadm_id is null
-                and subject_id in (select admission_windows.subject_id from admission_windows)
-            )
+            {{ may_be_of_a_candidate() | indent(8) }}
         )
 ),
 
@@ -56,9 +52,7 @@ assigned as (
     from rows_of_candidates
     inner join admission_windows
         on
-            rows_of_candidates.subject_id = admission_windows.subject_id
-            and rows_of_candidates.charttime >= admission_windows.window_start
-            and rows_of_candidates.charttime <= admission_windows.window_end
+            {{ lies_in_window('rows_of_candidates') | indent(8) }}
     where rows_of_candidates.hadm_id is null
 ),
 
