@@ -322,7 +322,7 @@ REPLIES: list[tuple[str | dict[str, Any], str]] = [
 def test_every_reply_has_its_outcome_and_the_outcomes_add_up(tmp_path: Path) -> None:
     items = [open_item(f"{number:02}") for number in range(len(REPLIES))]
     script = Script(reply=lambda body: REPLIES[int(prompt_of(body).split()[1])][0])
-    options = RunOptions(retries=QUICK, can_read=lambda answer: answer in ("A", "C"))
+    options = RunOptions(retries=QUICK, can_read=lambda item, answer: answer in ("A", "C"))
     with model_server(script) as server:
         ended = ask(server.url, tmp_path, items, options)
     assert [line["outcome"] for line in content(tmp_path)] == [outcome for _, outcome in REPLIES]

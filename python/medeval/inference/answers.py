@@ -26,6 +26,8 @@ class Answer:
         thinking: what the model thought, in the reply or in a field of its own.
         model: as the endpoint named it.
         error: the kind of failure; empty if there was none.
+        text: the reply as it came.
+        reasoning: what the model thought, in a field of its own.
     """
 
     item: str
@@ -35,6 +37,8 @@ class Answer:
     thinking: str = ""
     model: str = ""
     error: str = ""
+    text: str = ""
+    reasoning: str = ""
 
 
 def read_answers(path: Path, items: Iterable[Item]) -> Iterator[Answer]:
@@ -62,4 +66,6 @@ def _answer(line: Line) -> Answer:
         thinking=thinking,
         model=line.get("model", ""),
         error=(line.get("error") or {}).get("kind", ""),
+        text=line.get("text", ""),
+        reasoning=line.get("reasoning", ""),
     )

@@ -21,7 +21,7 @@ from medeval.inference.endpoints import normalized
 from medeval.inference.failures import Failure, Kind, failure_of_response
 from medeval.inference.guard import Gate
 from medeval.inference.journal import Journal
-from medeval.inference.lines import answered_line, failed_line
+from medeval.inference.lines import CanRead, answered_line, failed_line
 from medeval.inference.prices import Prices
 from medeval.inference.requests import Item, Request, body_of, canonical
 
@@ -96,7 +96,7 @@ def export_batch(items: Iterable[Item], settings: BatchSettings, gate: Gate, pat
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
             for request in settings.requests(items):
-                body = body_of(request, settings.parameters)
+                body = body_of(request, request.all_parameters)
                 gate.admit(request, canonical(body).encode(), "answer")
                 line = {
                     "custom_id": custom_id(request),
@@ -120,6 +120,7 @@ def import_batch(
     answers: Iterable[Path],
     journal: Journal,
     prices: Prices | None = None,
+    can_read: CanRead | None = None,
 ) -> Imported:
     """Put the answers of batch files (output and error files) into the journal of a run.
 
@@ -129,6 +130,7 @@ def import_batch(
         answers: the files that the endpoint gave back, in any order.
         journal: of the run; items that it has stay as they are.
         prices: what tokens cost in a batch.
+        can_read: tells whether the task finds an answer to an item in a reply, as in a live run.
 
     Raises:
         UserError: a line cannot be read, an answer comes twice, or one belongs to none of the
@@ -159,7 +161,7 @@ def import_batch(
             journal.append(failed_line(request, read, None, measured))
         else:
             cost = None if price is None else price.cost(read.usage)
-            journal.append(answered_line(request, read, cost, measured))
+            journal.append(answered_line(request, read, cost, measured, can_read))
         imported.new += 1
     return imported
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -29,6 +30,33 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class ToolCall:
+    """A tool that the model wants to be used.
+
+    Attributes:
+        id: ties the answer to the call; made up if the endpoint gives none or one twice.
+        name: of the tool; empty if the endpoint gives none.
+        arguments: as the model wrote them, which need not be JSON.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+    def as_json(self) -> dict[str, str]:
+        """Return the three parts."""
+        return asdict(self)
+
+    def as_message_part(self) -> dict[str, Any]:
+        """Return the call as chat endpoints take it back in the conversation."""
+        return {
+            "id": self.id,
+            "type": "function",
+            "function": {"name": self.name, "arguments": self.arguments},
+        }
+
+
+@dataclass(frozen=True)
 class Completion:
     """One reply.
 
@@ -40,6 +68,7 @@ class Completion:
         model: the model as the endpoint names it; empty if it does not.
         fingerprint: the endpoint's mark of its own set-up; empty if it has none.
         usage: tokens.
+        tool_calls: what it wants to be done before it goes on; empty if it has answered.
     """
 
     text: str
@@ -49,6 +78,7 @@ class Completion:
     model: str = ""
     fingerprint: str = ""
     usage: Usage = Usage()
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 class NoCompletionError(ValueError):
@@ -78,6 +108,7 @@ def read_completion(body: object) -> Completion:
         model=_text(answer.get("model")),
         fingerprint=_text(answer.get("system_fingerprint")),
         usage=read_usage(answer.get("usage")),
+        tool_calls=tuple(_tool_calls(message)),
     )
 
 
@@ -93,6 +124,25 @@ def read_usage(usage: object) -> Usage:
         output_tokens=_count(usage.get("completion_tokens")),
         reasoning_tokens=_count(of_output.get("reasoning_tokens")),
     )
+
+
+def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
+    """Yield the calls of a message; the oldest endpoints have one, under another name."""
+    found = message.get("tool_calls")
+    calls = found if isinstance(found, list) else []
+    if not calls and isinstance(message.get("function_call"), Mapping):
+        calls = [{"function": message["function_call"]}]
+    ids: set[str] = set()
+    for number, call in enumerate(calls):
+        parts = _details(call)
+        function = _details(parts.get("function"))
+        arguments = function.get("arguments")
+        # Some endpoints send the arguments read already.
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+        given = _text(parts.get("id"))
+        name = given if given and given not in ids else f"call_{number}"
+        ids.add(name)
+        yield ToolCall(name, _text(function.get("name")), text)
 
 
 def _content(content: object) -> str:

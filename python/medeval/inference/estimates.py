@@ -39,7 +39,7 @@ def longest_reply(provider: Provider) -> int | None:
 
 def request_bytes(request: Request) -> int:
     """Return the size of a request's body."""
-    return len(canonical(body_of(request, request.parameters)))
+    return len(canonical(body_of(request, request.all_parameters)))
 
 
 def estimate(items: Iterable[Item], provider: Provider, prices: Prices) -> Estimate:

@@ -51,6 +51,10 @@ _PASSING = {Kind.LIMIT, Kind.SERVER, Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
 _FOR_ALL = {Kind.QUOTA, Kind.KEY, Kind.MODEL}
 # After these nobody can say whether the endpoint worked, and bills, or not.
 _PERHAPS_BILLED = {Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
+# Nothing was sent: no connection was ever made.
+NOT_CONNECTED = {"ConnectError", "ConnectTimeout"}
+# What a gateway says when there is nothing behind it.
+_GATEWAY = {502, 503, 504}
 
 _BY_STATUS = {
     401: Kind.KEY,
@@ -113,7 +117,17 @@ class Failure:
     @property
     def is_perhaps_billed(self) -> bool:
         """Tell whether the endpoint may have done the work all the same."""
-        return self.kind in _PERHAPS_BILLED
+        return self.kind in _PERHAPS_BILLED and self.code not in NOT_CONNECTED
+
+    @property
+    def is_unreached(self) -> bool:
+        """Tell whether nothing came back, or only from a gateway before the endpoint."""
+        return self.kind is Kind.CONNECTION or self.status in _GATEWAY
+
+    @property
+    def came_back(self) -> bool:
+        """Tell whether the endpoint itself said something."""
+        return not self.is_unreached and self.kind is not Kind.TIMEOUT
 
     def without_detail(self) -> Failure:
         """Return the failure without what the endpoint wrote."""

@@ -24,7 +24,7 @@ from medeval.inference.requests import CREDENTIALED, OPEN, Request
 POLICY = "docs/data_use.md"
 IN_PROCESS = "in-process"
 
-Purpose = Literal["answer", "judgment"]
+Purpose = Literal["answer", "judgment", "count"]
 Ground = Literal["open", "local", "attestation", "in-process"]
 
 

@@ -1,4 +1,4 @@
-"""The journal of a run: one JSON line per item, appended, never changed.
+"""The journal of a run: one JSON line per item, or per turn of one, appended, never changed.
 
 Each line is handed to the kernel whole and at once, so a killed process loses no item that was
 answered; the disk is told to keep it at least once a second and at the end, so a power cut may
@@ -11,7 +11,7 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -23,6 +23,7 @@ SECONDS_BETWEEN_SYNCS = 1.0
 _BLOCK = 1 << 20
 
 Line = dict[str, Any]
+Name = tuple[str, int, int]
 
 
 class Place(NamedTuple):
@@ -39,19 +40,28 @@ class Journal:
     Args:
         path: the file; made with mode 0600 if it is not there.
         ask_again: items that ended so are taken out when the journal is opened, to be asked again.
+        takes_out: tells of a line whether it is taken out when the journal is opened.
 
     Raises:
         UserError: another run holds it, a line in it is broken, or an item stands in it twice.
     """
 
-    def __init__(self, path: Path, ask_again: Collection[Outcome] = ()) -> None:
+    def __init__(
+        self,
+        path: Path,
+        ask_again: Collection[Outcome] = (),
+        takes_out: Callable[[Line], bool] | None = None,
+    ) -> None:
         self.path = path
-        self._places: dict[tuple[str, int], Place] = {}
+        self._places: dict[Name, Place] = {}
         self._descriptor = _opened(path)
         try:
             self._end = _drop_torn_line(self._descriptor)
             if ask_again:
-                self._take_out(frozenset(ask_again))
+                again = frozenset(ask_again)
+                self._take_out(lambda line: line["outcome"] in again)
+            if takes_out is not None:
+                self._take_out(takes_out)
             self._index()
         except BaseException:
             os.close(self._descriptor)
@@ -75,13 +85,13 @@ class Journal:
     def __len__(self) -> int:
         return len(self._places)
 
-    def place(self, item: str, sample: int) -> Place | None:
+    def place(self, item: str, sample: int, turn: int = 0) -> Place | None:
         """Return where an item stands; None if it has not come to an end."""
-        return self._places.get((item, sample))
+        return self._places.get((item, sample, turn))
 
-    def read(self, item: str, sample: int) -> Line | None:
+    def read(self, item: str, sample: int, turn: int = 0) -> Line | None:
         """Return an item's line; None if it has none."""
-        place = self.place(item, sample)
+        place = self.place(item, sample, turn)
         if place is None:
             return None
         line: Line = json.loads(os.pread(self._descriptor, place.length, place.offset))
@@ -95,19 +105,17 @@ class Journal:
     def append(self, line: Line) -> None:
         """Write the line of one item: `item`, `sample`, `key` and `outcome`, and what there is.
 
+        A line of a conversation says in `turn` which one it is; without it is the only one.
+
         Raises:
             UserError: the disk did not take it; the journal is as it was before.
             ValueError: the item has a line already.
         """
-        name = (line["item"], line["sample"])
+        name = _name(line)
         if name in self._places:
             raise ValueError(f"item {name[0]!r} (sample {name[1]}) has a line already")
         text = (json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
-        try:
-            written = os.write(self._descriptor, text)
-            reason = "the disk is full" if written < len(text) else ""
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
+        reason = _not_written(self._descriptor, text)
         if reason:
             os.ftruncate(self._descriptor, self._end)
             raise UserError(
@@ -123,7 +131,7 @@ class Journal:
     def _index(self) -> None:
         for number, offset, text in _numbered_lines(self._descriptor, self._end):
             line = _read_line(self.path, number, text)
-            name = (line["item"], line["sample"])
+            name = _name(line)
             if name in self._places:
                 raise UserError(
                     f"{self.path}, line {number}: item {name[0]!r} (sample {name[1]}) stands in it"
@@ -131,19 +139,27 @@ class Journal:
                 )
             self._places[name] = Place(offset, len(text), line["key"])
 
-    def _take_out(self, outcomes: frozenset[Outcome]) -> None:
-        """Write the journal anew without the items that ended so, and put it in its own place."""
+    def _take_out(self, is_out: Callable[[Line], bool]) -> None:
+        """Write the journal anew without some of its lines, and put it in its own place."""
         beside = self.path.with_name(self.path.name + ".new")
         beside.unlink(missing_ok=True)
         descriptor = _opened(beside)
         try:
             for number, _offset, text in _numbered_lines(self._descriptor, self._end):
-                if _read_line(self.path, number, text)["outcome"] not in outcomes:
-                    os.write(descriptor, text)
+                if is_out(_read_line(self.path, number, text)):
+                    continue
+                reason = _not_written(descriptor, text)
+                if reason:
+                    raise UserError(
+                        f"{self.path}: it could not be written anew without the items to be asked"
+                        f" again ({reason}). It is as it was; make room and start the same run"
+                        " again."
+                    )
             os.fsync(descriptor)
             beside.replace(self.path)
         except BaseException:
             os.close(descriptor)
+            beside.unlink(missing_ok=True)
             raise
         os.close(self._descriptor)
         self._descriptor = descriptor
@@ -166,6 +182,15 @@ def read_journal(path: Path) -> Iterator[Line]:
             yield _read_line(path, number, text)
     finally:
         os.close(descriptor)
+
+
+def _not_written(descriptor: int, text: bytes) -> str:
+    """Write a line at once; return why it is not there as a whole, empty if it is."""
+    try:
+        written = os.write(descriptor, text)
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return "the disk is full" if written < len(text) else ""
 
 
 def _opened(path: Path) -> int:
@@ -224,11 +249,18 @@ def _numbered_lines(descriptor: int, end: int) -> Iterator[tuple[int, int, bytes
             offset += len(line) + 1
 
 
+def _name(line: Line) -> Name:
+    return line["item"], line["sample"], line.get("turn", 0)
+
+
 def _read_line(path: Path, number: int, text: bytes) -> Line:
     try:
         line = json.loads(text)
         names = (line["item"], line["key"], line["outcome"])
-        if all(isinstance(name, str) for name in names) and isinstance(line["sample"], int):
+        numbers = (line["sample"], line.get("turn", 0))
+        if all(isinstance(name, str) for name in names) and all(
+            isinstance(number, int) for number in numbers
+        ):
             return dict(line)
     except (ValueError, TypeError, KeyError):
         pass

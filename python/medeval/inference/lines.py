@@ -1,4 +1,4 @@
-"""The journal's line of an item: what was answered, and apart from it what was measured.
+"""The journal's line of an item or a turn: what was answered, and apart what was measured.
 
 Two runs with the same answers have the same lines but for `measured`.
 """
@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from medeval.inference.completions import Completion
+from medeval.inference.completions import Completion, ToolCall, Usage
 from medeval.inference.failures import Failure, Kind
 from medeval.inference.journal import Line
 from medeval.inference.outcomes import Outcome, outcome_of
-from medeval.inference.requests import Request
+from medeval.inference.requests import Item, Request
 from medeval.inference.thinking import split_thinking
 
-CanRead = Callable[[str], bool]
+CanRead = Callable[[Item, str], bool]
 
 
 def answered_line(
@@ -33,11 +33,11 @@ def answered_line(
         completion: that came back.
         cost: of all its calls; None if it is unknown.
         measured: seconds, attempts and the like, which differ from run to run.
-        can_read: tells whether the task finds an answer in a reply without its thinking.
+        can_read: tells whether the task finds an answer to an item in a reply without its thinking.
     """
     outcome = outcome_of(completion)
     if outcome is Outcome.ANSWERED and can_read is not None:
-        is_read = can_read(split_thinking(completion.text).answer)
+        is_read = can_read(request.item, split_thinking(completion.text).answer)
         outcome = Outcome.ANSWERED if is_read else Outcome.UNPARSED
     return {
         **_named(request, outcome),
@@ -48,6 +48,7 @@ def answered_line(
         "model": completion.model,
         "fingerprint": completion.fingerprint,
         "usage": completion.usage.as_json(),
+        **_called(completion),
         **_told(cost, measured),
     }
 
@@ -61,6 +62,32 @@ def failed_line(
     return {**_named(request, outcome), "error": shown.as_json(), **_told(cost, measured)}
 
 
+def completion_of(line: Line) -> Completion:
+    """Read back the reply that a line holds."""
+    return Completion(
+        text=line["text"],
+        reasoning=line["reasoning"],
+        refusal=line["refusal"],
+        finish_reason=line["finish_reason"],
+        model=line["model"],
+        fingerprint=line["fingerprint"],
+        usage=Usage(**line["usage"]),
+        tool_calls=tuple(ToolCall(**call) for call in line.get("tool_calls", ())),
+    )
+
+
+def failure_of(line: Line) -> Failure:
+    """Read back why there was no reply, as far as the line holds it."""
+    error = line["error"]
+    return Failure(
+        Kind(error["kind"]),
+        status=error.get("status"),
+        code=error.get("code", ""),
+        parameter=error.get("parameter", ""),
+        detail=error.get("detail", ""),
+    )
+
+
 def _named(request: Request, outcome: Outcome) -> Line:
     return {
         "item": request.item.id,
@@ -68,6 +95,11 @@ def _named(request: Request, outcome: Outcome) -> Line:
         "key": request.key,
         "outcome": str(outcome),
     }
+
+
+def _called(completion: Completion) -> Line:
+    calls = [call.as_json() for call in completion.tool_calls]
+    return {"tool_calls": calls} if calls else {}
 
 
 def _told(cost: Decimal | None, measured: Mapping[str, Any]) -> Line:

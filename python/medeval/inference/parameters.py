@@ -21,16 +21,20 @@ DROPPED = (
     "frequency_penalty",
     "stop",
     "reasoning_effort",
+    "tool_choice",
     "logprobs",
     "top_logprobs",
 )
 LEFT_OUT = ""
+RESPONSE_FORMAT = "response_format"
+# What an endpoint that takes no schema is sent instead, before the parameter is left out.
+JSON_OBJECT = "json_object"
 _OTHER_NAMES = {
-    "response_format": r"response_format|json[ _](?:mode|schema|object)|structured output"
+    RESPONSE_FORMAT: r"response_format|json[ _](?:mode|schema|object)|structured output"
 }
 _REFUSAL = re.compile(
     r"unsupported|not supported|n[o']t support|unrecogni[sz]ed|unknown|not permitted|not allowed"
-    r"|extra inputs|extra fields|unexpected|deprecated|is not available",
+    r"|extra inputs|extra fields|unexpected|deprecated|is (?:not available|unavailable)",
     re.IGNORECASE,
 )
 
@@ -47,7 +51,10 @@ class Adaptation:
 
     @property
     def learned(self) -> dict[str, str]:
-        """Each refused parameter with the one sent instead; empty where it is left out."""
+        """Each refused parameter with the one sent instead; empty where it is left out.
+
+        A schema that is refused is asked for as a plain JSON object first: `json_object`.
+        """
         return dict(self._learned)
 
     def apply(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,7 +62,9 @@ class Adaptation:
         adapted = {}
         for name, value in parameters.items():
             sent = self._learned.get(name, name)
-            if sent != LEFT_OUT:
+            if name == RESPONSE_FORMAT and sent == JSON_OBJECT:
+                adapted[name] = {"type": JSON_OBJECT}
+            elif sent != LEFT_OUT:
                 adapted[sent] = value
         return adapted
 
@@ -71,6 +80,9 @@ class Adaptation:
         refused = self._refused(failure, sent)
         if refused is None:
             return False
+        if refused == RESPONSE_FORMAT:
+            self._step_down(sent[RESPONSE_FORMAT])
+            return True
         asked = next((name for name, now in self._learned.items() if now == refused), refused)
         other = RENAMED.get(refused, LEFT_OUT)
         # Refused under both names, it can only be left out; a limit of tokens that is gone would
@@ -81,6 +93,14 @@ class Adaptation:
             return True  # another request has taught it in the meantime
         self._learned[asked] = other
         return True
+
+    def _step_down(self, refused: Any) -> None:
+        """Ask for less structure than was refused, unless another request has taught as much."""
+        is_schema = isinstance(refused, Mapping) and refused.get("type") == "json_schema"
+        if is_schema:
+            self._learned.setdefault(RESPONSE_FORMAT, JSON_OBJECT)
+        else:
+            self._learned[RESPONSE_FORMAT] = LEFT_OUT
 
     @staticmethod
     def _refused(failure: Failure, sent: Mapping[str, Any]) -> str | None:

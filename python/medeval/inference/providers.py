@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,6 +14,7 @@ from medeval.errors import UserError
 from medeval.inference.completions import Completion, NoCompletionError, read_completion
 from medeval.inference.endpoints import normalized
 from medeval.inference.failures import (
+    NOT_CONNECTED,
     CallFailedError,
     Failure,
     Kind,
@@ -22,13 +23,16 @@ from medeval.inference.failures import (
 )
 from medeval.inference.guard import IN_PROCESS, Gate, Purpose, key_from_environment
 from medeval.inference.parameters import Adaptation
-from medeval.inference.requests import Message, Request, body_of
+from medeval.inference.requests import Item, Request, body_of
+from medeval.inference.threads import in_a_thread
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _RESERVED = {"messages", "model", "n", "stream"}
 _SHORTEST_KEY = 8
+# An address where nobody answers the first packet is not waited for as long as a reply.
+_LONGEST_CONNECT = 30.0
 # All that an endpoint needs to be told; the client would add what the environment holds for others.
 _HEADERS = {
     "accept",
@@ -123,6 +127,7 @@ class OpenAICompatible:
         self._client: AsyncOpenAI | None = None
         self._is_opening = False
         self._opened = asyncio.Event()
+        self._first_failure: Failure | None = None
         reserved = sorted(_RESERVED & set(settings.parameters))
         if reserved:
             raise UserError(f"{', '.join(reserved)} cannot be set as parameters of a model.")
@@ -131,11 +136,18 @@ class OpenAICompatible:
     async def ask(self, request: Request) -> Completion:
         """Ask once; a parameter that the endpoint refuses is left out and learned."""
         if self._is_opening:
-            await self._wait_for_the_first()
+            if not self._opened.is_set():
+                await self._wait_for_the_first()
+                if self._first_failure is not None:
+                    raise CallFailedError(self._first_failure)
             return await self._adapted(request)
         self._is_opening = True
         try:
             return await self._adapted(request)
+        except CallFailedError as error:
+            # Those that wait would be told the same, and would send their text for it.
+            self._first_failure = error.failure if error.failure.stops_the_run else None
+            raise
         finally:
             self._opened.set()
 
@@ -154,7 +166,7 @@ class OpenAICompatible:
 
     async def _adapted(self, request: Request) -> Completion:
         while True:
-            sent = self.adaptation.apply(request.parameters)
+            sent = self.adaptation.apply(request.all_parameters)
             answer = await self._post(request, sent)
             if not isinstance(answer, Failure):
                 return answer
@@ -162,9 +174,31 @@ class OpenAICompatible:
                 raise CallFailedError(answer)
 
     async def _post(self, request: Request, parameters: Mapping[str, Any]) -> Completion | Failure:
-        """Send one request: the one place from which text leaves the machine."""
-        body = body_of(request, parameters)
+        sent = await self.send(request, "/chat/completions", body_of(request, parameters))
+        return sent if isinstance(sent, Failure) else _read(sent)
+
+    async def send(self, request: Request, path: str, body: Mapping[str, Any]) -> str | Failure:
+        """Send a body with the text of a request: the one place from which text leaves the machine.
+
+        Args:
+            request: whose text it is.
+            path: under the endpoint's address, or a whole address of the same server.
+            body: to be sent.
+        """
         self._gate.admit(request, json.dumps(body).encode(), self._purpose)
+        return await self._exchanged(path, body)
+
+    async def look_up(self, path: str, is_open: bool) -> str | Failure:
+        """Return what the endpoint says of itself; asked only where the text itself may go.
+
+        Args:
+            path: under the endpoint's address.
+            is_open: whether all that is to be sent later is open.
+        """
+        self._gate.check(self.address, is_open)
+        return await self._exchanged(path, None)
+
+    async def _exchanged(self, path: str, body: Mapping[str, Any] | None) -> str | Failure:
         import httpx2
         import openai
 
@@ -173,15 +207,20 @@ class OpenAICompatible:
         # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
         try:
             async with asyncio.timeout(self._settings.timeout):
-                response = await client.post(
-                    "/chat/completions", body=body, cast_to=httpx2.Response
+                response = (
+                    await client.get(path, cast_to=httpx2.Response)
+                    if body is None
+                    else await client.post(path, body=body, cast_to=httpx2.Response)
                 )
                 text = _without_key(response.text, key)
         except openai.APIStatusError as error:
             headers = {name.lower(): value for name, value in error.response.headers.items()}
             text = _without_key(error.response.text, key)
             return failure_of_response(error.status_code, headers, text, datetime.now(UTC))
-        except (TimeoutError, openai.APITimeoutError):
+        except (TimeoutError, openai.APITimeoutError) as error:
+            cause = type(error.__cause__).__name__
+            if cause in NOT_CONNECTED:
+                return Failure(Kind.CONNECTION, code=cause)
             return Failure(Kind.TIMEOUT)
         except (openai.APIConnectionError, httpx2.TransportError) as error:
             return Failure(Kind.CONNECTION, code=type(error.__cause__ or error).__name__)
@@ -189,7 +228,7 @@ class OpenAICompatible:
             return Failure(Kind.BROKEN, code=type(error).__name__)
         except UnicodeEncodeError as error:  # half a surrogate pair, which no request can carry
             return Failure(Kind.REQUEST, code=type(error).__name__)
-        return _read(text)
+        return text
 
     def _new_client(self, key: str) -> AsyncOpenAI:
         import httpx2
@@ -200,17 +239,19 @@ class OpenAICompatible:
                 del sent.headers[name]
             sent.headers["Authorization"] = f"Bearer {key}"
 
+        longest = self._settings.timeout
+        timeout = httpx2.Timeout(longest, connect=min(longest / 2, _LONGEST_CONNECT))
         return AsyncOpenAI(
             api_key=key,
             base_url=self.address,
             max_retries=0,
-            timeout=self._settings.timeout,
+            timeout=timeout,
             # A redirection or a proxy named in the environment would carry text elsewhere; through
             # a proxy https stays closed, plain http does not.
             http_client=httpx2.AsyncClient(
                 follow_redirects=False,
                 trust_env=self.address.startswith("https://"),
-                timeout=self._settings.timeout,
+                timeout=timeout,
                 # How many requests are under way is for the runner to say.
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
                 event_hooks={"request": [keep_what_is_needed]},
@@ -235,32 +276,44 @@ def _without_key(text: str, key: str) -> str:
 
 
 class PythonCallable:
-    """A function in this process that takes the messages of an item and returns its text.
+    """A function in this process that takes an item and returns its text.
 
     Args:
         function: called in a thread of its own for each item; it may be called in several at once.
         name: what the run calls the model.
         gate: its audit records the items; what the function does with them is its own affair.
+        purpose: what the audit calls its requests.
+        timeout: seconds after which an item is an error and its call no longer waited for; None to
+            wait for as long as it takes.
     """
 
-    def __init__(self, function: Callable[[Sequence[Message]], str], name: str, gate: Gate) -> None:
+    def __init__(
+        self,
+        function: Callable[[Item], str],
+        name: str,
+        gate: Gate,
+        purpose: Purpose = "answer",
+        timeout: float | None = 600.0,
+    ) -> None:
         self.address = IN_PROCESS
         self.model = name
         self.parameters: Mapping[str, Any] = {}
         self.adaptation = Adaptation()
         self._function = function
         self._gate = gate
+        self._purpose: Purpose = purpose
+        self._timeout = timeout
 
     async def ask(self, request: Request) -> Completion:
         """Call the function; what it raises is the item's error."""
         body = json.dumps(body_of(request, {})).encode()
-        self._gate.admit(request, body, "answer")
+        self._gate.admit(request, body, self._purpose)
         failure = Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
         try:
-            text = await asyncio.to_thread(self._function, request.item.messages)
+            text = await in_a_thread(self._function, request.item, self._timeout)
             if isinstance(text, str):
                 return Completion(text, finish_reason="stop", model=self.model)
-        except Exception as error:  # noqa: BLE001  whatever a user's function raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a user's function raises
             failure = Failure(Kind.CALLABLE, code=type(error).__name__, detail=str(error)[:200])
         raise CallFailedError(failure)
 

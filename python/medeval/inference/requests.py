@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -24,12 +24,14 @@ class Item:
         messages: the conversation to be continued, as chat endpoints take it.
         data_class: `open`, or anything else and None: credentialed.
         sample: which of several answers to the same question this is to be.
+        parameters: of this item, beside those of the run; such as the form of its reply.
     """
 
     id: str
     messages: Sequence[Message]
     data_class: str | None = None
     sample: int = 0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
@@ -45,7 +47,7 @@ class Request:
         item: what is asked.
         endpoint: where, as the guard writes addresses.
         model: who.
-        parameters: how, as the user set it.
+        parameters: how, as the user set it for all items.
         prompt_version: of the text around the item's own.
     """
 
@@ -55,13 +57,18 @@ class Request:
     parameters: Mapping[str, Any]
     prompt_version: str
 
+    @property
+    def all_parameters(self) -> dict[str, Any]:
+        """The parameters of the run with the item's own."""
+        return {**self.parameters, **self.item.parameters}
+
     @cached_property
     def key(self) -> str:
         """The SHA-256 of all that decides the answer: the same key, the same request."""
         parts = {
             "endpoint": self.endpoint,
             "model": self.model,
-            "parameters": dict(self.parameters),
+            "parameters": self.all_parameters,
             "messages": [dict(message) for message in self.item.messages],
             "sample": self.item.sample,
             "prompt_version": self.prompt_version,

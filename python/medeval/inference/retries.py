@@ -17,6 +17,8 @@ class RetryPolicy:
         first_wait: seconds before the second call; doubled each time.
         longest_wait: no wait of our own is longer.
         longest_told: an endpoint that asks for a longer wait than this stops the run instead.
+        unreached: so many items in a row that reached no endpoint in all their attempts stop the
+            run.
         seed: of the jitter that keeps many items from coming back at one moment.
     """
 
@@ -24,6 +26,7 @@ class RetryPolicy:
     first_wait: float = 1.0
     longest_wait: float = 60.0
     longest_told: float = 300.0
+    unreached: int = 5
     seed: int = 0
 
     def may_retry(self, failure: Failure, attempt: int) -> bool:

@@ -78,15 +78,26 @@ class RunFolder:
             self._content["learned"] = dict(learned)
             self._write()
 
+    def record(self, name: str, value: Any) -> None:
+        """Keep what may change from start to start, such as how many items are asked."""
+        if name not in self._content or self._content[name] != value:
+            self._content[name] = value
+            self._write()
+
     def _write(self) -> None:
         beside = self._record.with_name(self._record.name + ".new")
-        beside.unlink(missing_ok=True)
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(json.dumps(self._content, indent=2, ensure_ascii=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(self._record)
+        try:
+            beside.unlink(missing_ok=True)
+            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+                file.write(json.dumps(self._content, indent=2, ensure_ascii=False) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self._record)
+        except OSError as error:
+            raise UserError(
+                f"{self._record}: {error.strerror}. Make room and start the same run again."
+            ) from None
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -7,27 +7,27 @@ a short entry per item, never the texts.
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import count
 from typing import Any
 
 from medeval.errors import UserError
 from medeval.inference.budget import Budget
-from medeval.inference.completions import Completion
-from medeval.inference.estimates import longest_reply, request_bytes
-from medeval.inference.failures import CallFailedError, Failure
+from medeval.inference.calling import Caller
+from medeval.inference.failures import Failure
 from medeval.inference.journal import Journal, Line
 from medeval.inference.lines import CanRead, answered_line, failed_line
 from medeval.inference.outcomes import Outcome
-from medeval.inference.prices import Price, Prices
+from medeval.inference.prices import Prices
 from medeval.inference.progress import OnProgress, Progress
 from medeval.inference.providers import Provider
 from medeval.inference.requests import Item, Request
 from medeval.inference.retries import RetryPolicy
 from medeval.inference.run_folder import RunFolder
+
+AskFurther = Callable[[Item, Line], Item | None]
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,10 @@ class RunOptions:
             limit with judges.
         budget: shared with other runs.
         ask_again: items that ended so in an earlier start are asked again.
-        can_read: tells whether the task finds an answer in a reply without its thinking; None to
-            leave that to the score.
+        can_read: tells whether the task finds an answer to an item in a reply without its
+            thinking; None to leave that to the score.
+        ask_further: called with each item and the line of its end, from this start or an earlier
+            one; may return a further sample of it, which is asked next.
         on_progress: called after each item.
     """
 
@@ -56,6 +58,7 @@ class RunOptions:
     budget: Budget | None = None
     ask_again: frozenset[Outcome] = frozenset()
     can_read: CanRead | None = None
+    ask_further: AskFurther | None = None
     on_progress: OnProgress | None = None
 
 
@@ -98,35 +101,15 @@ async def run_items(
             cost cannot be held; the disk is full. Calls under way are awaited and kept first.
     """
     budget = options.budget or Budget(options.max_cost)
-    price = options.prices.of(provider.address, provider.model)
-    most_tokens = _held(budget, price, provider)
+    caller = Caller(provider, folder, options.retries, options.prices, budget)
     provider.adaptation.recall(folder.learned)
     with Journal(folder.journal, options.ask_again) as journal:
         for line in journal.lines():
             budget.book(Decimal(0), Decimal(line["measured"].get("charged") or 0))
         try:
-            work = _Run(items, provider, folder, options, journal, budget, price, most_tokens)
-            return await work.to_the_end()
+            return await _Run(items, provider, options, journal, caller).to_the_end()
         finally:
             await provider.close()
-
-
-def _held(budget: Budget, price: Price | None, provider: Provider) -> int:
-    """Return the most tokens of a reply, without which no limit on cost can be held."""
-    if budget.limit is None:
-        return 0
-    if price is None:
-        raise UserError(
-            f"A limit on cost cannot be held: the price of {provider.model} at {provider.address}"
-            " is unknown. Add it to the file of prices, or leave the limit out."
-        )
-    tokens = longest_reply(provider)
-    if tokens is None:
-        raise UserError(
-            "A limit on cost cannot be held without a limit on the length of replies. Set"
-            " max_tokens."
-        )
-    return tokens
 
 
 class _Run:
@@ -136,59 +119,26 @@ class _Run:
         self,
         items: Iterable[Item],
         provider: Provider,
-        folder: RunFolder,
         options: RunOptions,
         journal: Journal,
-        budget: Budget,
-        price: Price | None,
-        most_tokens: int,
+        caller: Caller,
     ) -> None:
         self._items: Iterator[Item] = iter(items)
+        self._further: deque[Item] = deque()
         self._provider = provider
-        self._folder = folder
         self._options = options
         self._journal = journal
-        self._budget = budget
-        self._price = price
-        self._most_tokens = most_tokens
+        self._caller = caller
         self._seen: set[tuple[str, int]] = set()
         self._progress = Progress()
-        self._stop = asyncio.Event()
-        self._stopped = ""
-        self._error: UserError | None = None
-        self._not_before = 0.0
 
     async def to_the_end(self) -> Ended:
-        workers = [
-            asyncio.create_task(self._work()) for _ in range(max(1, self._options.concurrency))
-        ]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
-        if self._error is not None:
-            raise self._error
-        return Ended(self._progress, self._stopped)
-
-    async def _work(self) -> None:
-        try:
-            while not self._stop.is_set():
-                request = self._next()
-                if request is None:
-                    return
-                line = await self._brought_to_an_end(request)
-                if line is not None:
-                    self._journal.append(line)
-                    self._report(line, is_new=True)
-        except UserError as error:
-            self._error = self._error or error
-            self._stop.set()
+        await self._caller.work_off(self._next, self._bring, self._options.concurrency)
+        return Ended(self._progress, self._caller.stopped)
 
     def _next(self) -> Request | None:
         """Return the next request that has no answer yet; None at the end."""
-        for item in self._items:
+        while (item := self._next_item()) is not None:
             name = (item.id, item.sample)
             if name in self._seen:
                 raise UserError(f"Item {item.id!r} (sample {item.sample}) comes twice.")
@@ -205,124 +155,42 @@ class _Run:
             if place is None:
                 return request
             if place.key != request.key:
-                raise UserError(
-                    f"{self._journal.path}: item {item.id!r} (sample {item.sample}) was asked"
-                    " otherwise before: its messages, the model, the parameters or the prompt"
-                    " version have changed. Choose another folder for a new run."
-                )
+                raise asked_otherwise(self._journal, item)
             line = self._journal.read(*name)
             if line is not None:
-                self._report(line, is_new=False)
+                self._end(item, line, is_new=False)
         return None
 
-    def _report(self, line: Line, is_new: bool) -> None:
+    async def _bring(self, request: Request) -> None:
+        """Bring an item to its end, unless the run stops before."""
+        called = await self._caller.call(request)
+        if called is None:
+            return
+        answer, cost, measured = called.answer, called.cost, called.measured
+        if isinstance(answer, Failure):
+            line = failed_line(request, answer, cost, measured)
+        else:
+            line = answered_line(request, answer, cost, measured, self._options.can_read)
+        self._journal.append(line)
+        self._end(request.item, line, is_new=True)
+
+    def _next_item(self) -> Item | None:
+        return self._further.popleft() if self._further else next(self._items, None)
+
+    def _end(self, item: Item, line: Line, is_new: bool) -> None:
+        if self._options.ask_further is not None:
+            further = self._options.ask_further(item, line)
+            if further is not None:
+                self._further.append(further)
         self._progress.add(line, is_new)
         if self._options.on_progress is not None:
             self._options.on_progress(self._progress)
 
-    async def _brought_to_an_end(self, request: Request) -> Line | None:
-        """Return the line of an item; None if the run stopped before it came to an end."""
-        policy = self._options.retries
-        name = f"{request.item.id}/{request.item.sample}"
-        spent = _Spent()
-        for attempt in count(1):
-            if await self._is_stopped_within(self._not_before - time.monotonic()):
-                return None
-            answer = await self._call(request, spent)
-            if answer is None:
-                return None
-            if isinstance(answer, Failure):
-                if answer.stops_the_run or policy.asks_too_much(answer):
-                    self._stop_for(answer)
-                    return None
-                if policy.may_retry(answer, attempt):
-                    self._hold_back(answer)
-                    if await self._is_stopped_within(policy.wait(answer, name, attempt)):
-                        return None
-                    continue
-            return self._line(request, answer, spent, attempt)
-        return None
 
-    async def _call(self, request: Request, spent: _Spent) -> Completion | Failure | None:
-        """Make one call within the budget; None if the budget does not allow it."""
-        most = self._most(request)
-        if not await self._budget.set_aside(most):
-            self._stop_because(f"The next call could exceed the limit of {self._budget.limit}")
-            return None
-        cost: Decimal | None = None
-        try:
-            answer: Completion | Failure = await self._provider.ask(request)
-            if isinstance(answer, Completion) and self._price is not None:
-                cost = self._price.cost(answer.usage)
-        except CallFailedError as error:
-            answer = error.failure
-            cost = None if answer.is_perhaps_billed else Decimal(0)
-        except UserError:
-            cost = Decimal(0)
-            raise
-        finally:
-            charged = most if cost is None else cost
-            self._budget.book(most, charged)
-            spent.add(cost, charged)
-        self._folder.record_learned(self._provider.adaptation.learned)
-        return answer
-
-    def _most(self, request: Request) -> Decimal:
-        if self._price is None or self._budget.limit is None:
-            return Decimal(0)
-        return self._price.at_most(request_bytes(request), self._most_tokens)
-
-    def _hold_back(self, failure: Failure) -> None:
-        """Let all other items wait too when the endpoint says for how long."""
-        if failure.retry_after is not None:
-            self._not_before = max(self._not_before, time.monotonic() + failure.retry_after)
-
-    async def _is_stopped_within(self, seconds: float) -> bool:
-        """Wait; tell whether the run was stopped in the meantime."""
-        if seconds > 0:
-            try:
-                async with asyncio.timeout(seconds):
-                    await self._stop.wait()
-            except TimeoutError:
-                pass
-        return self._stop.is_set()
-
-    def _stop_for(self, failure: Failure) -> None:
-        asked = failure.retry_after
-        wait = "" if asked is None else f"; it asks to be left alone for {asked:.0f} seconds"
-        self._stop_because(failure.sentence() + wait)
-
-    def _stop_because(self, reason: str) -> None:
-        self._stopped = self._stopped or f"{reason}. Start the same run again to go on."
-        self._stop.set()
-
-    def _line(
-        self, request: Request, answer: Completion | Failure, spent: _Spent, attempts: int
-    ) -> Line:
-        measured = {
-            "seconds": round(time.monotonic() - spent.began, 3),
-            "attempts": attempts,
-            "charged": str(spent.charged),
-        }
-        if isinstance(answer, Failure):
-            return failed_line(request, answer, spent.cost, measured)
-        return answered_line(request, answer, spent.cost, measured, self._options.can_read)
-
-
-class _Spent:
-    """What the calls of one item cost, in time and money.
-
-    Attributes:
-        began: by the clock that only goes forward.
-        cost: as far as it is known; None as soon as that of one call is not.
-        charged: what was booked against the limit, unknown costs at the most they can be.
-    """
-
-    def __init__(self) -> None:
-        self.began = time.monotonic()
-        self.cost: Decimal | None = Decimal(0)
-        self.charged = Decimal(0)
-
-    def add(self, cost: Decimal | None, charged: Decimal) -> None:
-        self.cost = None if self.cost is None or cost is None else self.cost + cost
-        self.charged += charged
+def asked_otherwise(journal: Journal, item: Item) -> UserError:
+    """Return the error of an item whose line answers another request than the one to be made."""
+    return UserError(
+        f"{journal.path}: item {item.id!r} (sample {item.sample}) was asked otherwise before: its"
+        " messages, the model, the parameters or the prompt version have changed. Choose another"
+        " folder for a new run."
+    )

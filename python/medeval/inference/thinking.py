@@ -82,5 +82,23 @@ def split_thinking(text: str) -> Reply:
     return Reply(left, _joined(thinking), "complete" if left else "empty")
 
 
+def after_thinking(text: str) -> str:
+    """Return what a reply says once it has thought: all that follows its last closing tag.
+
+    Unlike `split_thinking` it keeps what stands before a block that is never closed: for readers
+    of a form that is either there as a whole or is not.
+    """
+    start = 0
+    opened: int | None = None
+    for tag in _TAG.finditer(text):
+        if tag["angle_both"]:
+            continue
+        if tag["angle_end"] or tag["square_end"]:
+            start, opened = tag.end(), None
+        elif opened is None and not start:
+            opened = tag.start()
+    return text[start:opened]
+
+
 def _joined(parts: list[str]) -> str:
     return "\n".join(stripped for part in parts if (stripped := part.strip()))

@@ -1,0 +1,237 @@
+"""A run of conversations: many episodes, a bounded number at a time, each brought to one end.
+
+Every turn is one request through the same provider, gate, retries and budget as an item of a run
+with one turn, and is in a journal of its own before the next one is asked. An episode that has come
+to its end has one line in the run's journal, which reads like the line of an item.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from medeval.errors import UserError
+from medeval.inference.budget import Budget
+from medeval.inference.calling import Caller
+from medeval.inference.episodes import (
+    Ask,
+    Episode,
+    Totals,
+    Turn,
+    episode_line,
+    failed,
+    turn_line,
+    turn_of,
+)
+from medeval.inference.failures import CallFailedError, Failure
+from medeval.inference.journal import Journal, Line, read_journal
+from medeval.inference.lines import answered_line, failed_line
+from medeval.inference.outcomes import Outcome
+from medeval.inference.progress import Progress
+from medeval.inference.providers import Provider
+from medeval.inference.refusals import refuses_tools, with_overflow_named
+from medeval.inference.requests import Item, Request
+from medeval.inference.run_folder import RunFolder
+from medeval.inference.runner import Ended, RunOptions, asked_otherwise
+
+STEPS = "steps.jsonl"
+
+
+@dataclass(frozen=True)
+class EpisodesEnded(Ended):
+    """How a run of conversations ended.
+
+    Attributes:
+        reasons: episodes by the word that says why they ended otherwise than usual.
+    """
+
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+
+def converse(
+    episodes: Iterable[Episode], provider: Provider, folder: RunFolder, options: RunOptions
+) -> EpisodesEnded:
+    """Have all conversations and wait for the end; see `run_episodes`."""
+    return asyncio.run(run_episodes(episodes, provider, folder, options))
+
+
+async def run_episodes(
+    episodes: Iterable[Episode], provider: Provider, folder: RunFolder, options: RunOptions
+) -> EpisodesEnded:
+    """Have all conversations that the journal of the folder does not hold yet.
+
+    One that ended as `options.ask_again` says goes on from the turn that failed if it is errored,
+    and is had anew otherwise. An episode reads its own replies and asks further by itself, so
+    `can_read` and `ask_further` of the options are not used.
+
+    Raises:
+        UserError: an episode may not be sent, came twice or was asked otherwise before; the
+            endpoint takes no tools; a limit on cost cannot be held; the disk is full. Calls under
+            way are awaited and kept first.
+    """
+    budget = options.budget or Budget(options.max_cost)
+    caller = Caller(provider, folder, options.retries, options.prices, budget)
+    provider.adaptation.recall(folder.learned)
+    steps_path = folder.path / STEPS
+    again = _to_be_had_again(folder, options.ask_again)
+    # The turns first: killed in between, the episodes still have their ends.
+    with (
+        Journal(
+            steps_path, takes_out=(lambda line: _is_out(line, again)) if again else None
+        ) as steps,
+        Journal(folder.journal, options.ask_again) as journal,
+    ):
+        for line in steps.lines():
+            budget.book(Decimal(0), Decimal(line["measured"].get("charged") or 0))
+        run = _Run(episodes, provider, options, journal, steps, caller)
+        try:
+            await caller.work_off(run.take, run.bring, options.concurrency)
+        finally:
+            await provider.close()
+    return EpisodesEnded(run.progress, caller.stopped, dict(sorted(run.reasons.items())))
+
+
+def _to_be_had_again(
+    folder: RunFolder, outcomes: frozenset[Outcome]
+) -> dict[tuple[str, int], Outcome]:
+    if not outcomes or not folder.journal.exists():
+        return {}
+    ended = {
+        (line["item"], line["sample"]): Outcome(line["outcome"])
+        for line in read_journal(folder.journal)
+    }
+    return {name: outcome for name, outcome in ended.items() if outcome in outcomes}
+
+
+def _is_out(line: Line, again: Mapping[tuple[str, int], Outcome]) -> bool:
+    """Tell whether a turn is forgotten: the failed one of an errored episode, else all of them."""
+    outcome = again.get((line["item"], line["sample"]))
+    if outcome is not Outcome.ERRORED:
+        return outcome is not None
+    return isinstance(turn_of(line), Failure)
+
+
+class _StoppedError(Exception):
+    """The run stopped while an episode was under way."""
+
+
+class _Run:
+    """One start of a run."""
+
+    def __init__(
+        self,
+        episodes: Iterable[Episode],
+        provider: Provider,
+        options: RunOptions,
+        journal: Journal,
+        steps: Journal,
+        caller: Caller,
+    ) -> None:
+        self.progress = Progress()
+        self.reasons: Counter[str] = Counter()
+        self._episodes: Iterator[Episode] = iter(episodes)
+        self._provider = provider
+        self._options = options
+        self._journal = journal
+        self._steps = steps
+        self._caller = caller
+        self._seen: set[tuple[str, int]] = set()
+
+    def take(self) -> Episode | None:
+        """Return the next episode that has not come to its end; None if there is no more."""
+        for episode in self._episodes:
+            name = (episode.id, episode.sample)
+            if name in self._seen:
+                raise UserError(f"Episode {episode.id!r} (sample {episode.sample}) comes twice.")
+            self._seen.add(name)
+            place = self._journal.place(*name)
+            if place is None:
+                return episode
+            request = self._request(episode, episode.opening)
+            if place.key != request.key:
+                raise asked_otherwise(self._journal, request.item)
+            line = self._journal.read(*name)
+            if line is not None:
+                self._report(line, is_new=False)
+        return None
+
+    async def bring(self, episode: Episode) -> None:
+        """Bring an episode to its end, unless the run stops before."""
+        totals = Totals()
+
+        async def ask(asked: Ask) -> Turn:
+            return await self._turn(self._request(episode, asked), totals)
+
+        try:
+            finished = await episode.play(ask)
+        except _StoppedError:
+            return
+        except CallFailedError as error:
+            failure = error.failure
+            if failure.stops_the_run:
+                self._caller.stop_for(failure)
+                return
+            finished = failed(failure)
+        line = episode_line(self._request(episode, episode.opening), finished, totals)
+        self._journal.append(line)
+        self._report(line, is_new=True)
+
+    def _request(self, episode: Episode, asked: Ask) -> Request:
+        provider = self._provider
+        return Request(
+            Item(episode.id, asked.messages, episode.data_class, episode.sample, asked.parameters),
+            provider.address,
+            provider.model,
+            provider.parameters,
+            self._options.prompt_version,
+        )
+
+    async def _turn(self, request: Request, totals: Totals) -> Turn:
+        """Return the next turn, from the journal if it is there.
+
+        Raises:
+            CallFailedError: there is no reply, which is the end of the episode.
+            UserError: the endpoint takes no tools, which is the end of the run.
+        """
+        line = self._journalled(request, totals.turns)
+        if line is None:
+            called = await self._caller.call(request)
+            if called is None:
+                raise _StoppedError
+            answer, cost, measured = called.answer, called.cost, called.measured
+            if isinstance(answer, Failure):
+                if "tools" in request.item.parameters and refuses_tools(answer):
+                    raise UserError(
+                        f"{request.endpoint} takes no tools for {request.model}: every conversation"
+                        " would fail. Let the server call tools (vLLM: --enable-auto-tool-choice"
+                        " and --tool-call-parser), or use the text protocol."
+                    )
+                line = failed_line(request, with_overflow_named(answer), cost, measured)
+            else:
+                line = answered_line(request, answer, cost, measured)
+            line = turn_line(line, totals.turns)
+            self._steps.append(line)
+        totals.add(line)
+        turn = turn_of(line)
+        if isinstance(turn, Failure):
+            raise CallFailedError(turn)
+        return turn
+
+    def _journalled(self, request: Request, turn: int) -> Line | None:
+        item = request.item
+        place = self._steps.place(item.id, item.sample, turn)
+        if place is None:
+            return None
+        if place.key != request.key:
+            raise asked_otherwise(self._steps, item)
+        return self._steps.read(item.id, item.sample, turn)
+
+    def _report(self, line: Line, is_new: bool) -> None:
+        self.progress.add(line, is_new)
+        if line["episode"]["reason"]:
+            self.reasons[line["episode"]["reason"]] += 1
+        if self._options.on_progress is not None:
+            self._options.on_progress(self.progress)

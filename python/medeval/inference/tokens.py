@@ -1,0 +1,230 @@
+"""How many tokens a conversation has, counted by whoever can, and how many the model takes.
+
+The server's own tokenizer counts exactly, with the template around the messages. Without it
+tiktoken counts if it is installed, and else a rule of thumb estimates. Which one it was belongs in
+the record of the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import count
+from typing import Any, Literal, Protocol
+
+from medeval.inference.failures import CallFailedError, Failure, Kind
+from medeval.inference.providers import OpenAICompatible, Provider
+from medeval.inference.requests import OPEN, Item, Message, Request, canonical
+from medeval.inference.retries import RetryPolicy
+
+DEFAULT_LIMIT = 8192
+
+CountedBy = Literal["server", "tiktoken", "estimate"]
+LimitFrom = Literal["server", "user", "default"]
+
+_ENCODING = "o200k_base"
+# What the templates of chat models put around a message, and before the reply.
+_PER_MESSAGE = 4
+_BEFORE_THE_REPLY = 3
+# Clinical English has about four bytes a token; with numbers and abbreviations fewer.
+_BYTES_PER_TOKEN = 3.5
+
+
+class Counter(Protocol):
+    """Counts the tokens of prompts."""
+
+    @property
+    def counted_by(self) -> CountedBy:
+        """Who counts."""
+
+    async def count(self, item: Item) -> int:
+        """Return the tokens of an item's messages and tools, with the template around them.
+
+        Raises:
+            CallFailedError: the server counts and did not reply.
+        """
+
+
+@dataclass(frozen=True)
+class ContextWindow:
+    """What a model takes in.
+
+    Attributes:
+        limit: tokens of prompt and reply together.
+        limit_from: who said so.
+        counter: counts prompts.
+    """
+
+    limit: int
+    limit_from: LimitFrom
+    counter: Counter
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the record of a run says of it."""
+        return {
+            "limit": self.limit,
+            "limit_from": self.limit_from,
+            "tokens_counted_by": self.counter.counted_by,
+        }
+
+
+class EstimatedTokens:
+    """Counts by a rule of thumb: a token for each three and a half bytes, and the template's."""
+
+    counted_by: CountedBy = "estimate"
+
+    async def count(self, item: Item) -> int:
+        """Return the estimate."""
+        sizes = [len(text.encode("utf-8", "replace")) for text in _texts(item)]
+        return math.ceil(sum(sizes) / _BYTES_PER_TOKEN) + _template(item.messages)
+
+
+class TiktokenTokens:
+    """Counts with tiktoken, whose tables stand for those of models it does not know."""
+
+    counted_by: CountedBy = "tiktoken"
+
+    def __init__(self) -> None:
+        self._encoding = import_module("tiktoken").get_encoding(_ENCODING)
+
+    async def count(self, item: Item) -> int:
+        """Return the count."""
+        tokens = sum(
+            len(self._encoding.encode(text, disallowed_special=())) for text in _texts(item)
+        )
+        return tokens + _template(item.messages)
+
+
+@dataclass
+class ServerTokens:
+    """Counts with the tokenizer of the server, as vLLM offers it beside the chat endpoint.
+
+    Attributes:
+        provider: whose gate the text passes here too.
+        retries: of a count that failed.
+    """
+
+    provider: OpenAICompatible
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    counted_by: CountedBy = "server"
+
+    async def count(self, item: Item) -> int:
+        """Return the count."""
+        provider = self.provider
+        request = Request(item, provider.address, provider.model, provider.parameters, "")
+        for attempt in count(1):
+            answer = await self.attempt(request)
+            if not isinstance(answer, Failure):
+                return answer
+            if self.retries.asks_too_much(answer) or not self.retries.may_retry(answer, attempt):
+                raise CallFailedError(answer)
+            await asyncio.sleep(self.retries.wait(answer, f"{item.id}/{item.sample}", attempt))
+        raise AssertionError("there is no end to numbers")
+
+    async def attempt(self, request: Request) -> int | Failure:
+        """Ask the server once."""
+        body: dict[str, Any] = {
+            "model": request.model,
+            "messages": [dict(message) for message in request.item.messages],
+            "add_generation_prompt": True,
+        }
+        if "tools" in request.item.parameters:
+            body["tools"] = request.item.parameters["tools"]
+        # The tokenizer stands beside the versioned part of the address, on the same server.
+        address = f"{request.endpoint.removesuffix('/v1')}/tokenize"
+        sent = await self.provider.send(request, address, body)
+        if isinstance(sent, Failure):
+            return sent
+        counted = _object(sent).get("count")
+        if isinstance(counted, int) and not isinstance(counted, bool):
+            return counted
+        return Failure(Kind.BROKEN, status=200, detail="the reply holds no count of tokens")
+
+
+async def context_window(
+    provider: Provider,
+    is_open: bool,
+    limit: int | None = None,
+    retries: RetryPolicy | None = None,
+) -> ContextWindow:
+    """Find out how much a model takes and who counts; before a run, outside of it.
+
+    Args:
+        provider: who will be asked.
+        is_open: whether all cases of the run are open; if not, the endpoint must be declared.
+        limit: as the user says; None to ask the server.
+        retries: of counts that fail.
+
+    Raises:
+        UserError: nothing may be sent to the endpoint.
+    """
+    counter: Counter | None = None
+    told: int | None = None
+    if isinstance(provider, OpenAICompatible):
+        try:
+            told = await _told_by_server(provider, is_open)
+            of_server = ServerTokens(provider, retries or RetryPolicy())
+            counter = of_server if await _counts(of_server) else None
+        finally:
+            await provider.close()
+    counter = counter or _local_counter()
+    if limit is not None:
+        return ContextWindow(limit, "user", counter)
+    if told is not None:
+        return ContextWindow(told, "server", counter)
+    return ContextWindow(DEFAULT_LIMIT, "default", counter)
+
+
+async def _told_by_server(provider: OpenAICompatible, is_open: bool) -> int | None:
+    found = await provider.look_up("/models", is_open)
+    listed = {} if isinstance(found, Failure) else _object(found)
+    models = listed.get("data")
+    for model in models if isinstance(models, list) else []:
+        if isinstance(model, Mapping) and model.get("id") == provider.model:
+            length = model.get("max_model_len")
+            if isinstance(length, int) and not isinstance(length, bool) and length > 0:
+                return length
+    return None
+
+
+async def _counts(counter: ServerTokens) -> bool:
+    """Tell whether the server counts; asked once, with a word that is nobody's."""
+    provider = counter.provider
+    item = Item("tokenizer", [{"role": "user", "content": "Hello"}], OPEN)
+    request = Request(item, provider.address, provider.model, provider.parameters, "")
+    return not isinstance(await counter.attempt(request), Failure)
+
+
+def _local_counter() -> Counter:
+    try:
+        return TiktokenTokens()
+    except (ImportError, OSError):  # not installed, or its tables neither here nor to be fetched
+        return EstimatedTokens()
+
+
+def _texts(item: Item) -> list[str]:
+    texts = []
+    for message in item.messages:
+        content = message.get("content")
+        texts.append(content if isinstance(content, str) else "")
+        if message.get("tool_calls"):
+            texts.append(canonical(message["tool_calls"]))
+    if "tools" in item.parameters:
+        texts.append(canonical(item.parameters["tools"]))
+    return texts
+
+
+def _template(messages: Sequence[Message]) -> int:
+    return _PER_MESSAGE * len(messages) + _BEFORE_THE_REPLY
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    try:
+        read = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, Mapping) else {}
