@@ -99,6 +99,8 @@
         ) %}
     {% elif place.kind == 'absent' %}
         {{ return({}) }}
+    {% elif source_meta.get('holds') == 'notes' %}
+        {{ return({table_names | first: find_notes(place.location)}) }}
     {% elif source_meta.get('file_variable') %}
         {{ return({table_names | first: find_records_in_file(place.location)}) }}
     {% elif place.kind == 'database' %}

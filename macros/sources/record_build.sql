@@ -152,6 +152,8 @@
         ) %}
             {% do settings.append(name ~ '=' ~ var(name)) %}
         {% endfor %}
+    {% elif floor == 'mtsamples' %}
+        {% do settings.append('mtsamples_truncation=' ~ var('mtsamples_truncation')) %}
     {% endif %}
     {{ return(settings | join(', ')) }}
 {% endmacro %}

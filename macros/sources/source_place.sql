@@ -1,8 +1,10 @@
-{#- Where a source is: {kind: 'folder' | 'file' | 'database' | 'demo' | 'absent', location: absolute
+{#- Where a source is: {kind: 'folder' | 'file' | 'cache' | 'database' | 'demo' | 'absent', location: absolute
     path, description}. The demo stands in only where none of the variables of the benchmark is set, so real
     and synthetic rows never mix. -#}
 {% macro source_place(source_meta) %}
     {% set file = env_var(source_meta.file_variable, '') if source_meta.get('file_variable') else '' %}
+    {% set cache_variable = source_meta.get('cache_variable', '') %}
+    {% set cache = env_var(cache_variable, '') if cache_variable else '' %}
     {% set directory_variable = source_meta.get('directory_variable', '') %}
     {% set folder = env_var(directory_variable, '') if directory_variable else '' %}
     {% set database_variable = source_meta.get('database_variable', '') %}
@@ -15,6 +17,8 @@
     {% endif %}
     {% if file %}
         {% set kind, what = 'file', 'the file' %}
+    {% elif cache %}
+        {% set kind, what = 'cache', 'the download in' %}
     {% elif folder %}
         {% set kind, what = 'folder', 'the folder' %}
     {% elif database %}
@@ -24,7 +28,7 @@
     {% else %}
         {{ return({'kind': 'absent', 'location': '', 'description': 'nowhere'}) }}
     {% endif %}
-    {% set location = absolute_path(file or folder or database or source_meta.demo) %}
+    {% set location = absolute_path(file or cache or folder or database or source_meta.demo) %}
     {{ return({'kind': kind, 'location': location, 'description': what ~ ' ' ~ location}) }}
 {% endmacro %}
 
@@ -44,7 +48,7 @@
 {#- The variables that may name a source. -#}
 {% macro source_variables(source_meta) %}
     {% set names = [] %}
-    {% for key in ('file_variable', 'directory_variable', 'database_variable') %}
+    {% for key in ('file_variable', 'cache_variable', 'directory_variable', 'database_variable') %}
         {% if source_meta.get(key) %}
             {% do names.append(source_meta[key]) %}
         {% endif %}

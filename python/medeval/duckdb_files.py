@@ -160,6 +160,22 @@ def _form_of_records(text: str) -> str:
     return form
 
 
+def note_files(path: str) -> str:
+    """Find the files of notes, each of which can be read as text.
+
+    Returns:
+        JSON: `{"form": "folder", "lines" or "lines.gz", "files": [path, ...]}`, or
+        `{"problem": a sentence for the user}`.
+    """
+    from medeval.mtsamples.notes import read_notes
+
+    try:
+        found = read_notes(Path(path))
+    except UserError as error:
+        return json.dumps({"problem": str(error)})
+    return json.dumps({"form": found.form, "files": [str(file) for file in found.paths]})
+
+
 class Plugin(BasePlugin):
     """Registers the functions on the connection that dbt opens."""
 
@@ -170,4 +186,5 @@ class Plugin(BasePlugin):
         conn.create_function("medeval_table_files", table_files, [text] * 4, text)
         conn.create_function("medeval_cohort_list", cohort_list, [text], text)
         conn.create_function("medeval_record_file", record_file, [text], text)
+        conn.create_function("medeval_note_files", note_files, [text], text)
         conn.create_function("medeval_database_problem", database_problem, [text], text)

@@ -328,15 +328,16 @@ def test_tests_of_what_was_never_built_stop_with_one_sentence(
 ) -> None:
     warehouse = Warehouse(worker, tmp_path)
     says = (
-        "The tests of cdm and mimic3 and mimic3_features and yier read tables that were never "
-        "built: run `dbt build --select cdm mimic3 mimic3_features yier`.",
+        "The tests of cdm and mimic3 and mimic3_features and mtsamples and yier read tables that "
+        "were never built: run `dbt build --select cdm mimic3 mimic3_features mtsamples yier`.",
     )
     output = warehouse.stops("test", says=says)
     assert "ERROR=" not in output.replace("ERROR=0", "").replace("ERROR=1", "")
     models = ("--resource-type", "seed", "--resource-type", "model")
     warehouse.builds("build", "--select", "cdm", *models)
     says = (
-        "The tests of mimic3 and mimic3_features and yier read tables that were never built",
+        "The tests of mimic3 and mimic3_features and mtsamples and yier read tables that were never"
+        " built",
         "or test only what is built: `dbt test --select cdm`.",
     )
     warehouse.stops("test", says=says)

@@ -796,7 +796,7 @@ def test_names_of_tasks() -> None:
 def test_no_warehouse(capsys: pytest.CaptureFixture[str], database: Path, tmp_path: Path) -> None:
     message = refusal(capsys, "--out", tmp_path / "out")
     assert f"There is no warehouse {database}" in message
-    assert "`dbt build --select cdm mimic3 yier --target duckdb`" in message
+    assert "`dbt build --select cdm mimic3 mtsamples yier --target duckdb`" in message
     assert not (tmp_path / "out").exists()
 
 
@@ -835,7 +835,7 @@ def test_warehouse_in_use(capsys: pytest.CaptureFixture[str], database: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("args", "floors"), [((), "cdm mimic3 yier"), (("--task", "mimic3"), "mimic3")]
+    ("args", "floors"), [((), "cdm mimic3 mtsamples yier"), (("--task", "mimic3"), "mimic3")]
 )
 def test_nothing_built(
     capsys: pytest.CaptureFixture[str], database: Path, args: tuple[str, ...], floors: str

@@ -20,16 +20,16 @@ COHORT_VARIABLE = "cdm_cohort_file"
 
 
 def load(
-    kind: Annotated[str, typer.Argument(help="The source: mimic3, mimic4 or yier.")],
+    kind: Annotated[str, typer.Argument(help="The source: mimic3, mimic4, mtsamples or yier.")],
     folder: Annotated[
         Path | None,
         typer.Argument(
             metavar="DIR",
-            help="For yier a file of questions. Else its files (.csv, .csv.gz, .parquet); for"
-            " mimic4 the folder with hosp/, note/ and,"
-            " if there are any, note_extract/. Default: what MEDEVAL_MIMIC3_DIR or"
-            " MEDEVAL_MIMIC4_DIR, MEDEVAL_MIMIC4_NOTE_DIR and MEDEVAL_CDM_EXTRACT_DIR name, or the"
-            " demo.",
+            help="For yier a file of questions; for mtsamples a folder of .txt files or a .jsonl or"
+            " .jsonl.gz file. Else its files (.csv, .csv.gz, .parquet); for mimic4 the folder with"
+            " hosp/, note/ and, if there are any, note_extract/. Default: what the variables"
+            " name (MEDEVAL_MIMIC3_DIR; MEDEVAL_MIMIC4_DIR, MEDEVAL_MIMIC4_NOTE_DIR and"
+            " MEDEVAL_CDM_EXTRACT_DIR; MEDEVAL_MTSAMPLES; MEDEVAL_YIER), or the demo.",
         ),
     ] = None,
     schema: Annotated[
@@ -51,6 +51,20 @@ def load(
             help="yier: write clean JSON Lines to this file, for MEDEVAL_YIER, and load nothing."
         ),
     ] = None,
+    download: Annotated[
+        bool,
+        typer.Option(
+            "--download",
+            help="mtsamples: get the public notes into the cache folder, and load nothing.",
+        ),
+    ] = False,
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="mtsamples: the cache folder. Default: MTSAMPLES_PROCEDURES_CACHE_DIR, else"
+            " ~/.cache/mtsamples_procedures."
+        ),
+    ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the schemas if `load` made them.")
     ] = False,
@@ -68,14 +82,27 @@ def load(
     from medeval.sources import load_kinds
 
     root = project_root()
-    if kind == "yier":
-        _load_questions(folder, schema, out, cohort_file, replace, target, root)
-        return
     kinds = load_kinds(root)
-    if kind not in kinds:
-        raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join([*kinds, 'yier'])}.")
-    if out is not None:
+    known = sorted([*kinds, "mtsamples", "yier"])
+    if kind not in known:
+        raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(known)}.")
+    if kind != "mtsamples" and (download or cache_dir is not None):
+        raise UserError(f"--download and --cache-dir are for mtsamples, not for {kind}.")
+    if kind != "yier" and out is not None:
         raise UserError(f"--out is for yier; {kind} is loaded into PostgreSQL.")
+    if kind in ("mtsamples", "yier") and cohort_file is not None:
+        raise UserError(f"{kind} has no list of admissions; --cohort-file is for mimic4.")
+    if kind == "yier":
+        _load_questions(folder, schema, out, replace, target, root)
+        return
+    if kind == "mtsamples":
+        from medeval.commands.load_mtsamples import download_notes, load_notes
+
+        if download:
+            download_notes(folder, cache_dir)
+        else:
+            load_notes(folder, cache_dir, schema, replace, target, root)
+        return
     parts = _parts(kinds[kind], folder, schema, cohort_file, root)
     progress = Progress(
         TextColumn("{task.description}"),
@@ -110,7 +137,6 @@ def _load_questions(
     named: Path | None,
     schema: str | None,
     out: Path | None,
-    cohort_file: Path | None,
     replace: bool,
     target: str,
     root: Path,
@@ -125,8 +151,6 @@ def _load_questions(
     )
     from medeval.yier.reading import read_file
 
-    if cohort_file is not None:
-        raise UserError("yier has no list of admissions; --cohort-file is for mimic4.")
     path = named or Path(os.environ.get("MEDEVAL_YIER") or root / "demo" / "yier/questions.json")
     file = read_file(path.expanduser())
     clean = clean_questions(file)

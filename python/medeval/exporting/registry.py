@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from medeval.errors import UserError
-from medeval.exporting import cdm, mimic3, yier
+from medeval.exporting import cdm, mimic3, mtsamples, yier
 from medeval.exporting.floor import Floor
 
-FLOORS: dict[str, Floor] = {floor.name: floor for floor in (cdm.FLOOR, mimic3.FLOOR, yier.FLOOR)}
+FLOORS: dict[str, Floor] = {
+    floor.name: floor for floor in (cdm.FLOOR, mimic3.FLOOR, mtsamples.FLOOR, yier.FLOOR)
+}
 
 
 def chosen_tasks(names: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,35 @@
+with notes as (
+    select * from {{ ref('int_mtsamples__notes') }}
+),
+
+headings as (
+    select * from {{ ref('int_mtsamples__headings') }}
+),
+
+inputs as (
+    select * from {{ ref('int_mtsamples__inputs') }}
+),
+
+answers as (
+    select * from {{ ref('int_mtsamples__references') }}
+),
+
+final as (
+    select
+        notes.example_id,
+        notes.source_index,
+        notes.filename,
+        headings.medical_specialty,
+        headings.sample_name,
+        answers.extracted_section,
+        inputs.question,
+        answers.answer,
+        '{{ mtsamples_truncation() }}' as truncation,
+        strpos(inputs.question, answers.answer) > 0 as is_leaked
+    from answers
+    inner join notes on answers.source_index = notes.source_index
+    inner join inputs on answers.source_index = inputs.source_index
+    inner join headings on answers.source_index = headings.source_index
+)
+
+select * from final

@@ -1,0 +1,1 @@
+"""MTSamples Procedures: treatment plans from the notes of procedures, compared with the notes."""

@@ -1,0 +1,218 @@
+"""The public notes, fetched from GitHub at a pinned commit into a cache folder.
+
+Every file is checked against the size and the hash that git has of it, written beside its place and
+renamed; what is there and right is not fetched again. A complete cache needs no network.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
+
+from medeval.errors import UserError
+from medeval.models.text_files import write_bytes, write_text
+from medeval.mtsamples.listing import (
+    LISTING_FILE,
+    NOTES_FOLDER,
+    ListedFile,
+    Listing,
+    check_complete,
+    listing_from_answer,
+    read_listing,
+)
+from medeval.mtsamples.notes import note_paths
+
+if TYPE_CHECKING:
+    import httpx2
+
+CACHE_VARIABLE = "MTSAMPLES_PROCEDURES_CACHE_DIR"
+DEFAULT_CACHE = "~/.cache/mtsamples_procedures"
+
+_OK = 200
+_FORBIDDEN = 403
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERRORS = 500
+
+Read = TypeVar("Read")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where the notes are, and of which commit.
+
+    Attributes:
+        api: the base address of the API that lists a folder.
+        raw: the base address of the files.
+        repository: owner and name.
+        folder: the folder of the notes.
+        commit: the commit; lists and files are of it, whatever the default branch holds.
+    """
+
+    api: str = "https://api.github.com"
+    raw: str = "https://raw.githubusercontent.com"
+    repository: str = "raulista1997/benchmarkdata"
+    folder: str = "mtsample_procedure"
+    commit: str = "c4c252443fa9c52afb6960f53e51be278639bea2"
+
+    @property
+    def listing_url(self) -> str:
+        """The address of the list of names."""
+        return f"{self.api}/repos/{self.repository}/contents/{self.folder}?ref={self.commit}"
+
+    def file_url(self, name: str) -> str:
+        """Return the address of a file. Names hold `#`, which would end the path of an address."""
+        quoted = quote(name, safe="")
+        return f"{self.raw}/{self.repository}/{self.commit}/{self.folder}/{quoted}"
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a request is tried.
+
+    Attributes:
+        attempts: tries, the first one counted.
+        first_wait: seconds before the second try; doubled each time.
+        timeout: seconds without an answer after which a try has failed.
+    """
+
+    attempts: int = 4
+    first_wait: float = 1.0
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True)
+class Downloaded:
+    """A complete download.
+
+    Attributes:
+        notes: the folder of the notes.
+        files: how many there are.
+        fetched: how many of them this call fetched.
+    """
+
+    notes: Path
+    files: int
+    fetched: int
+
+
+def cache_folder(named: Path | None = None) -> Path:
+    """Return the cache folder: the one named, else that of the variable, else the default."""
+    return (named or Path(os.environ.get(CACHE_VARIABLE) or DEFAULT_CACHE)).expanduser()
+
+
+def download(
+    cache: Path,
+    origin: Origin | None = None,
+    *,
+    patience: Patience | None = None,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+) -> Downloaded:
+    """Make a cache folder hold all notes of a commit.
+
+    Args:
+        cache: the folder; its `txt_files/` gets the notes, `listing.json` their names and hashes.
+        origin: where they come from; by default the repository that the benchmark's authors pin.
+        patience: how often and how long a request is tried.
+        watch: told how many files are done, and of how many.
+
+    Raises:
+        UserError: a file or the list cannot be fetched, has other bytes than git has, or cannot be
+            written; naming it. What was fetched before stays, and the next call goes on from there.
+    """
+    import httpx2
+
+    origin, patience = origin or Origin(), patience or Patience()
+    notes = cache / NOTES_FOLDER
+    fetched = 0
+    try:
+        with httpx2.Client(timeout=patience.timeout, follow_redirects=True) as client:
+            listing = read_listing(cache)
+            if listing is None or not _is_of(listing, origin):
+                listing = _fetch_listing(client, origin, patience)
+                # Before the first note: a download that stops is known to be incomplete.
+                write_text(cache / LISTING_FILE, listing.as_json())
+            for done, file in enumerate(listing.files):
+                watch(done, len(listing.files))
+                if not file.is_at(notes / file.name):
+                    content = _fetch_file(client, origin, file, patience)
+                    write_bytes(notes / file.name, content)
+                    fetched += 1
+    except OSError as error:
+        raise UserError(f"{error.filename or cache} cannot be used: {error.strerror}.") from error
+    watch(len(listing.files), len(listing.files))
+    check_complete(notes, {path.name for path in note_paths(notes)})
+    return Downloaded(notes, len(listing.files), fetched)
+
+
+def _is_of(listing: Listing, origin: Origin) -> bool:
+    wanted = (origin.repository, origin.folder, origin.commit)
+    return (listing.repository, listing.folder, listing.commit) == wanted
+
+
+def _fetch_listing(client: httpx2.Client, origin: Origin, patience: Patience) -> Listing:
+    url = origin.listing_url
+
+    def parsed(response: httpx2.Response) -> object:
+        value: object = response.json()
+        return value
+
+    answer = _fetch(client, url, patience, parsed)
+    return listing_from_answer(answer, origin.repository, origin.folder, origin.commit, url)
+
+
+def _fetch_file(
+    client: httpx2.Client, origin: Origin, file: ListedFile, patience: Patience
+) -> bytes:
+    def checked(response: httpx2.Response) -> bytes:
+        if not file.is_content(response.content):
+            raise ValueError("other bytes than those of the commit")
+        return response.content
+
+    return _fetch(client, origin.file_url(file.name), patience, checked)
+
+
+def _fetch(
+    client: httpx2.Client,
+    url: str,
+    patience: Patience,
+    read: Callable[[httpx2.Response], Read],
+) -> Read:
+    """Get what an address holds; a fault that may pass is waited out.
+
+    Raises:
+        UserError: naming the address and what the last try met.
+    """
+    import httpx2
+
+    wait = patience.first_wait
+    for attempt in range(1, patience.attempts + 1):
+        try:
+            response = client.get(url)
+            if response.status_code == _OK:
+                return read(response)
+            met, passes = _refusal(response)
+        except (httpx2.HTTPError, ValueError) as error:
+            met, passes = str(error) or type(error).__name__, True
+        if not passes:
+            break
+        if attempt < patience.attempts:
+            time.sleep(wait)
+            wait *= 2
+    raise UserError(
+        f"{url} cannot be fetched: {met}. What is in the cache stays; the same command goes on from"
+        " there. Notes that you have otherwise can be named in MEDEVAL_MTSAMPLES."
+    )
+
+
+def _refusal(response: httpx2.Response) -> tuple[str, bool]:
+    """Return what a server refused with, and whether that may pass within seconds."""
+    status = response.status_code
+    met = f"HTTP status {status}"
+    if status == _FORBIDDEN and response.headers.get("x-ratelimit-remaining") == "0":
+        met += ", GitHub's limit of requests an hour is used up"
+    return met, status == _TOO_MANY_REQUESTS or status >= _SERVER_ERRORS

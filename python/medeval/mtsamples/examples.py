@@ -1,0 +1,89 @@
+"""The examples that the warehouse holds, read for a run and kept in its folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from medeval.errors import UserError
+from medeval.exporting.builds import Build, newest_build
+from medeval.exporting.floor import build_command
+from medeval.exporting.mtsamples import COLUMNS, EXAMPLES, NAME
+from medeval.models.text_files import write_text
+from medeval.profile import load_target, project_root
+from medeval.warehouse import flat, open_warehouse, schema_name
+
+FILE = "examples.jsonl"
+
+
+@dataclass(frozen=True)
+class Example:
+    """One note, cut into what a model is shown and what its answer is compared with."""
+
+    example_id: str
+    source_index: int
+    filename: str
+    medical_specialty: str | None
+    sample_name: str | None
+    extracted_section: str
+    question: str
+    answer: str
+    truncation: str
+    is_leaked: bool
+
+
+def read_warehouse(target: str | None = None) -> tuple[list[Example], Build]:
+    """Return the examples in the order of their file names, and the build that made them.
+
+    Args:
+        target: of profiles.yml; None takes MEDEVAL_TARGET.
+
+    Raises:
+        UserError: they are not built, or there is none.
+    """
+    root = project_root()
+    chosen = load_target(target, root)
+    command = build_command(NAME, chosen.name)
+    with open_warehouse(chosen, root, build_command=command) as warehouse:
+        build = newest_build(warehouse, NAME)
+        rows = flat(warehouse.select(COLUMNS, schema_name(NAME), EXAMPLES, "order by source_index"))
+    if not rows:
+        raise UserError(f"{EXAMPLES} is empty. Name the notes and build again: `{command}`.")
+    return [Example(*row) for row in rows], build
+
+
+def as_lines(examples: Sequence[Example]) -> str:
+    """Return examples as JSON Lines, the same text for the same examples."""
+    return "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in examples)
+
+
+def sha256_of(examples: Sequence[Example]) -> str:
+    """Return the hash by which a run knows its examples again."""
+    return hashlib.sha256(as_lines(examples).encode()).hexdigest()
+
+
+def keep(examples: Sequence[Example], folder: Path) -> Path:
+    """Write the examples into the folder of a run, unless they are there; return the file."""
+    place = folder / FILE
+    if not place.exists():
+        write_text(place, as_lines(examples))
+    return place
+
+
+def read_kept(folder: Path) -> list[Example]:
+    """Return the examples of a run.
+
+    Raises:
+        UserError: they are not there, or cannot be read.
+    """
+    place = folder / FILE
+    try:
+        lines = place.read_text(encoding="utf-8").split("\n")
+        return [Example(**json.loads(line)) for line in lines if line]
+    except OSError as error:
+        raise UserError(f"{place} cannot be read ({error.strerror}).") from None
+    except (ValueError, TypeError):
+        raise UserError(f"{place} does not hold the examples of a run.") from None

@@ -1,0 +1,316 @@
+"""The download of the public notes, from a server of our own that fails by script."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+import pytest
+from commands import run_medeval
+
+from medeval.errors import UserError
+from medeval.mtsamples.download import Origin, Patience, cache_folder, download
+from medeval.mtsamples.listing import LISTING_FILE, listing_from_answer
+from medeval.mtsamples.notes import read_notes
+
+NOTES = {
+    "Biopsy #2.txt": "H\nPLAN: a\u00a0b\n".encode(),
+    "A & B's (x), 50%.txt": b"FINDINGS: none",
+    "Z .txt": b"",
+}
+PATIENCE = Patience(attempts=3, first_wait=0.001, timeout=5.0)
+
+
+def git_hash(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+@dataclass
+class Repository:
+    """A server that answers like GitHub.
+
+    Attributes:
+        files: what the folder holds.
+        faults: what is amiss with the answers at a path, from the first request on: a status, `cut`
+            or `wrong`; an answer without one is right.
+        asked: how often each path was asked for.
+        query: what the list was asked for with.
+    """
+
+    files: dict[str, bytes]
+    faults: dict[str, list[int | str]] = field(default_factory=dict)
+    asked: Counter[str] = field(default_factory=Counter)
+    query: str = ""
+    address: str = ""
+    extra_entries: list[dict[str, object]] = field(default_factory=list)
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(f"{self.address}/api", f"{self.address}/raw", "owner/name", "notes", "c0ffee")
+
+    def listing(self) -> bytes:
+        entries: list[dict[str, object]] = [
+            {"name": name, "type": "file", "size": len(content), "sha": git_hash(content)}
+            for name, content in self.files.items()
+        ]
+        other = {"name": "README.md", "type": "file", "size": 1, "sha": ""}
+        folder = {"name": "more.txt", "type": "dir", "size": 0, "sha": ""}
+        return json.dumps([other, folder, *entries, *self.extra_entries]).encode()
+
+    def content(self, path: str) -> bytes | None:
+        if path == "/api/repos/owner/name/contents/notes":
+            return self.listing()
+        return self.files.get(path.removeprefix("/raw/owner/name/c0ffee/notes/"))
+
+
+LIST = "/api/repos/owner/name/contents/notes"
+FIRST = "/raw/owner/name/c0ffee/notes/A & B's (x), 50%.txt"
+
+
+@pytest.fixture
+def repository() -> Iterator[Repository]:
+    served = Repository(dict(NOTES))
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1  # head and body in one packet, or each waits for the other's receipt
+
+        def do_GET(self) -> None:
+            raw, _, query = self.path.partition("?")
+            path = unquote(raw)
+            faults = served.faults.get(path, [])
+            fault = faults[served.asked[path]] if served.asked[path] < len(faults) else None
+            served.asked[path] += 1
+            if path == LIST:
+                served.query = query
+            content = served.content(path)
+            status = fault if isinstance(fault, int) else 200 if content is not None else 404
+            body = content or b"" if status == 200 else b"not here"
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            if status == 403:
+                self.send_header("x-ratelimit-remaining", "0")
+            if fault == "cut":
+                self.send_header("Connection", "close")
+                self.close_connection = True
+                body = body[:-1]
+            self.end_headers()
+            self.wfile.write(b"#" * len(body) if fault == "wrong" else body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    served.address = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def stored(cache: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (cache / "txt_files").iterdir()}
+
+
+def test_all_notes_are_fetched_at_the_commit(repository: Repository, tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    done = download(
+        tmp_path / "new" / "cache",
+        repository.origin,
+        patience=PATIENCE,
+        watch=lambda count, total: seen.append((count, total)),
+    )
+    assert (done.files, done.fetched) == (3, 3)
+    assert stored(tmp_path / "new" / "cache") == NOTES
+    assert repository.query == "ref=c0ffee"
+    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
+    assert len(read_notes(done.notes).notes) == 3
+
+
+def test_a_whole_cache_needs_no_network(repository: Repository, tmp_path: Path) -> None:
+    download(tmp_path, repository.origin, patience=PATIENCE)
+    repository.asked.clear()
+    done = download(tmp_path, repository.origin, patience=PATIENCE)
+    assert (done.files, done.fetched) == (3, 0)
+    assert not repository.asked
+
+
+def test_a_download_that_stopped_is_gone_on_with(repository: Repository, tmp_path: Path) -> None:
+    last = "/raw/owner/name/c0ffee/notes/Z .txt"
+    repository.faults[last] = [404]
+    with pytest.raises(UserError, match=r"Z%20\.txt cannot be fetched: HTTP status 404"):
+        download(tmp_path, repository.origin, patience=PATIENCE)
+    assert set(stored(tmp_path)) == set(NOTES) - {"Z .txt"}
+    with pytest.raises(UserError, match=r"incomplete: of 3 notes it lacks 1, 'Z \.txt'"):
+        read_notes(tmp_path)
+    done = download(tmp_path, repository.origin, patience=PATIENCE)
+    assert (done.files, done.fetched) == (3, 1)
+    assert (repository.asked[LIST], repository.asked[FIRST], repository.asked[last]) == (1, 1, 2)
+
+
+def test_a_file_that_is_not_that_of_the_commit_is_fetched_again(
+    repository: Repository, tmp_path: Path
+) -> None:
+    download(tmp_path, repository.origin, patience=PATIENCE)
+    path = tmp_path / "txt_files" / "Biopsy #2.txt"
+    path.write_bytes(path.read_bytes().replace(b"PLAN", b"PLAY"))
+    assert download(tmp_path, repository.origin, patience=PATIENCE).fetched == 1
+    assert stored(tmp_path) == NOTES
+
+
+@pytest.mark.parametrize("path", [LIST, FIRST])
+@pytest.mark.parametrize("fault", [500, 503, 429, "cut", "wrong"])
+def test_a_fault_that_passes_is_waited_out(
+    repository: Repository, tmp_path: Path, path: str, fault: int | str
+) -> None:
+    repository.faults[path] = [fault, fault]
+    assert download(tmp_path, repository.origin, patience=PATIENCE).fetched == 3
+    assert repository.asked[path] == 3
+    assert stored(tmp_path) == NOTES
+
+
+@pytest.mark.parametrize(
+    ("fault", "tries", "said"),
+    [
+        (404, 1, "HTTP status 404"),
+        (403, 1, "limit of requests an hour"),
+        (500, 3, "HTTP status 500"),
+        ("cut", 3, "peer closed connection|incomplete"),
+        ("wrong", 3, "other bytes than those of the commit"),
+    ],
+)
+def test_a_fault_that_stays_names_the_file(
+    repository: Repository, tmp_path: Path, fault: int | str, tries: int, said: str
+) -> None:
+    repository.faults[FIRST] = [fault] * 9
+    with pytest.raises(UserError, match=said) as raised:
+        download(tmp_path, repository.origin, patience=PATIENCE)
+    assert quote("A & B's (x), 50%.txt") in str(raised.value)
+    assert repository.asked[FIRST] == tries
+    assert not (tmp_path / "txt_files").exists()
+
+
+def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
+    origin = Origin(api="http://127.0.0.1:9", raw="http://127.0.0.1:9")
+    with pytest.raises(UserError, match=r"http://127\.0\.0\.1:9/repos/raulista1997/benchmarkdata"):
+        download(tmp_path, origin, patience=Patience(attempts=1))
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"name": "../up.txt", "type": "file", "size": 1, "sha": ""}, "a file that cannot be used"),
+        ({"name": "x.txt", "type": "file", "sha": ""}, "a file that cannot be used"),
+    ],
+)
+def test_a_name_that_leads_elsewhere_is_refused(
+    repository: Repository, tmp_path: Path, entry: dict[str, object], said: str
+) -> None:
+    repository.extra_entries.append(entry)
+    with pytest.raises(UserError, match=said):
+        download(tmp_path, repository.origin, patience=PATIENCE)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_list_that_may_be_cut_is_refused() -> None:
+    answer = [{"name": f"{n}.txt", "type": "file", "size": 1, "sha": ""} for n in range(1000)]
+    with pytest.raises(UserError, match="lists 1000 files, so its list may be cut"):
+        listing_from_answer(answer, "owner/name", "notes", "c0ffee", "https://host/list")
+    listing = listing_from_answer(answer[:-1], "owner/name", "notes", "c0ffee", "https://host/list")
+    assert len(listing.files) == 999
+
+
+def test_a_folder_without_notes_is_refused(repository: Repository, tmp_path: Path) -> None:
+    repository.files.clear()
+    with pytest.raises(UserError, match=r"lists no \.txt file"):
+        download(tmp_path, repository.origin, patience=PATIENCE)
+
+
+def test_notes_of_another_download_are_completed_and_others_named(
+    repository: Repository, tmp_path: Path
+) -> None:
+    """A cache without a list is what another program left, perhaps in the midst of it."""
+    notes = tmp_path / "txt_files"
+    notes.mkdir()
+    (notes / "Biopsy #2.txt").write_bytes(NOTES["Biopsy #2.txt"])
+    (notes / "Z .txt").write_bytes(b"half")
+    assert [note.filename for note in read_notes(tmp_path).notes] == ["Biopsy #2.txt", "Z .txt"]
+    assert download(tmp_path, repository.origin, patience=PATIENCE).fetched == 2
+    assert stored(tmp_path) == NOTES
+    (notes / "mine.txt").write_bytes(b"PLAN: x")
+    with pytest.raises(UserError, match=r"not of the download \(1, 'mine\.txt' among"):
+        download(tmp_path, repository.origin, patience=PATIENCE)
+
+
+def test_another_commit_is_another_list(repository: Repository, tmp_path: Path) -> None:
+    download(tmp_path, repository.origin, patience=PATIENCE)
+    path = tmp_path / LISTING_FILE
+    path.write_text(path.read_text(encoding="utf-8").replace("c0ffee", "decade"), encoding="utf-8")
+    repository.asked.clear()
+    assert download(tmp_path, repository.origin, patience=PATIENCE).fetched == 0
+    assert list(repository.asked) == [LIST]
+
+
+def test_a_cache_that_is_no_folder_is_named(repository: Repository, tmp_path: Path) -> None:
+    (tmp_path / "cache").write_bytes(b"")
+    with pytest.raises(UserError, match="cache"):
+        download(tmp_path / "cache", repository.origin, patience=PATIENCE)
+
+
+def test_the_public_notes_are_those_of_the_pinned_commit() -> None:
+    commit = "c4c252443fa9c52afb6960f53e51be278639bea2"
+    origin = Origin()
+    assert origin.listing_url == (
+        "https://api.github.com/repos/raulista1997/benchmarkdata/contents/mtsample_procedure"
+        f"?ref={commit}"
+    )
+    assert origin.file_url("A #2.txt") == (
+        f"https://raw.githubusercontent.com/raulista1997/benchmarkdata/{commit}/mtsample_procedure/"
+        "A%20%232.txt"
+    )
+
+
+def test_the_cache_is_the_argument_the_variable_or_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("MTSAMPLES_PROCEDURES_CACHE_DIR", raising=False)
+    assert cache_folder() == tmp_path / ".cache" / "mtsamples_procedures"
+    monkeypatch.setenv("MTSAMPLES_PROCEDURES_CACHE_DIR", "~/mine")
+    assert cache_folder() == tmp_path / "mine"
+    assert cache_folder(Path("other")) == Path("other")
+
+
+def test_the_command_says_what_to_do_with_a_whole_cache(
+    repository: Repository, tmp_path: Path
+) -> None:
+    """With the list of the pinned commit and all files there, nothing is asked for."""
+    origin = Origin(api=repository.address, raw=repository.address)
+    listing = {
+        "repository": origin.repository,
+        "folder": origin.folder,
+        "commit": origin.commit,
+        "files": [
+            {"name": name, "size": len(content), "sha": git_hash(content)}
+            for name, content in NOTES.items()
+        ],
+    }
+    (tmp_path / "txt_files").mkdir()
+    for name, content in NOTES.items():
+        (tmp_path / "txt_files" / name).write_bytes(content)
+    (tmp_path / LISTING_FILE).write_text(json.dumps(listing), encoding="utf-8")
+    done = run_medeval("load", "mtsamples", "--download", "--cache-dir", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "3 notes, 0 of them fetched now" in done.stdout
+    assert f"Name {tmp_path} in MTSAMPLES_PROCEDURES_CACHE_DIR" in done.stdout

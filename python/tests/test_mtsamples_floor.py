@@ -1,0 +1,402 @@
+"""The procedure notes in the warehouse: from folders, files and downloads to the same tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+import psycopg
+import pytest
+from builds import Build
+from commands import PROJECT_ROOT, run_medeval
+from dbt_worker import Worked, Worker
+from postgres_server import connect
+
+from medeval.errors import UserError
+from medeval.mtsamples.listing import LISTING_FILE, ListedFile, Listing
+from medeval.mtsamples.notes import read_notes
+
+DEMO = PROJECT_ROOT / "demo" / "mtsamples"
+TABLES = ("mtsamples_attrition", "mtsamples_build_settings", "mtsamples_procedures")
+MODELS = ("build", "--select", "mtsamples", "--resource-type", "seed", "--resource-type", "model")
+CACHE = "MTSAMPLES_PROCEDURES_CACHE_DIR"
+
+
+def fill(folder: Path, notes: Mapping[str, str | bytes]) -> Path:
+    """Make a folder of files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in notes.items():
+        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return folder
+
+
+def lines(*notes: tuple[str, str]) -> bytes:
+    """Return notes as JSON Lines."""
+    entries = (json.dumps({"filename": name, "text": text}) for name, text in notes)
+    return "".join(entry + "\n" for entry in entries).encode()
+
+
+@pytest.fixture(scope="module")
+def duckdb_build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """The demo's notes on DuckDB, with every dbt test passed."""
+    build = Build("duckdb", tmp_path_factory.mktemp("mtsamples-duckdb"), floor="mtsamples")
+    output = build.dbt("build", "--select", "mtsamples")
+    assert "WARN=0" in output
+    return build
+
+
+def test_both_engines_have_the_same_tables_and_files(
+    duckdb_build: Build, postgres_database: dict[str, str], tmp_path: Path
+) -> None:
+    done = run_medeval("load", "mtsamples", env=postgres_database)
+    assert done.returncode == 0, done.stderr
+    assert "loading the synthetic demo" in done.stderr
+    postgres = Build("postgres", tmp_path, postgres_database, "mtsamples")
+    postgres.dbt("build", "--select", "mtsamples")
+    for table in TABLES:
+        names, rows = duckdb_build.published(table, "mtsamples")
+        assert rows
+        assert (names, rows) == postgres.published(table, "mtsamples")
+    exported = (postgres.export() / "examples.jsonl").read_bytes()
+    assert exported == (duckdb_build.export() / "examples.jsonl").read_bytes()
+
+
+def test_the_export_holds_the_examples_in_order(duckdb_build: Build) -> None:
+    folder = duckdb_build.export()
+    text = (folder / "examples.jsonl").read_text(encoding="utf-8")
+    examples = [json.loads(line) for line in text.split("\n")[:-1]]
+    names = sorted((path.name for path in DEMO.glob("*.txt")), key=str.encode)
+    places = [example["source_index"] for example in examples]
+    assert places == sorted(places)
+    for example in examples:
+        assert example["filename"] == names[example["source_index"]]
+        assert example["filename"] == example["example_id"] + ".txt"
+        note = (DEMO / example["filename"]).read_text(encoding="utf-8")
+        assert note.startswith(example["question"])
+        assert f"{example['extracted_section']}: {example['answer']}\n" in note
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["data_class"] == "open"
+    about = manifest["tasks"]["mtsamples"]
+    assert (about["rule_version"], about["truncation"]) == ("1", "helm")
+    assert about["note_count"] == len(names) == len(examples) + about["left_out"]["no_header"]
+
+
+def test_the_task_has_the_name_of_the_benchmark_too(duckdb_build: Build, tmp_path: Path) -> None:
+    env = {"MEDEVAL_DUCKDB": str(duckdb_build.folder / "medeval.duckdb")}
+    args = ("export", "--task", "mtsamples-procedures", "--out", tmp_path)
+    assert run_medeval(*args, env=env).returncode == 0
+    assert (tmp_path / "mtsamples" / "examples.jsonl").is_file()
+
+
+def test_the_demo_shows_every_kind_of_note(duckdb_build: Build) -> None:
+    rows = duckdb_build.rows(
+        "select example_id, extracted_section, question, answer, is_leaked, medical_specialty"
+        " from mtsamples.mtsamples_procedures order by source_index"
+    )
+    examples = {row[0]: row[1:] for row in rows}
+    assert {section for section, *_ in examples.values()} == {"PLAN", "SUMMARY", "FINDINGS"}
+    assert [name for name, row in examples.items() if row[3]] == ["Renal Angiogram"]
+    assert examples["Joint Injection, Knee"][1].endswith("without resistance.\nASSESSMENT AND")
+    # A PLAN with nothing on its line gives way, and FINDINGS before it still end the input.
+    section, question, answer, *_ = examples["Ear Tube Placement (Bilateral)"]
+    assert (section, answer[:12]) == ("SUMMARY", "Tubes placed")
+    assert question.endswith("a grommet was placed.")
+    assert examples["Bronchoscopy - 1"][2].startswith("The cords moved well.")
+    assert "SPECIMENS: Biopsy" in examples["Bronchoscopy - 1"][2]
+    assert examples["Bronchoscopy - 1"][4] == "Pulmonary"
+    left_out = duckdb_build.rows("select step_number from mtsamples.int_mtsamples__left_out")
+    assert left_out == [(2,), (2,)]
+
+
+ODD_NAMES = {
+    "a [1].txt": "H\nPLAN: one",
+    "b*?.txt": "H\nPLAN: two",
+    "c#'&%20.txt": "\ufeffH\u00a0\r\nFINDINGS:\u00a0three\u2028four\r\n",
+    "d=1.TXT": 'H\nSUMMARY: five {x} $5 \\. "q"',
+    "e.txt": "",
+    "f .txt": "PLAN: six",
+    "NA": "PLAN: not read",
+    "README.md": "PLAN: not read",
+    ".hidden.txt": "PLAN: not read",
+}
+ODD_EXAMPLES = [
+    ("a [1]", 0, "H", "one"),
+    ("b*?", 1, "H", "two"),
+    ("c#'&%20", 2, "\ufeffH", "three\u2028four"),
+    ("d=1", 3, "H", 'five {x} $5 \\. "q"'),
+    ("f ", 5, "", "six"),
+]
+SHORT = (
+    "select example_id, source_index, question, answer from mtsamples.mtsamples_procedures"
+    " order by source_index"
+)
+
+
+@pytest.fixture(scope="module")
+def odd_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = fill(tmp_path_factory.mktemp("odd") / "Bob's [notes] x=1", ODD_NAMES)
+    (folder / "sub.txt").mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("form", ["folder", "cache", "jsonl", "JSONL.GZ"])
+def test_notes_of_each_form_are_read_as_they_are(
+    worker: Worker, tmp_path: Path, odd_folder: Path, form: str
+) -> None:
+    read = [name for name in ODD_NAMES if name.lower().endswith(".txt") and name[0] != "."]
+    place = tmp_path / f"my [notes].{form}"
+    if form == "folder":
+        place = odd_folder
+    elif form == "cache":
+        shutil.copytree(odd_folder, place / "txt_files")
+    else:
+        content = b"\r\n".join(lines((name, ODD_NAMES[name])) for name in reversed(read))
+        place.write_bytes(gzip.compress(content) if form == "JSONL.GZ" else content)
+    warehouse = Worked(worker, tmp_path)
+    warehouse.builds(*MODELS, MTSAMPLES=place)
+    assert warehouse.rows(SHORT) == ODD_EXAMPLES
+    lost = warehouse.rows(
+        "select rule, rows_removed from mtsamples.mtsamples_attrition order by step_number"
+    )
+    assert lost == [("blank_note", 1), ("no_header", 0), ("no_text_behind_header", 0)]
+
+
+def test_load_copies_a_folder_as_it_is(
+    postgres_database: dict[str, str], tmp_path: Path, odd_folder: Path
+) -> None:
+    done = run_medeval("load", "mtsamples", odd_folder, env=postgres_database)
+    assert done.returncode == 0, done.stderr
+    assert "6 notes" in done.stdout
+    build = Build("postgres", tmp_path, postgres_database, "mtsamples")
+    build.dbt(*MODELS)
+    assert build.rows(SHORT) == ODD_EXAMPLES
+    again = run_medeval("load", "mtsamples", odd_folder, env=postgres_database)
+    assert again.returncode == 2
+    assert "--replace" in again.stderr
+    changed = fill(tmp_path / "changed", {"x.txt": "PLAN: x"})
+    replaced = run_medeval("load", "mtsamples", changed, "--replace", env=postgres_database)
+    assert replaced.returncode == 0, replaced.stderr
+    assert build.rows("select filename, text from mtsamples_source.notes") == [("x.txt", "PLAN: x")]
+
+
+def test_load_takes_the_cache_that_is_named_and_all_or_nothing(
+    postgres_database: dict[str, str], tmp_path: Path
+) -> None:
+    fill(tmp_path / "named" / "txt_files", {"a.txt": "PLAN: a"})
+    fill(tmp_path / "variable" / "txt_files", {"b.txt": "PLAN: b", "c.txt": b"\xff"})
+    env = {**postgres_database, CACHE: str(tmp_path / "variable")}
+    broken = run_medeval("load", "mtsamples", env=env)
+    assert broken.returncode == 2
+    assert "c.txt is not text in UTF-8" in broken.stderr
+    query = "select count(*) from pg_namespace where nspname = 'mtsamples_source'"
+    with connect(postgres_database) as connection:
+        assert connection.execute(query).fetchall() == [(0,)]
+    done = run_medeval("load", "mtsamples", "--cache-dir", tmp_path / "named", env=env)
+    assert done.returncode == 0, done.stderr
+    with connect(postgres_database) as connection:
+        assert texts(connection) == [("PLAN: a",)]
+
+
+def texts(connection: psycopg.Connection[tuple[object, ...]]) -> list[tuple[object, ...]]:
+    return connection.execute("select text from mtsamples_source.notes").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("yier", "--download"), "--download and --cache-dir are for mtsamples"),
+        (("mimic3", "--cache-dir", "x"), "--download and --cache-dir are for mtsamples"),
+        (("mtsamples", "--out", "x.jsonl"), "--out is for yier"),
+        (("mtsamples", "--cohort-file", "x.txt"), "--cohort-file is for mimic4"),
+        (("mtsamples", "x", "--cache-dir", "y"), "not both"),
+        (("mtsamples", "x", "--download"), "name it with --cache-dir"),
+        (("mtsamples", "nowhere"), "There is no nowhere"),
+        (("mtsamples", "--target", "duckdb"), "load copies into PostgreSQL"),
+        (("notes",), "load knows: mimic3, mimic4, mtsamples, yier"),
+    ],
+)
+def test_what_load_cannot_do_is_said(options: tuple[str, ...], said: str) -> None:
+    done = run_medeval("load", *options)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "holds no .txt file"),
+        ({"a.md": "PLAN: x"}, "holds no .txt file"),
+        ({"a.txt": "x", "b.txt": b"ok \xe9"}, "b.txt is not text in UTF-8"),
+        ({"a.txt": "x\0"}, "a.txt holds a null character"),
+        ({"a.txt": "x", "a.TXT": "y"}, "holds two notes called 'a'"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_is_named(
+    tmp_path: Path, files: dict[str, str | bytes], said: str
+) -> None:
+    folder = fill(tmp_path / "notes", files)
+    with pytest.raises(UserError, match=said) as raised:
+        read_notes(folder)
+    assert str(folder) in str(raised.value)
+
+
+def test_a_file_name_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    path = bytes(tmp_path / "notes") + b"/caf\xe9.txt"
+    try:
+        with open(path, "wb") as file:  # noqa: PTH123 (a name of bytes)
+            file.write(b"PLAN: x")
+    except OSError:
+        pytest.skip("this file system takes names in UTF-8 only")
+    with pytest.raises(UserError, match=r"caf\\xe9.txt.*is not UTF-8"):
+        read_notes(tmp_path / "notes")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "holds no note"),
+        (b"\n \r\n", "holds no note"),
+        (lines(("a", "x")) + b'{"filename": "b", "text"', "line 2 is not JSON"),
+        (lines(("a", "x")) + b"\n[]\n", "line 3 is no JSON object"),
+        (b'{"filename": "a"}', "line 1 has no text called text"),
+        (b'{"filename": 7, "text": "x"}', "line 1 has no text called filename"),
+        (b'{"filename": " ", "text": "x"}', "line 1 has a blank filename"),
+        (b'{"filename": "a", "text": "x", "text": "y"}', "line 1 names a key twice"),
+        (b'{"filename": "a", "text": "x", "n": NaN}', "line 1 holds NaN"),
+        (b'{"filename": "a", "text": "x\\u0000"}', "line 1 has a text that holds a null character"),
+        (b'{"filename": "a", "text": "\\ud800"}', "line 1 has a text that holds half of a surr"),
+        (lines(("a", "x")) + b'{"filename": "b", "text": "\xe9"}', "line 2 is not text in UTF-8"),
+        (lines(("a", "x"), ("b", "y"), ("a", "x")), "holds two notes called 'a': 'a' and 'a'"),
+        (lines(("a", "x"), ("a.txt", "y")), "holds two notes called 'a': 'a' and 'a.txt'"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "notes.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=said) as raised:
+        read_notes(path)
+    assert str(path) in str(raised.value)
+
+
+def test_a_compressed_file_that_is_cut_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "notes.jsonl.gz"
+    path.write_bytes(gzip.compress(lines(("a", "x")))[:-6])
+    with pytest.raises(UserError, match=r"notes\.jsonl\.gz looks truncated"):
+        read_notes(path)
+
+
+def test_another_kind_of_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "notes.zip"
+    path.write_bytes(b"PK")
+    with pytest.raises(UserError, match=r"notes\.zip is neither a folder of"):
+        read_notes(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("b.txt", b"\xff", "b.txt is not text in UTF-8"),
+        ("notes.jsonl", b"{", "notes.jsonl, line 1 is not JSON"),
+    ],
+)
+def test_the_build_stops_at_what_is_wrong(
+    worker: Worker, tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    folder = fill(tmp_path / "notes", {"a.txt": "PLAN: x", name: content})
+    place = folder if name.endswith(".txt") else folder / name
+    warehouse = Worked(worker, tmp_path)
+    warehouse.stops(*MODELS, says=(said,), MTSAMPLES=place)
+
+
+def test_the_cache_is_read_where_no_notes_are_named(worker: Worker, tmp_path: Path) -> None:
+    notes = fill(tmp_path / "cache" / "txt_files", {"a.txt": "PLAN: of the cache"})
+    named = fill(tmp_path / "named", {"b.txt": "PLAN: of the folder"})
+    warehouse = Worked(worker, tmp_path)
+    env = {"MEDEVAL_DUCKDB": str(warehouse.path), CACHE: str(notes.parent)}
+    succeeded, output = worker.dbt(MODELS, env)
+    assert succeeded, output
+    assert f"is read from the download in {notes.parent}" in output
+    answers = "select answer from mtsamples.mtsamples_procedures"
+    assert warehouse.rows(answers) == [("of the cache",)]
+    succeeded, output = worker.dbt(MODELS, {**env, "MEDEVAL_MTSAMPLES": str(named)})
+    assert succeeded, output
+    assert warehouse.rows(answers) == [("of the folder",)]
+    # The demo stands in for neither of them.
+    warehouse.stops(*MODELS, says=("This warehouse holds mtsamples of", f"or {CACHE}"))
+    shutil.rmtree(notes.parent)
+    succeeded, output = worker.dbt(MODELS, env)
+    assert not succeeded
+    assert "load mtsamples --download" in output
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"a.txt": "PLAN: x"}, "is incomplete: of 2 notes it lacks 1, 'b.txt'"),
+        (
+            {"a.txt": "x", "b.txt": "y", "c.txt": "z"},
+            r"not of the download \(1, 'c.txt' among",
+        ),
+    ],
+)
+def test_a_download_that_is_not_whole_is_not_read(
+    tmp_path: Path, files: dict[str, str], said: str
+) -> None:
+    notes = fill(tmp_path / "txt_files", files)
+    listed = (ListedFile("a.txt", 1, "0"), ListedFile("b.txt", 1, "0"))
+    listing = Listing("owner/name", "folder", "commit", listed)
+    (tmp_path / LISTING_FILE).write_text(listing.as_json(), encoding="utf-8")
+    for place in (tmp_path, notes):
+        with pytest.raises(UserError, match=said):
+            read_notes(place)
+
+
+def test_an_unknown_truncation_stops_the_build(worker: Worker, tmp_path: Path) -> None:
+    warehouse = Worked(worker, tmp_path)
+    unknown = ("--vars", "{mtsamples_truncation: none}")
+    warehouse.stops(*MODELS, *unknown, says=("It can be helm or medarc",))
+
+
+def test_a_part_built_with_another_truncation_makes_no_whole(
+    worker: Worker, tmp_path: Path
+) -> None:
+    warehouse = Worked(worker, tmp_path)
+    warehouse.builds(*MODELS)
+    other = ("--vars", "{mtsamples_truncation: medarc}")
+    output = warehouse.builds("run", "--select", "int_mtsamples__inputs", *other)
+    assert "Only a part of mtsamples was built" in output
+
+
+def test_an_empty_input_is_a_warning(worker: Worker, tmp_path: Path) -> None:
+    folder = fill(tmp_path / "notes", {"a.txt": "PLAN: x"})
+    warehouse = Worked(worker, tmp_path)
+    warehouse.builds(*MODELS, MTSAMPLES=folder)
+    test = ("test", "--select", "mtsamples_procedures_have_an_input")
+    assert "WARN=1" in warehouse.builds(*test, MTSAMPLES=folder)
+
+
+FAULTS = {
+    "mtsamples_no_section_is_shown": "update mtsamples.mtsamples_procedures"
+    " set question = question || ' FINDINGS: seen' where source_index = 0",
+    "mtsamples_every_note_is_accounted_for": "delete from mtsamples.mtsamples_procedures"
+    " where source_index = 0",
+    "mtsamples_procedures_have_a_reference": "update mtsamples.mtsamples_procedures"
+    " set answer = '' where source_index = 0",
+}
+
+
+@pytest.mark.parametrize("test", FAULTS)
+def test_a_planted_fault_is_found(
+    worker: Worker, duckdb_build: Build, tmp_path: Path, test: str
+) -> None:
+    warehouse = Worked(worker, tmp_path)
+    shutil.copy(duckdb_build.folder / "medeval.duckdb", warehouse.path)
+    warehouse.builds("test", "--select", test)
+    with duckdb.connect(warehouse.path) as connection:
+        assert connection.execute(FAULTS[test]).fetchall() == [(1,)]
+    warehouse.stops("test", "--select", test, says=("ERROR=1",))

@@ -1,0 +1,210 @@
+"""The extraction in SQL against real notes, known cases and an extraction in Python."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from builds import Build
+from commands import run_medeval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from postgres_server import new_database
+
+MODELS = ("build", "--select", "mtsamples", "--resource-type", "seed", "--resource-type", "model")
+ENGINES = ("duckdb", "postgres")
+SECTIONS = ("PLAN", "SUMMARY", "FINDINGS")
+
+
+class Example(NamedTuple):
+    """What the table has of one note."""
+
+    extracted_section: str
+    question: str
+    answer: str
+    medical_specialty: str | None
+    sample_name: str | None
+    is_leaked: bool
+
+
+# What a note is made of, and what is nearly that.
+PIECES = st.sampled_from(
+    [
+        *(f"{section}:" for section in SECTIONS),
+        *("PLAN :", "PLANS:", "Plan:", "findings:", "SUMMARY"),
+        *("AND PLAN:", "EXPLAN:", "GROSS FINDINGS:"),
+        *("PLAN:FINDINGS:", "PLAN: \n", "SUMMARY:\u00a0\n", "FINDINGS:\r\n"),
+        *("\n", "\n", "\r", "\r\n", "\v", "\f", "\u0085", "\u2028", "\u2029", "\x1c", "\x1f"),
+        *(" ", "\t", "\u00a0", "\u3000", "\u200b", "\ufeff", "\u180e"),
+        *("rest", "no tumor.", "ß", "ﬁ", "e\u0301", "😀", "{x} $5 %s \\n", "'quoted', \"twice\""),
+        *("Medical Specialty:", "Sample Name:", "\nMedical Specialty:", "\nSample Name:\u00a0"),
+    ]
+)  # fmt: skip
+TEXTS = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=8
+)
+NOTES = st.lists(PIECES | TEXTS, max_size=12).map("".join)
+
+
+def random_notes() -> list[str]:
+    """Return the same many notes in every run."""
+    notes: list[str] = []
+
+    @settings(max_examples=1500, derandomize=True, database=None, deadline=None)
+    @given(NOTES)
+    def collect(note: str) -> None:
+        # Before PostgreSQL 18 such a line ends a COPY; `load` says so.
+        if "\\." not in note:
+            notes.append(note)
+
+    collect()
+    return notes
+
+
+def extracted(text: str) -> Example | None:
+    """Extract as the rules say, with the tools of Python."""
+    note = re.sub(r"\r\n?", "\n", text).strip()
+    found = [re.search(rf"{section}:([^\n]*)", note) for section in SECTIONS]
+    kept = [
+        (section, hit[1].strip())
+        for section, hit in zip(SECTIONS, found, strict=True)
+        if hit and hit[1].strip()
+    ]
+    if not kept:
+        return None
+    question = note[: min(hit.start() for hit in found if hit)].strip()
+    section, answer = kept[0]
+    headings = [
+        re.search(rf"(?:\A|\n){heading}:([^\n]*)", note)
+        for heading in ("Medical Specialty", "Sample Name")
+    ]
+    specialty, name = ((hit[1].strip() or None) if hit else None for hit in headings)
+    return Example(section, question, answer, specialty, name, answer in question)
+
+
+def built(
+    folder: Path, notes: dict[str, str], address: dict[str, str] | None = None, **variables: str
+) -> dict[str, Example]:
+    """Build a warehouse from notes; return its examples by the names of their files."""
+    path = folder / "notes.jsonl.gz"
+    entries = ({"filename": name, "text": text} for name, text in notes.items())
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, entries)).encode()))
+    if address is None:
+        build = Build("duckdb", folder, {"MEDEVAL_MTSAMPLES": str(path)}, "mtsamples")
+    else:
+        done = run_medeval("load", "mtsamples", path, "--replace", env=address)
+        assert done.returncode == 0, done.stderr
+        build = Build("postgres", folder, address, "mtsamples")
+    build.dbt(*MODELS, "--vars", json.dumps(variables))
+    rows = build.rows(
+        f"select filename, {', '.join(Example._fields)} from mtsamples.mtsamples_procedures"
+        " order by source_index"
+    )
+    assert build.rows("select max(rows_in), min(rows_out) from mtsamples.mtsamples_attrition") == [
+        (len(notes), len(rows))
+    ]
+    return {name: Example(*values) for name, *values in rows}
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def engine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Path, dict[str, str] | None]]:
+    """A folder, and the address of a database where the engine is a server."""
+    folder = tmp_path_factory.mktemp(f"mtsamples-{request.param}")
+    if request.param == "duckdb":
+        yield folder, None
+        return
+    with new_database(request.getfixturevalue("postgres_server")) as address:
+        yield folder, address
+
+
+@pytest.fixture(scope="module")
+def random_examples(
+    engine: tuple[Path, dict[str, str] | None],
+) -> tuple[dict[str, str], dict[str, Example]]:
+    """Random notes, and the examples that one build makes of them."""
+    folder, address = engine
+    notes = {f"note {number:04}.txt": note for number, note in enumerate(random_notes())}
+    return notes, built(folder, notes, address)
+
+
+def test_random_notes_give_the_examples_of_the_rules(
+    random_examples: tuple[dict[str, str], dict[str, Example]],
+) -> None:
+    notes, examples = random_examples
+    expected = {name: extracted(note) for name, note in notes.items()}
+    assert examples == {name: example for name, example in expected.items() if example}
+
+
+def test_random_notes_are_of_all_kinds(
+    random_examples: tuple[dict[str, str], dict[str, Example]],
+) -> None:
+    notes, examples = random_examples
+    assert len(notes) > 1000
+    assert len(notes) / 4 < len(examples) < len(notes) * 3 / 4
+    kinds = list(examples.values())
+    assert {example.extracted_section for example in kinds} == set(SECTIONS)
+    assert {example.is_leaked for example in kinds} == {True, False}
+    assert any(example.medical_specialty for example in kinds)
+    assert any(example.sample_name for example in kinds)
+    assert any(example.question == "" for example in kinds)
+
+
+@pytest.fixture(scope="module")
+def real_notes(shared: Path) -> dict[str, str]:
+    """The notes of the published development subset."""
+    text = gzip.decompress((shared / "data/mtsamples_procedures/notes.jsonl.gz").read_bytes())
+    entries = [json.loads(line) for line in text.decode().split("\n") if line]
+    return {entry["filename"]: entry["text"] for entry in entries}
+
+
+def golden(shared: Path, name: str) -> list[dict[str, Any]]:
+    path = shared / "golden" / "mtsamples_procedures" / name
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+def test_real_notes_and_known_cases_give_what_is_expected(
+    engine: tuple[Path, dict[str, str] | None], shared: Path, real_notes: dict[str, str]
+) -> None:
+    folder, address = engine
+    cases = golden(shared, "edge_cases.jsonl")
+    # Behind the names of all real notes, so that theirs stay in order.
+    case_notes = {f"~{case['name']}.txt": case["text"] for case in cases}
+    found = built(folder, {**real_notes, **case_notes}, address)
+    expected = golden(shared, "expected.jsonl")
+    assert [
+        (name, example.extracted_section, example.question, example.answer)
+        for name, example in found.items()
+        if name in real_notes
+    ] == [
+        (one["filename"], one["extracted_section"], one["question"], one["answer"])
+        for one in expected
+    ]
+    named = [name for name in real_notes if name in found and found[name].medical_specialty]
+    assert len(named) > 0.9 * len(expected)
+    assert all(found[name] == extracted(real_notes[name]) for name in found if name in real_notes)
+    for case in cases:
+        example = found.get(f"~{case['name']}.txt")
+        wanted = case["recommended"]
+        assert (example is not None) == (wanted["status"] == "example"), case["name"]
+        if example is not None:
+            for field in ("extracted_section", "question", "answer"):
+                assert getattr(example, field) == wanted[field], (case["name"], field)
+
+
+def test_the_other_truncation_leaves_sections_in_the_input(
+    shared: Path, real_notes: dict[str, str], tmp_path: Path
+) -> None:
+    found = built(tmp_path, real_notes, mtsamples_truncation="medarc")
+    expected = golden(shared, "expected.jsonl")
+    assert [(name, example.question) for name, example in found.items()] == [
+        (one["filename"], one["question_medarc"]) for one in expected
+    ]
+    differing = sum(one["question_differs"] for one in expected)
+    assert sum(one["question"] != one["question_medarc"] for one in expected) == differing > 0
