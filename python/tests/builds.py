@@ -43,6 +43,7 @@ CDM_PUBLISHED = (
     "cdm_discharge_sections",
     "cdm_findings",
     "cdm_lab_results",
+    "cdm_lab_test_mapping",
     "cdm_leaks",
     "cdm_microbiology_events",
     "cdm_radiology_reports",

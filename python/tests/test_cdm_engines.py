@@ -43,7 +43,7 @@ def test_files_are_identical(
     cdm_duckdb: Build, cdm_postgres: Build, options: tuple[str, ...]
 ) -> None:
     exported = file_hashes(cdm_duckdb.export(*options))
-    assert set(exported) == {"benchmark.json", "benchmark.jsonl"}
+    assert set(exported) == {"benchmark.json", "benchmark.jsonl", "lab_test_mapping.json"}
     assert exported == file_hashes(cdm_postgres.export(*options))
 
 

@@ -185,6 +185,18 @@ def test_the_engines_publish_the_same_rows(built: Builder, table: str, rules: st
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_the_tests_by_name_are_the_reference_s(shared: Path, built: Builder, engine: str) -> None:
+    wanted = json.loads(
+        (shared / "golden" / "cdm_synth" / "lab_test_mapping.json").read_text(encoding="utf-8")
+    )
+    folder = built(engine, "cdm_synth", "reference").export("--first-only")
+    found = json.loads((folder / "lab_test_mapping.json").read_text(encoding="utf-8"))
+    assert all(test.pop("count") >= 0 for test in found)
+    # The order of the reference's file is that of its generator.
+    assert found == sorted(wanted, key=lambda test: (test["itemid"], test["label"]))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_derived_extracts_give_the_same_history_and_exam(
     shared: Path, built: Builder, engine: str
 ) -> None:

@@ -56,6 +56,10 @@ LAYOUT = {
     "cdm.cdm_build_settings": (
         "rules text, extract_source text, cohort_source text, cohort_file text"
     ),
+    "cdm.cdm_lab_test_mapping": (
+        "itemid integer, label text, fluid text, category text, result_count bigint,"
+        " corresponding_ids text"
+    ),
     "cdm.cdm_data_class": "data_class text, patients_md5 text, edition text",
     "medeval.builds": (
         "sequence_number bigint, floor text, invocation_id text, started_at text,"
@@ -183,6 +187,12 @@ def base(rules: str = "reference") -> Tables:
         "cdm.cdm_treatments": [
             [FIRST, 2, "drainage", None, False],
             [FIRST, 1, "laparoscopic appendectomy", "4701", True],
+        ],
+        "cdm.cdm_lab_test_mapping": [
+            [51478, "Glucose", "Urine", "Hematology", 3, "50931,51478"],
+            [50931, "Glucose", "Blood", "Chemistry", 12, "50931,51478"],
+            [90201, "Blood Culture, Routine", None, None, 1, "90201"],
+            [90201, "BLOOD CULTURE é", None, None, 0, "90201"],
         ],
         "cdm.cdm_build_settings": settings(rules),
         "cdm.cdm_data_class": [["open", "abc", "demo"]],
@@ -444,6 +454,25 @@ def test_the_reference_has_class_and_provenance_in_a_file_beside_it(export: Expo
     ]
 
 
+def test_tests_by_name_stand_beside_the_cases(export: Export) -> None:
+    text = (export(base()) / "lab_test_mapping.json").read_text(encoding="utf-8")
+    assert text.count("\n") == 6
+    assert [list(test.values()) for test in json.loads(text)] == [
+        [50931, "Glucose", "Blood", "Chemistry", 12, [50931, 51478]],
+        [51478, "Glucose", "Urine", "Hematology", 3, [50931, 51478]],
+        [90201, "BLOOD CULTURE é", None, None, 0, [90201]],
+        [90201, "Blood Culture, Routine", None, None, 1, [90201]],
+    ]
+    assert list(json.loads(text)[0]) == [
+        *("itemid", "label", "fluid", "category", "count", "corresponding_ids"),
+    ]
+
+
+def test_without_tests_the_table_of_names_is_empty(export: Export) -> None:
+    folder = export(base() | {"cdm.cdm_lab_test_mapping": []})
+    assert json.loads((folder / "lab_test_mapping.json").read_text(encoding="utf-8")) == []
+
+
 def test_the_reference_file_goes_with_the_reference(export: Export) -> None:
     export(base())
     assert not (export(base("specification")) / "cases_provenance.jsonl").exists()
@@ -493,11 +522,13 @@ def test_the_manifest_describes_the_files_and_the_cases(export: Export) -> None:
         "benchmark.json",
         "benchmark.jsonl",
         "cases_provenance.jsonl",
+        "lab_test_mapping.json",
     }
     for file in described["files"]:
         content = (folder / file["path"]).read_bytes()
         assert file["sha256"] == hashlib.sha256(content).hexdigest()
-        assert (file["bytes"], file["rows"], file["task"]) == (len(content), 2, "cdm")
+        rows = 4 if file["path"] == "lab_test_mapping.json" else 2
+        assert (file["bytes"], file["rows"], file["task"]) == (len(content), rows, "cdm")
     assert task(folder) | {"skipped": None} == {
         "rules": "reference",
         "extract_source": "auto",
@@ -587,7 +618,7 @@ def test_no_case_at_all(
 ) -> None:
     before = (export(base()) / "benchmark.json").read_bytes()
     empty = {name: [] for name in LAYOUT if name.startswith("cdm.")}
-    kept = ("cdm.cdm_build_settings", "cdm.cdm_data_class")
+    kept = ("cdm.cdm_build_settings", "cdm.cdm_data_class", "cdm.cdm_lab_test_mapping")
     fill_duckdb(database, base() | empty | {name: base()[name] for name in kept})
     message = refusal(capsys, "--task", "cdm", "--out", tmp_path / "out")
     assert "no admission is in the cohort" in message
@@ -638,7 +669,10 @@ def test_postgres_gives_the_same_bytes_as_duckdb(
     for variable, value in postgres_database.items():
         monkeypatch.setenv(variable, value)
     fill_postgres(postgres_database, base())
-    files = ("benchmark.json", "benchmark.jsonl", "cases_provenance.jsonl")
+    files = (
+        *("benchmark.json", "benchmark.jsonl", "cases_provenance.jsonl"),
+        "lab_test_mapping.json",
+    )
     for args in ([], ["--first-only"], ["--num-cases", "1"]):
         folder = export(base(), *args)
         out = tmp_path / "postgres"

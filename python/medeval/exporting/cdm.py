@@ -1,4 +1,4 @@
-"""The CDM floor: the benchmark as one JSON document and as a case a line."""
+"""The CDM floor: the benchmark as one JSON document and as a case a line, and its tests by name."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from medeval.exporting.cdm_json import (
     one_line,
     provenance_line,
 )
+from medeval.exporting.cdm_lab_tests import LAB_TESTS, write_lab_tests
 from medeval.exporting.cdm_rows import (
     CASES,
     SCHEMA,
@@ -87,7 +88,7 @@ def export(warehouse: Warehouse, request: Request, choice: CaseChoice | None = N
     """
     choice = choice or CaseChoice()
     build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [*TABLES, DATA_CLASS])
+    require_tables(warehouse, NAME, [*TABLES, LAB_TESTS, DATA_CLASS])
     source = _read_source(warehouse)
     settings = read_settings(warehouse)
     listed = warehouse.count(schema_name(SCHEMA), CASES)
@@ -100,6 +101,7 @@ def export(warehouse: Warehouse, request: Request, choice: CaseChoice | None = N
             written = _write(warehouse, folder, settings, choice.mode, last, issues, advance)
         if not written.cases:
             raise UserError(_no_case(listed, written))
+        write_lab_tests(warehouse, folder, NAME)
         manifest = make_manifest(warehouse, NAME, build, source, folder, {NAME: None})
         manifest["tasks"][NAME] = _described(choice, settings, listed, last, issues, written)
         folder.publish(manifest)

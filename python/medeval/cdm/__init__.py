@@ -1,0 +1,1 @@
+"""The CDM benchmark: what a model may ask of a case, and the scores of what it asked and said."""

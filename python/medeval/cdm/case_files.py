@@ -1,0 +1,109 @@
+"""The cases of an export, with the table of laboratory tests beside them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
+from medeval.errors import UserError
+from medeval.models.clinical_case import ClinicalCase, read_case
+
+EXPORT = Path("exports") / "cdm"
+LINES = "benchmark.jsonl"
+PROVENANCE = "cases_provenance.jsonl"
+MAPPING = "lab_test_mapping.json"
+COMMAND = "python -m medeval export --task cdm"
+
+
+@dataclass(frozen=True)
+class CaseFiles:
+    """The cases that can be asked, and where they are from.
+
+    Attributes:
+        folder: of the export.
+        cases: those with one of the four pathologies, in the order of the export.
+        mapping: all tests by name.
+        without_pathology: cases that are left out, since nothing could be right about them.
+        sha256: of the file of cases.
+        mapping_sha256: of the table of tests.
+    """
+
+    folder: Path
+    cases: tuple[ClinicalCase, ...]
+    mapping: LabMapping
+    without_pathology: int
+    sha256: str
+    mapping_sha256: str
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether all cases may go anywhere."""
+        return all(case.data_class == "open" for case in self.cases)
+
+    def about(self) -> dict[str, Any]:
+        """Return what the record of a run says of its cases."""
+        pathologies = Counter(str(case.pathology) for case in self.cases)
+        return {
+            "cases": len(self.cases),
+            "pathologies": dict(sorted(pathologies.items())),
+            "without_pathology": self.without_pathology,
+            "sha256": self.sha256,
+            "mapping_sha256": self.mapping_sha256,
+        }
+
+
+def read_case_files(folder: Path | None = None) -> CaseFiles:
+    """Read the cases of an export.
+
+    Under the reference's rules the class of a case stands in a file beside it; a case whose class
+    is nowhere is credentialed.
+
+    Raises:
+        UserError: the export is not there, a case cannot be read, or none has a pathology.
+    """
+    place = folder or EXPORT
+    path = place / LINES
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}. `{COMMAND}` writes it.") from None
+    classes = _classes(place / PROVENANCE)
+    cases = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            case = read_case(line, f"{path}, line {number}")
+            own = classes.get(case.hadm_id)
+            cases.append(case if own is None else case.model_copy(update={"data_class": own}))
+    asked = tuple(case for case in cases if case.pathology is not None)
+    if not asked:
+        raise UserError(f"{path} holds no case with one of the four pathologies.")
+    mapping = place / MAPPING
+    found = read_mapping(mapping)
+    return CaseFiles(
+        place.resolve(),
+        asked,
+        found,
+        len(cases) - len(asked),
+        hashlib.sha256(data).hexdigest(),
+        hashlib.sha256(mapping.read_bytes()).hexdigest(),
+    )
+
+
+def _classes(path: Path) -> dict[int, str]:
+    """Return the class of each case by a file beside the cases, if there is one."""
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+        read = [json.loads(line) for line in lines if line.strip()]
+        return {
+            int(line["hadm_id"]): "open" if line["data_class"] == "open" else "credentialed"
+            for line in read
+        }
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, KeyError):
+        raise UserError(f"{path} cannot be read. `{COMMAND}` writes it anew.") from None

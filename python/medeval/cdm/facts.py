@@ -1,0 +1,86 @@
+"""What the CDM benchmark knows: laboratory panels, imaging, treatments, names of diagnoses.
+
+The facts are seeds of the warehouse (`seeds/cdm`), where each says where it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from medeval.cdm.imaging_facts import ImagingFacts, read_imaging
+from medeval.cdm.lab_facts import LabFacts, read_labs
+from medeval.cdm.seeds import Seeds, grouped
+from medeval.cdm.treatment_facts import TreatmentFacts, read_treatments
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """How a condition is diagnosed, in short, and the public guideline that says so."""
+
+    condition: str
+    guideline: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All facts that tools and scores need.
+
+    Attributes:
+        labs: laboratory tests.
+        imaging: imaging.
+        treatments: treatments of each pathology, in the order of its answers.
+        correct_diagnoses: pairs of word stems, place and change, that are a pathology.
+        gracious_diagnoses: pairs that are nearly one.
+        negations: phrases after which a finding is absent.
+        criteria: of each condition, in the order of the list.
+        condition_names: the condition that a name in lower case means.
+    """
+
+    labs: LabFacts
+    imaging: ImagingFacts
+    treatments: Mapping[str, tuple[TreatmentFacts, ...]]
+    correct_diagnoses: Mapping[str, tuple[tuple[str, str], ...]]
+    gracious_diagnoses: Mapping[str, tuple[tuple[str, str], ...]]
+    negations: tuple[str, ...]
+    criteria: Mapping[str, Criteria]
+    condition_names: Mapping[str, str]
+
+
+def load_facts(root: Path | None = None) -> Facts:
+    """Read the facts from the seeds of a checkout.
+
+    Args:
+        root: the project's folder; None searches upwards from the current one.
+
+    Raises:
+        UserError: a seed is missing or cannot be read.
+    """
+    seeds = Seeds(root)
+    columns = ("pathology", "grade", "location_stem", "modifier_stem")
+    pairs = grouped(
+        seeds.rows("cdm_diagnosis_alternatives", columns),
+        lambda row: (row["grade"], row["pathology"]),
+        lambda row: (row["location_stem"], row["modifier_stem"]),
+    )
+    criteria = seeds.rows("cdm_diagnosis_criteria", ("condition", "guideline", "criteria"))
+    names = seeds.rows("cdm_condition_names", ("condition_name", "condition"))
+    return Facts(
+        labs=read_labs(seeds),
+        imaging=read_imaging(seeds),
+        treatments=read_treatments(seeds),
+        correct_diagnoses={
+            name: found for (grade, name), found in pairs.items() if grade == "correct"
+        },
+        gracious_diagnoses={
+            name: found for (grade, name), found in pairs.items() if grade == "gracious"
+        },
+        negations=tuple(row["phrase"] for row in seeds.rows("cdm_negation_phrases", ("phrase",))),
+        criteria={
+            row["condition"]: Criteria(row["condition"], row["guideline"], row["criteria"])
+            for row in criteria
+        },
+        condition_names={row["condition_name"]: row["condition"] for row in names},
+    )

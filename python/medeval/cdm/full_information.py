@@ -1,0 +1,217 @@
+"""All information at once, and one answer.
+
+Where it is too long for the model only imaging is made shorter, in the steps of Hager et al.
+(Nature Medicine 30, 2024): the abdomen only, summaries of its reports, a summary of those, and at
+last as much of it as there is room for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from medeval.cdm import prompts
+from medeval.cdm.context import Room, shortened
+from medeval.cdm.full_information_blocks import (
+    Information,
+    imaging_text,
+    information_of,
+    report_text,
+    shuffled,
+)
+from medeval.cdm.loop_answers import FinalAnswer, read_answer
+from medeval.inference.episodes import Ask, AskModel, Finished, Turn
+from medeval.inference.failures import Failure, Kind
+from medeval.inference.outcomes import Outcome
+from medeval.inference.refusals import CODE
+from medeval.inference.requests import Item, Message
+from medeval.inference.thinking import split_thinking
+from medeval.models.clinical_case import ClinicalCase, RadiologyReport
+
+MARGIN = 25
+CONTEXT_LIMIT = "context_limit"
+
+ABDOMEN_ONLY = "abdomen_only"
+REPORTS_SUMMARISED = "reports_summarised"
+SUMMARIES_SUMMARISED = "summaries_summarised"
+TRUNCATED = "truncated"
+WITHOUT_IMAGING = "without_imaging"
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "diagnosis": {"type": "string"},
+        "treatment": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["diagnosis", "treatment"],
+    "additionalProperties": False,
+}
+PARAMETERS: dict[str, Any] = {
+    "response_format": {
+        "type": "json_schema",
+        "json_schema": {"name": "decision", "strict": True, "schema": _SCHEMA},
+    }
+}
+
+
+@dataclass(frozen=True)
+class FullInformationOptions:
+    """How the information is shown.
+
+    Attributes:
+        permute: further samples of each case, with the information in another order. Where the
+            model is asked with a seed, each sample has the next one, as further samples always do.
+        seed: of the orders.
+    """
+
+    permute: int = 0
+    seed: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what the record of a run says of it."""
+        return {"mode": "full_information", "permute": self.permute, "seed": self.seed}
+
+
+@dataclass(frozen=True)
+class FullInformation:
+    """One case, all at once.
+
+    Attributes:
+        case: of which all is shown but demographics and ground truth.
+        information: of the case, in the order of this sample.
+        room: that prompts have; None if nobody knows.
+    """
+
+    case: ClinicalCase
+    information: Information
+    room: Room | None = None
+    sample: int = 0
+
+    @property
+    def id(self) -> str:
+        """The admission."""
+        return str(self.case.hadm_id)
+
+    @property
+    def data_class(self) -> str:
+        """The class of the case."""
+        return self.case.data_class
+
+    @cached_property
+    def opening(self) -> Ask:
+        """The information, whole."""
+        return Ask(self._messages(imaging_text(self.information.reports)), PARAMETERS)
+
+    async def play(self, ask: AskModel) -> Finished:
+        """Ask with as much imaging as there is room for."""
+        measures: list[str] = []
+        asked: set[str] = set()
+        async with aclosing(self._imaging(ask)) as steps:
+            async for measure, imaging, is_last in steps:
+                if measure:
+                    measures.append(measure)
+                if imaging in asked or not (is_last or await self._fits(imaging)):
+                    continue
+                asked.add(imaging)
+                turn = await ask(Ask(self._messages(imaging), PARAMETERS))
+                if turn.completion is not None:
+                    return await self._decided(ask, turn, imaging, measures)
+        failure = Failure(Kind.REQUEST, code=CODE)
+        record = self._record(None, measures, is_reasked=False)
+        return Finished(Outcome.ERRORED, "", CONTEXT_LIMIT, record, failure)
+
+    async def _imaging(self, ask: AskModel) -> AsyncGenerator[tuple[str, str, bool]]:
+        """Yield what is done to imaging, its text, and whether nothing is left to be done."""
+        reports = self.information.reports
+        yield "", imaging_text(reports), not reports
+        if not reports:
+            return
+        abdomen = [report for report in reports if report.region == "Abdomen"]
+        if abdomen and await self._fits(""):
+            yield ABDOMEN_ONLY, imaging_text(abdomen), False
+            summaries = [
+                report_text(report, await self._shortened(report_text(report), ask))
+                for report in _one_per_modality(abdomen)
+            ]
+            yield REPORTS_SUMMARISED, "\n\n".join(summaries), False
+            summary = await self._shortened("\n\n".join(summaries), ask)
+            yield SUMMARIES_SUMMARISED, summary, False
+            kept = summary[: len(summary) // 2]
+            if self.room is not None:
+                kept = await self.room.cut_to_fit(summary, self._item)
+            yield TRUNCATED, kept, False
+        yield WITHOUT_IMAGING, "", True
+
+    async def _fits(self, imaging: str) -> bool:
+        return self.room is None or await self.room.holds(self._item(imaging))
+
+    async def _shortened(self, text: str, ask: AskModel) -> str:
+        return await shortened(text, self._item(""), ask, self.room)
+
+    def _item(self, imaging: str) -> Item:
+        return Item(self.id, self._messages(imaging), self.data_class, self.sample)
+
+    def _messages(self, imaging: str) -> list[Message]:
+        return [
+            {"role": "system", "content": prompts.SYSTEM_FULL_INFORMATION},
+            {"role": "user", "content": self.information.text(imaging)},
+        ]
+
+    async def _decided(
+        self, ask: AskModel, turn: Turn, imaging: str, measures: Sequence[str]
+    ) -> Finished:
+        """Read the answer; one that cannot be read is asked for once more."""
+        outcome, answer, said = _read(turn)
+        is_reasked = outcome in (Outcome.UNPARSED, Outcome.EMPTY)
+        if is_reasked:
+            again = [
+                *self._messages(imaging),
+                {"role": "assistant", "content": said or prompts.NO_REPLY},
+                {"role": "user", "content": prompts.ASK_AGAIN_FULL_INFORMATION},
+            ]
+            second = await ask(Ask(again, PARAMETERS))
+            if second.completion is not None:
+                outcome, answer, said = _read(second)
+                turn = second
+        text = turn.completion.text if turn.completion is not None else ""
+        return Finished(outcome, text, record=self._record(answer, measures, is_reasked))
+
+    def _record(
+        self, answer: FinalAnswer | None, measures: Sequence[str], is_reasked: bool
+    ) -> dict[str, Any]:
+        return {
+            "answer": answer.as_json() if answer is not None else None,
+            "calls": None,
+            "is_reasked": is_reasked,
+            "context": list(measures),
+            "order": list(self.information.order),
+        }
+
+
+def full_information(
+    cases: Iterable[ClinicalCase], options: FullInformationOptions, room: Room | None = None
+) -> Iterator[FullInformation]:
+    """Yield each case in its own order, then in each of the other orders."""
+    for case in cases:
+        information = information_of(case)
+        yield FullInformation(case, information, room)
+        for sample in range(1, options.permute + 1):
+            seed = f"{options.seed}/{case.hadm_id}/{sample}"
+            yield FullInformation(case, shuffled(information, seed), room, sample)
+
+
+def _read(turn: Turn) -> tuple[Outcome, FinalAnswer | None, str]:
+    """Return what kind of reply it is, the answer, and what was said without its thinking."""
+    said = split_thinking(turn.completion.text).answer if turn.completion is not None else ""
+    answer = read_answer(said) if turn.outcome is Outcome.ANSWERED else None
+    is_unparsed = turn.outcome is Outcome.ANSWERED and answer is None
+    return Outcome.UNPARSED if is_unparsed else turn.outcome, answer, said
+
+
+def _one_per_modality(reports: Iterable[RadiologyReport]) -> list[RadiologyReport]:
+    """Return the earliest report of each modality."""
+    by_time = sorted(reports, key=lambda one: (one.charttime, one.note_id, one.sequence_num))
+    return list({report.modality: report for report in reversed(by_time)}.values())[::-1]

@@ -1,0 +1,175 @@
+"""How a model is told of tools and asks for them: in the endpoint's own form, or in text."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from medeval.cdm import prompts
+from medeval.cdm.loop_answers import FinalAnswer, read_answer
+from medeval.cdm.loop_text import STOP, arguments_in, read_written
+from medeval.inference.completions import Completion, ToolCall
+from medeval.inference.requests import Message
+from medeval.inference.thinking import split_thinking
+
+ToolProtocol = Literal["native", "text"]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One call that a model wants to be made.
+
+    Attributes:
+        id: ties the answer to it.
+        name: of the tool.
+        arguments: of the call; None if they cannot be read.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply as the loop goes on with it.
+
+    Attributes:
+        message: to be put into the conversation.
+        wishes: the calls that it wants.
+        answer: the final answer; None if there is none.
+        customs: places where another layout than the one asked for had to be understood.
+    """
+
+    message: Message
+    wishes: tuple[Wish, ...] = ()
+    answer: FinalAnswer | None = None
+    customs: int = 0
+
+
+class Protocol(ABC):
+    """One way of using tools.
+
+    Args:
+        definitions: of the tools.
+    """
+
+    ask_again: str
+    decide: str
+
+    def __init__(self, definitions: Sequence[Mapping[str, Any]]) -> None:
+        self._definitions = {tool["function"]["name"]: tool for tool in definitions}
+
+    @abstractmethod
+    def system(self) -> str:
+        """Return the system prompt."""
+
+    @abstractmethod
+    def parameters(self, is_deciding: bool) -> dict[str, Any]:
+        """Return what a request needs beside its messages."""
+
+    @abstractmethod
+    def read(self, completion: Completion) -> Reply:
+        """Read a reply."""
+
+    @abstractmethod
+    def answered(self, answers: Sequence[tuple[Wish, str]]) -> list[Message]:
+        """Return the messages that answer calls."""
+
+    def arguments_of(self, name: str) -> str:
+        """Return the names of a tool's arguments, in words."""
+        tool = self._definitions.get(name)
+        return prompts.arguments_of(tool) if tool else "none"
+
+
+class Native(Protocol):
+    """Tools in the form of OpenAI."""
+
+    ask_again = prompts.ASK_AGAIN_NATIVE
+    decide = prompts.DECIDE_NATIVE
+
+    def system(self) -> str:
+        """Return the system prompt."""
+        return prompts.SYSTEM_NATIVE
+
+    def parameters(self, is_deciding: bool) -> dict[str, Any]:
+        """Return the tools: endpoints want them as long as the conversation has calls in it."""
+        if not self._definitions:
+            return {}
+        choice = {"tool_choice": "none"} if is_deciding else {}
+        return {"tools": list(self._definitions.values()), **choice}
+
+    def read(self, completion: Completion) -> Reply:
+        """Read the calls, else the answer."""
+        text = split_thinking(completion.text).answer
+        read = [self._wish(call) for call in completion.tool_calls]
+        if not read:
+            answer = read_answer(text)
+            return Reply({"role": "assistant", "content": text or prompts.NO_REPLY}, answer=answer)
+        wishes = tuple(wish for wish, _ in read)
+        # What was no JSON goes back as an empty object: some endpoints read it and fail.
+        calls = [
+            replace(call, arguments=json.dumps(dict(wish.arguments or {}))).as_message_part()
+            for call, wish in zip(completion.tool_calls, wishes, strict=True)
+        ]
+        message = {"role": "assistant", "content": text, "tool_calls": calls}
+        return Reply(message, wishes, customs=sum(is_custom for _, is_custom in read))
+
+    def answered(self, answers: Sequence[tuple[Wish, str]]) -> list[Message]:
+        """Return a message for each call."""
+        return [
+            {"role": "tool", "tool_call_id": wish.id, "content": text} for wish, text in answers
+        ]
+
+    def _wish(self, call: ToolCall) -> tuple[Wish, bool]:
+        """Return a call, and whether its arguments came in another form than asked for."""
+        try:
+            read: Any = json.loads(call.arguments, strict=False) if call.arguments.strip() else {}
+            if isinstance(read, str) and read.lstrip().startswith("{"):
+                read = json.loads(read)  # written as JSON twice
+                return Wish(call.id, call.name, read if isinstance(read, dict) else None), True
+        except (ValueError, RecursionError):
+            return Wish(call.id, call.name, None), False
+        if isinstance(read, dict):
+            return Wish(call.id, call.name, read), False
+        tool = self._definitions.get(call.name)
+        names = list(tool["function"]["parameters"].get("properties", {})) if tool else []
+        if isinstance(read, str) and len(names) == 1:
+            return Wish(call.id, call.name, {names[0]: read}), True
+        return Wish(call.id, call.name, {} if read is None else None), False
+
+
+class Text(Protocol):
+    """Tools as lines of text, for models that cannot call them."""
+
+    ask_again = prompts.ASK_AGAIN_TEXT
+    decide = prompts.DECIDE_TEXT
+
+    def system(self) -> str:
+        """Return the system prompt with the tools in words."""
+        return prompts.system_text(list(self._definitions.values()))
+
+    def parameters(self, is_deciding: bool) -> dict[str, Any]:
+        """Return where the model is to stop, so that it makes up no result."""
+        return {"stop": list(STOP)}
+
+    def read(self, completion: Completion) -> Reply:
+        """Read an action, else the answer."""
+        written = read_written(split_thinking(completion.text).answer, list(self._definitions))
+        message = {"role": "assistant", "content": written.text or prompts.NO_REPLY}
+        customs = int(written.is_custom)
+        if not written.action:
+            return Reply(message, answer=written.answer, customs=customs)
+        tool = self._definitions.get(written.action)
+        arguments = arguments_in(written.action_input, tool) if tool else {}
+        return Reply(message, (Wish("", written.action, arguments),), customs=customs)
+
+    def answered(self, answers: Sequence[tuple[Wish, str]]) -> list[Message]:
+        """Return the one observation."""
+        return [{"role": "user", "content": f"Observation: {text}"} for _, text in answers]
+
+
+PROTOCOLS: Mapping[ToolProtocol, type[Protocol]] = {"native": Native, "text": Text}

@@ -1,0 +1,232 @@
+"""Scores by groups of patients, from demographics that the model never saw.
+
+Small cells stay hidden: no number is told of fewer patients than `min_cell`, nor of so many other
+groups that it could be worked out from the total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from medeval.cdm.aggregate import check_cases, score_names
+from medeval.cdm.case_means import N_ITERS, Mean, ScoredCase, means, values_of
+from medeval.cdm.gaps import N_PERMUTATIONS, Gap, gap_tests
+from medeval.errors import UserError
+from medeval.models.clinical_case import ClinicalCase
+from medeval.predictions.attributes import age_band
+from medeval.predictions.subgroups import UNKNOWN, hidden
+from medeval.scoring.holm import holm
+
+MIN_CELL = 11
+GENDER = "gender"
+AGE_BAND = "age_band"
+RACE = "race"
+Attributes = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group of patients.
+
+    Attributes:
+        name: the group.
+        n: how many cases; None if that is hidden.
+        scores: their means; none if they are hidden.
+        suppressed: why it is hidden; None if it is not.
+    """
+
+    name: str
+    n: int | None
+    scores: dict[str, Mean]
+    suppressed: str | None
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The groups of one attribute, and the gaps between those that are shown.
+
+    Attributes:
+        groups: in the order of their names, the unknown last; none if all cases are of one group
+            that is too small to be named.
+        gaps: of each score between each two groups; the unknown are compared with none.
+    """
+
+    groups: tuple[Group, ...]
+    gaps: tuple[Gap, ...]
+
+
+@dataclass(frozen=True)
+class Subgroups:
+    """The scores of a run by groups of patients.
+
+    Attributes:
+        groupings: of each attribute.
+        min_cell: the smallest group that is shown.
+        seed: of intervals and permutations.
+        n_iters: how many draws the intervals are made from.
+        n_permutations: how many permutations a test makes.
+    """
+
+    groupings: dict[str, Grouping]
+    min_cell: int
+    seed: int
+    n_iters: int
+    n_permutations: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {
+            "min_cell": self.min_cell,
+            "seed": self.seed,
+            "n_iters": self.n_iters,
+            "n_permutations": self.n_permutations,
+            "test": "permutation within pathology, failed cases as zero, p values after Holm",
+            "attributes": {
+                name: {
+                    "groups": [
+                        {
+                            "name": group.name,
+                            "n": group.n,
+                            "suppressed": group.suppressed,
+                            "scores": {key: mean.as_json() for key, mean in group.scores.items()},
+                        }
+                        for group in grouping.groups
+                    ],
+                    "gaps": [gap.as_json() for gap in grouping.gaps],
+                }
+                for name, grouping in self.groupings.items()
+            },
+        }
+
+
+def attributes_of(case: ClinicalCase, race: str | None = None) -> dict[str, str]:
+    """Return the groups that a case's patient is of.
+
+    Args:
+        case: the case.
+        race: as the source states it, where it is at hand; a case does not hold it.
+    """
+    person = case.demographics
+    age = None
+    if person is not None:
+        age = person.age if person.age_at_admission is None else person.age_at_admission
+    found = {GENDER: (person.gender if person else "") or UNKNOWN, AGE_BAND: age_band(age)}
+    return found if race is None else found | {RACE: race or UNKNOWN}
+
+
+def subgroups(
+    cases: Sequence[ScoredCase],
+    attributes: Mapping[int, Attributes],
+    *,
+    min_cell: int = MIN_CELL,
+    seed: int = 0,
+    n_iters: int = N_ITERS,
+    n_permutations: int = N_PERMUTATIONS,
+) -> Subgroups:
+    """Return the scores of each group of each attribute, and what lies between groups.
+
+    Args:
+        cases: every case that was asked, those that failed too.
+        attributes: the groups of each case by its `hadm_id`; every case has the same attributes.
+        min_cell: groups with fewer cases are hidden, 1 hides none.
+        seed: of intervals and permutations.
+        n_iters: how many draws the intervals are made from.
+        n_permutations: how many permutations a test makes.
+
+    Raises:
+        UserError: `min_cell` or `n_permutations` below 1, or a case without attributes.
+        ValueError: a case twice, or scores of two versions.
+    """
+    check_cases(cases)
+    if min_cell < 1 or n_permutations < 1:
+        raise UserError("The smallest cell and the number of permutations are 1 or more.")
+    ordered = sorted(cases, key=lambda case: case.hadm_id)
+    names = list(dict.fromkeys(name for found in attributes.values() for name in found))
+    for case in ordered:
+        if list(attributes.get(case.hadm_id, {})) != names:
+            raise UserError(f"Case {case.hadm_id} does not have the attributes {', '.join(names)}.")
+    scores = score_names(ordered)
+    groupings = {}
+    for name in names:
+        members: dict[str, list[ScoredCase]] = {}
+        for case in ordered:
+            members.setdefault(attributes[case.hadm_id][name], []).append(case)
+        members = dict(sorted(members.items(), key=lambda item: (item[0] == UNKNOWN, item[0])))
+        groups = _groups(members, scores, min_cell, seed, n_iters)
+        shown = [group.name for group in groups if not group.suppressed and group.name != UNKNOWN]
+        gaps = [
+            gap
+            for first, second in combinations(shown, 2)
+            for gap in _gaps(first, second, members, scores, seed, n_permutations)
+        ]
+        groupings[name] = Grouping(groups, tuple(gaps))
+    return Subgroups(_corrected(groupings), min_cell, seed, n_iters, n_permutations)
+
+
+def _groups(
+    members: Mapping[str, Sequence[ScoredCase]],
+    scores: Sequence[str],
+    min_cell: int,
+    seed: int,
+    n_iters: int,
+) -> tuple[Group, ...]:
+    counts = [len(found) for found in members.values()]
+    small = [count < min_cell for count in counts]
+    # The name alone would say that every patient is of it.
+    if len(counts) == 1 and small[0]:
+        return ()
+    made = []
+    for (name, found), is_small, is_hidden in zip(
+        members.items(), small, hidden(counts, small, min_cell), strict=True
+    ):
+        if is_hidden:
+            reason = (
+                f"fewer than {min_cell} cases"
+                if is_small
+                else "another group could be worked out from it"
+            )
+            made.append(Group(name, None, {}, reason))
+        else:
+            found_means = means(found, scores, seed=seed, n_iters=n_iters)
+            made.append(Group(name, len(found), found_means, None))
+    return tuple(made)
+
+
+def _gaps(
+    first: str,
+    second: str,
+    members: Mapping[str, Sequence[ScoredCase]],
+    scores: Sequence[str],
+    seed: int,
+    n_permutations: int,
+) -> list[Gap]:
+    both = [*members[first], *members[second]]
+    is_first = np.arange(len(both)) < len(members[first])
+    gaps, expected, p_values = gap_tests(
+        np.nan_to_num(values_of(both, scores)),
+        is_first,
+        [case.pathology for case in both],
+        seed=seed,
+        n=n_permutations,
+    )
+    return [
+        Gap(score, first, second, float(gap), float(by_chance), p_value)
+        for score, gap, by_chance, p_value in zip(scores, gaps, expected, p_values, strict=True)
+    ]
+
+
+def _corrected(groupings: Mapping[str, Grouping]) -> dict[str, Grouping]:
+    """Correct the p values of all tests together."""
+    tests = [gap for grouping in groupings.values() for gap in grouping.gaps]
+    corrected = iter(holm([gap.p_value for gap in tests]))
+    return {
+        name: replace(
+            grouping, gaps=tuple(replace(gap, p_holm=next(corrected)) for gap in grouping.gaps)
+        )
+        for name, grouping in groupings.items()
+    }

@@ -1,0 +1,1 @@
+"""The tools that a model may use on a case, one module each."""

@@ -1,0 +1,38 @@
+"""Texts as plain words, words found in them, and names that are like one another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_NOT_A_WORD = re.compile(r"[\W_]+")
+_PARENTHESES = re.compile(r"(.*?)\s*\((.*?)\)")
+
+
+def plain(text: str) -> str:
+    """Return the words of a text in lower case, with single blanks between them."""
+    return _NOT_A_WORD.sub(" ", text.lower()).strip()
+
+
+def holds(words: str, phrase: str, *, is_stem: bool = False) -> bool:
+    """Tell whether plain words hold a phrase as whole words, or as the beginning of words."""
+    end = "" if is_stem else " "
+    return f" {plain(phrase)}{end}" in f" {words} "
+
+
+def name_parts(name: str) -> tuple[str, str]:
+    """Return the long name before parentheses and the abbreviation in them; else the name twice."""
+    match = _PARENTHESES.search(name)
+    return (match[1].strip(), match[2].strip()) if match else (name.strip(), name.strip())
+
+
+def closest(name: str, choices: Sequence[str]) -> tuple[str, int]:
+    """Return the choice that is most like a name, the first of equals, and how like it is.
+
+    The likeness is the ratio of rapidfuzz on texts in lower case without punctuation, as a whole
+    number from 0 to 100.
+    """
+    from rapidfuzz import fuzz, process, utils
+
+    found = process.extractOne(name, choices, scorer=fuzz.ratio, processor=utils.default_process)
+    return (found[0], round(found[1])) if found else ("", 0)

@@ -1,0 +1,292 @@
+"""`run` and `score` of CDM: the demo's cases, a model behind an endpoint, groups, both versions."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cdm_bedside import answering, calling, demo_reply
+from commands import PROJECT_ROOT, run_medeval
+from model_server import Body, Script, error, model_server, slow
+
+from medeval.inference.guard import Gate
+from medeval.inference.run_folder import AUDIT, RunFolder
+from medeval.inference.runner import RunOptions, settings_of
+from medeval.tasks.catalogue import begin
+from medeval.tasks.self_check import check_task
+from medeval.tasks.task import ORACLE
+
+MODES = ("tools", "full_information")
+EXAMINE: tuple[str, dict[str, Any]] = ("physical_examination", {})
+TOO_LONG = error(400, "maximum context length is 100 tokens", code="context_length_exceeded")
+
+
+def run_cdm(out: Path, cases: Path, *args: str | Path) -> subprocess.CompletedProcess[str]:
+    return run_medeval("run", "--task", "cdm", "--cases", cases, "--out", out, *args)
+
+
+def folder_of(done: subprocess.CompletedProcess[str]) -> Path:
+    found = re.search(r"^run (.+)$", done.stdout, re.MULTILINE)
+    assert found, done.stdout + done.stderr
+    return Path(found[1])
+
+
+def scored(folder: Path, *args: str | Path) -> dict[str, Any]:
+    done = run_medeval("score", "--task", "cdm", folder, *args)
+    assert done.returncode == 0, done.stderr
+    report = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    result: dict[str, Any] = report["detailed_results"][0]
+    return result
+
+
+def lines(folder: Path, name: str = "responses.jsonl") -> list[dict[str, Any]]:
+    text = (folder / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.split("\n") if line]
+
+
+def exported(folder: Path) -> list[dict[str, Any]]:
+    return lines(folder, "benchmark.jsonl")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_gold_scores_the_maximum_silence_nothing_and_shuffled_gold_like_chance(
+    mode: str, asked_export: Path
+) -> None:
+    task = begin("cdm", {"cases": str(asked_export), "mode": mode})
+    checks = list(check_task(task))
+    assert [check for check in checks if not check.passed] == []
+    assert len(checks) == (15 if mode == "tools" else 7)
+
+
+def test_the_demo_model_goes_to_the_bedside_offline(tmp_path: Path, asked_export: Path) -> None:
+    done = run_cdm(tmp_path, asked_export, "--model", "demo")
+    assert done.returncode == 0, done.stderr
+    folder = folder_of(done)
+    result = scored(folder, "--by", "gender,age_band,pathology")
+    assert result["metadata"]["ledger"]["answered"] == 118
+    assert 0.8 < result["metrics_results"]["Diagnosis"] < 1
+    low, high = (result["intervals"]["Diagnosis"][end] for end in ("low", "high"))
+    assert low < result["metrics_results"]["Diagnosis"] < high
+    assert set(result["metadata"]["by_pathology"]) == {
+        "appendicitis", "cholecystitis", "diverticulitis", "pancreatitis",
+    }  # fmt: skip
+    assert result["metadata"]["version_1"]["Diagnosis"] <= 1
+    shown = result["metadata"]["subgroups"]["attributes"]
+    assert set(shown) == {"gender", "age_band"}
+    hidden = [group for group in shown["age_band"]["groups"] if group["suppressed"]]
+    assert hidden
+    assert all(group["n"] is None and not group["scores"] for group in hidden)
+    assert shown["gender"]["gaps"][0]["p_holm"] is not None
+    # Started again there is nothing left to be asked.
+    again = run_medeval("run", "--resume", folder)
+    assert again.returncode == 0, again.stderr
+    assert re.search(r"of them before\W+118", again.stdout)
+
+
+def test_the_scores_of_the_published_program_are_a_flag_away(
+    tmp_path: Path, asked_export: Path
+) -> None:
+    folder = folder_of(run_cdm(tmp_path, asked_export, "--model", "demo"))
+    repaired, published = scored(folder), scored(folder, "--score-version", "1")
+    assert (repaired["metadata"]["score_version"], published["metadata"]["score_version"]) == (2, 1)
+    assert repaired["metadata"]["version_1"]["Laboratory Tests"] == pytest.approx(
+        published["metrics_results"]["Laboratory Tests"]
+    )
+    assert repaired["metrics_results"] != published["metrics_results"]
+
+
+def test_all_at_once_in_several_orders(tmp_path: Path, asked_export: Path) -> None:
+    done = run_cdm(
+        tmp_path, asked_export, "--model", "demo", "--mode", "full_information", "--permute", "2",
+        "--limit", "5",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    folder = folder_of(done)
+    assert len(lines(folder)) == 15
+    result = scored(folder)
+    assert "Physical Examination" not in result["metrics_results"]
+    found = result["metadata"]["order_sensitivity"]
+    assert (found["orders"], found["cases"]) == (3, 5)
+    assert 0 <= found["share_of_cases_that_change"] <= 1
+    refused = run_cdm(tmp_path / "no", asked_export, "--model", "demo", "--permute", "2")
+    assert refused.returncode == 2
+    assert "full_information" in refused.stderr
+    assert not (tmp_path / "no").exists()
+
+
+def test_what_an_endpoint_does_ends_in_counted_outcomes(tmp_path: Path, asked_export: Path) -> None:
+    cases = exported(asked_export)[:6]
+    number_of = {case["history_of_present_illness"]: place for place, case in enumerate(cases)}
+
+    def place_of(body: Body) -> int:
+        said = body["messages"][1]["content"]
+        return next(place for history, place in number_of.items() if history in said)
+
+    def reply(body: Body) -> str | dict[str, Any]:
+        first = len(body["messages"]) == 2
+        match place_of(body):
+            case 0:  # broken arguments, then an answer
+                return calling(("request_lab_test", "{broken")) if first else answering()
+            case 1:  # a tool that there is not
+                return calling(("take_temperature", {})) if first else answering()
+            case 2:  # calls without end
+                can_call = "tools" in body and body.get("tool_choice") != "none"
+                return calling(EXAMINE) if can_call else answering()
+            case 3:  # three at once
+                calls = [("physical_examination", {})] * 2 + [
+                    ("request_lab_test", {"test_name": "WBC"})
+                ]
+                return calling(*calls) if first else answering()
+            case 4:
+                return "I cannot decide."
+            case _:
+                return demo_reply(body)
+
+    def fault(body: Body, before: int) -> Any:
+        if place_of(body) == 5:
+            return error(
+                400, "maximum context length is 100 tokens", code="context_length_exceeded"
+            )
+        return None
+
+    with model_server(Script(reply=reply, fault=fault)) as server:
+        done = run_cdm(
+            tmp_path, asked_export, "--model", "m", "--base-url", server.url, "--limit", "6",
+            "--max-rounds", "3",
+        )  # fmt: skip
+    assert done.returncode == 1
+    folder = folder_of(done)
+    result = scored(folder)
+    ledger = result["metadata"]["ledger"]
+    assert (ledger["asked"], ledger["answered"], ledger["unparsed"], ledger["errored"]) == (
+        6,
+        4,
+        1,
+        1,
+    )
+    assert result["metadata"]["n_failed"] == 2
+    assert sum(result["metadata"]["failures"].values()) == 2
+    assert result["metadata"]["failures"]["context_limit"] == 1
+    outputs = {row["hadm_id"]: out for row, out in
+               zip(result["inputs"], result["model_outputs"], strict=True)}  # fmt: skip
+    by_place = [outputs[case["hadm_id"]] for case in cases]
+    assert [one["invalid_calls"] for one in by_place[:4]] == [1, 1, 0, 0]
+    assert (by_place[2]["rounds"], by_place[2]["reason"]) == (3, "step_limit")
+    # The failed cases stay in the denominator, and the mean over the others stands beside it.
+    values = result["metrics_results"]
+    assert values["Diagnosis"] == pytest.approx(values["Diagnosis (answered only)"] * 4 / 6)
+
+
+def test_a_killed_run_goes_on_inside_a_case(tmp_path: Path, asked_export: Path) -> None:
+    script = Script(reply=demo_reply, fault=lambda body, before: slow(0.05))
+    with model_server(script) as server:
+        whole = folder_of(
+            run_cdm(tmp_path / "whole", asked_export, "--model", "m", "--base-url", server.url,
+                    "--limit", "8")
+        )  # fmt: skip
+        asked = server.seen.requests
+        command = [
+            sys.executable, "-m", "medeval", "run", "--task", "cdm", "--cases", str(asked_export),
+            "--out", str(tmp_path / "killed"), "--model", "m", "--base-url", server.url, "--limit",
+            "8", "--concurrency", "2",
+        ]  # fmt: skip
+        started = subprocess.Popen(
+            command,
+            cwd=PROJECT_ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        while server.seen.requests < asked + asked // 2:
+            assert started.poll() is None
+            time.sleep(0.005)
+        os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+        folder = next((tmp_path / "killed").iterdir())
+        kept = len(lines(folder, "steps.jsonl"))
+        before = server.seen.requests
+        done = run_medeval("run", "--resume", folder)
+        assert done.returncode == 0, done.stderr
+        assert server.seen.requests - before == asked - kept
+    assert scored(folder)["metrics_results"] == scored(whole)["metrics_results"]
+
+
+def test_credentialed_cases_go_to_no_undeclared_endpoint(
+    tmp_path: Path, asked_export: Path
+) -> None:
+    cases = tmp_path / "cases"
+    cases.mkdir()
+    (cases / "lab_test_mapping.json").write_bytes(
+        (asked_export / "lab_test_mapping.json").read_bytes()
+    )
+    rows = exported(asked_export)[:2]
+    for row in rows:
+        del row["data_class"]
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (cases / "benchmark.jsonl").write_text(text, encoding="utf-8")
+    with model_server(Script(reply=demo_reply)) as server:
+        for mode in MODES:
+            done = run_cdm(
+                tmp_path / "runs", cases, "--model", "m", "--base-url", server.url, "--mode", mode,
+                "--endpoints", tmp_path / "none.toml",
+            )  # fmt: skip
+            assert done.returncode == 2
+            assert "Nothing was sent" in done.stderr
+        assert server.seen.connections == 0
+
+
+def test_no_case_reaches_a_report_or_a_log(tmp_path: Path, asked_export: Path) -> None:
+    done = run_cdm(tmp_path, asked_export, "--model", "demo", "--limit", "3")
+    folder = folder_of(done)
+    scored(folder)
+    case = exported(asked_export)[0]
+    told = (folder / "scores.json").read_text(encoding="utf-8") + done.stdout + done.stderr
+    told += (folder / AUDIT).read_text(encoding="utf-8")
+    for text in (case["history_of_present_illness"], case["physical_exams"]):
+        assert text.strip()[:60] not in told
+
+
+def test_a_batch_of_a_conversation_is_refused(tmp_path: Path, asked_export: Path) -> None:
+    done = run_cdm(
+        tmp_path, asked_export, "--model", "m", "--base-url", "http://127.0.0.1:9/v1",
+        "--export-prompts", tmp_path / "batch.jsonl",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "conversation" in done.stderr
+
+
+def test_cases_that_are_not_there_or_others_are_told(tmp_path: Path, asked_export: Path) -> None:
+    none = run_cdm(tmp_path / "runs", tmp_path, "--model", "demo")
+    assert none.returncode == 2
+    assert "export --task cdm" in none.stderr
+    folder = folder_of(run_cdm(tmp_path / "runs", asked_export, "--model", "demo", "--limit", "2"))
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("benchmark.jsonl", "lab_test_mapping.json"):
+        (other / name).write_bytes((asked_export / name).read_bytes() + b"\n")
+    done = run_medeval("score", "--task", "cdm", folder, "--cases", other)
+    assert done.returncode == 2
+    assert "SHA-256" in done.stderr
+
+
+def test_two_models_are_compared_case_by_case(tmp_path: Path, asked_export: Path) -> None:
+    demo = folder_of(run_cdm(tmp_path, asked_export, "--model", "demo"))
+    task = begin("cdm", {"cases": str(asked_export)})
+    place = tmp_path / "oracle"
+    place.mkdir()
+    provider = task.local_provider(ORACLE, Gate({}, place / AUDIT))
+    task = task.prepared(provider)
+    settings = {**settings_of(provider, task.prompt_version), **task.settings()}
+    folder = RunFolder(place, settings, {"task": task.name})
+    task.ask(provider, folder, RunOptions(prompt_version=task.prompt_version), None)
+    done = run_medeval("compare", "--task", "cdm", place, demo, "--metric", "Treatment Requested")
+    assert done.returncode == 0, done.stderr
+    assert "Treatment Requested: oracle scores higher" in done.stdout

@@ -1,0 +1,181 @@
+"""The built-in demo model: offline, the same each time, and shown nothing that it may not see."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builds import Build
+from cdm_bedside import MARKS, case, cases, facts, leaks, mapping, report
+from inference_runs import content
+
+from medeval.cdm.demo_policy import DemoModel, reply_to
+from medeval.cdm.full_information import FullInformationOptions, full_information
+from medeval.cdm.loop_episode import LoopOptions, tool_loops
+from medeval.cdm.prompts import PROMPT_VERSION, SYSTEM_SUMMARY
+from medeval.cdm.toolbox import TOOLS
+from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
+from medeval.cdm.transcripts import Transcript, read_transcripts
+from medeval.inference.completions import Completion
+from medeval.inference.conversations import converse
+from medeval.inference.episodes import Episode
+from medeval.inference.guard import Gate
+from medeval.inference.outcomes import Outcome
+from medeval.inference.requests import Request, body_of
+from medeval.inference.run_folder import AUDIT, RunFolder
+from medeval.inference.runner import RunOptions, settings_of
+from medeval.models.clinical_case import ClinicalCase, read_case
+
+MODES = ("native", "text", "full_information")
+
+
+class Listening(DemoModel):
+    """The demo model, and what it was asked."""
+
+    def __init__(self, gate: Gate) -> None:
+        super().__init__(gate)
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    async def ask(self, request: Request) -> Completion:
+        self.asked.append((request.item.id, body_of(request, request.all_parameters)))
+        return await super().ask(request)
+
+
+def episodes(
+    of: list[ClinicalCase], mode: str, tests: LabMapping, **options: Any
+) -> Iterable[Episode]:
+    if mode == "full_information":
+        return full_information(of, FullInformationOptions())
+    protocol: Any = mode
+    return tool_loops(of, facts(), tests, LoopOptions(tool_protocol=protocol, **options))
+
+
+def run(
+    folder: Path, of: list[ClinicalCase], mode: str, tests: LabMapping | None = None, **options: Any
+) -> tuple[list[Transcript], list[tuple[str, dict[str, Any]]]]:
+    folder.mkdir(exist_ok=True)
+    model = Listening(Gate({}, folder / AUDIT))
+    place = RunFolder(folder, settings_of(model, PROMPT_VERSION))
+    conversations = episodes(of, mode, tests or mapping(), **options)
+    ended = converse(conversations, model, place, RunOptions(PROMPT_VERSION))
+    assert ended.stopped == ""
+    return read_transcripts(folder, of), model.asked
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_is_offline_and_says_the_same_each_time(
+    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect(self: socket.socket, address: object) -> None:
+        raise AssertionError(f"connects to {address}")
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    of = cases(4, data_class="credentialed")
+    first, _ = run(tmp_path / "first", of, mode)
+    second, _ = run(tmp_path / "second", of, mode)
+    assert first == second
+    assert content(tmp_path / "first") == content(tmp_path / "second")
+    assert {one.outcome for one in first} == {Outcome.ANSWERED}
+    assert {one.answer.final_diagnosis for one in first if one.answer} == {"Acute appendicitis"}
+    assert '"ground":"in-process"' in (tmp_path / "first" / AUDIT).read_text()
+
+
+def test_it_examines_then_orders_then_looks_and_looks_again_in_doubt(tmp_path: Path) -> None:
+    unclear = case(
+        1,
+        history_of_present_illness="Pain.",
+        physical_exams="Tender.",
+        radiology_reports=[report(1, "Ultrasound", "Gas."), report(2, "CT", "Gas.")],
+    )
+    transcripts, _ = run(tmp_path, [unclear, case(2)], "native")
+    asked = [
+        [(call["tool"], call["arguments"].get("modality")) for call in one.calls or ()]
+        for one in transcripts
+    ]
+    before = [("physical_examination", None), ("request_lab_test", None)]
+    looks = [("request_imaging", "Ultrasound"), ("request_imaging", "CT")]
+    assert asked == [[*before, *looks], [*before, *looks[:1]]]
+    assert transcripts[0].answer is not None
+    assert transcripts[0].answer.final_diagnosis == "Abdominal pain of unknown cause"
+
+
+def test_it_uses_the_tools_that_there_are(tmp_path: Path) -> None:
+    transcripts, _ = run(tmp_path, [case()], "native", enabled=("request_imaging",))
+    assert {call["tool"] for call in transcripts[0].calls or ()} == {"request_imaging"}
+
+
+@pytest.mark.parametrize(
+    ("text", "diagnosis"),
+    [
+        ("Tender at McBurney's point.", "Acute appendicitis"),
+        ("Positive Murphy sign. The appendix is normal.", "Acute cholecystitis"),
+        ("The sigmoid is thick. No gallstone.", "Acute diverticulitis"),
+        ("(Blood) Lipase: 900 IU/L (ref: 0-60)\nMurphy", "Acute pancreatitis"),
+        ("(Blood) Lipase: 100 IU/L (ref: up to 60)\nMurphy", "Acute cholecystitis"),
+        ("Nothing.", "Abdominal pain of unknown cause"),
+    ],
+)
+def test_it_decides_by_the_words_that_it_is_given(text: str, diagnosis: str) -> None:
+    messages = [{"role": "system", "content": ""}, {"role": "user", "content": text}]
+    assert json.loads(reply_to(messages, {}).text)["final_diagnosis"] == diagnosis
+
+
+def test_it_summarises_by_keeping_the_beginning() -> None:
+    messages = [
+        {"role": "system", "content": SYSTEM_SUMMARY},
+        {"role": "user", "content": "word " * 1000},
+    ]
+    assert reply_to(messages, {}).text != "word " * 1000
+    assert ("word " * 1000).startswith(reply_to(messages, {}).text)
+
+
+def test_five_hundred_cases_take_less_than_half_a_minute(tmp_path: Path) -> None:
+    began = time.monotonic()
+    transcripts, asked = run(tmp_path, cases(500), "native")
+    assert time.monotonic() - began < 30
+    assert len(transcripts) == 500
+    assert len(asked) == sum(one.turns for one in transcripts) > 1500
+
+
+@pytest.fixture(scope="module")
+def demo_export(cdm_duckdb: Build) -> Path:
+    return cdm_duckdb.export("--extended")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_of_the_committed_cases_no_truth_and_no_name_of_the_disease_is_sent(
+    tmp_path: Path, demo_export: Path, mode: str
+) -> None:
+    text = (demo_export / "benchmark.jsonl").read_text(encoding="utf-8")
+    of = [read_case(line, str(number)) for number, line in enumerate(text.split("\n")) if line]
+    tests = read_mapping(demo_export / "lab_test_mapping.json")
+    # The criteria are left out: they name every disease, as the model asks for one.
+    options = {} if mode == "full_information" else {"enabled": TOOLS[:3]}
+    transcripts, asked = run(tmp_path / "true", of, mode, tests, **options)
+    assert {one.pathology for one in of} >= {"appendicitis", "pancreatitis"}
+    assert {one.outcome for one in transcripts} == {Outcome.ANSWERED}
+    for one in of:
+        sent = [body for name, body in asked if name == str(one.hadm_id)]
+        assert sent
+        assert leaks(sent, one, marks=[str(one.hadm_id)]) == []
+    # Whoever the patient is and whatever was found in the end, the model is asked the same.
+    _, asked_of_others = run(tmp_path / "other", list(map(with_marks, of)), mode, tests, **options)
+    assert asked_of_others == asked
+    assert leaks([body for _, body in asked], of[0], marks=MARKS[:7]) == []
+
+
+def with_marks(of: ClinicalCase) -> ClinicalCase:
+    """Return a case whose person and truth are those of the case made by hand."""
+    marked = case()
+    return of.model_copy(
+        update={
+            "pathology": "cholecystitis",
+            "demographics": marked.demographics,
+            "ground_truth": marked.ground_truth,
+        }
+    )

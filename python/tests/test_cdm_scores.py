@@ -1,0 +1,491 @@
+"""The scores of one case, rule by rule, with the values at the edges."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from cdm_cases import EXAMINE, ask, case, facts, image, records, scored
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medeval.cdm.oracle import best_scores
+from medeval.cdm.scorers.keywords import Keywords
+from medeval.cdm.scoring import (
+    COUNTS,
+    INVALID_CALLS,
+    REFERENCE_SCORES,
+    ROUNDS,
+    SCORES,
+    TOOL_CALLS,
+    UNNECESSARY_IMAGING,
+    UNNECESSARY_TESTS,
+    score_case,
+)
+from medeval.errors import UserError
+from medeval.models.clinical_case import PATHOLOGIES
+
+ANSWER = {"final_diagnosis": "appendicitis", "treatment": []}
+
+
+# Keywords
+
+
+def affirmed(text: str, keyword: str, version: int = 2) -> bool:
+    return Keywords(facts().negations, version).affirmed(text, keyword)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("abscess", True),
+        ("Pelvic ABSCESSES", True),
+        ("no abscess", False),
+        ("no evidence of abscess", False),
+        ("absence of abscess", False),
+        ("Without abscess", False),
+        ("denies abscess", False),
+        # Three words between, and one more.
+        ("no small deep pelvic abscess", False),
+        ("no sign whatever of an abscess", True),
+        # The whole word that begins before the keyword is negated.
+        ("no periabscess", False),
+        # What ends the reach of a negation.
+        ("no fever, abscess", True),
+        ("no fever. Abscess", True),
+        *((f"no fever {word} abscess", True) for word in ("but", "however", "although", "except")),
+        ("no fever (abscess)", True),
+        ("not an ulcer; abscess", True),
+        ("no\nabscess", True),
+        # One mention is enough, wherever it stands.
+        ("no abscess at first, later an abscess", True),
+        ("abscess without fever", True),
+        # A negation is a whole word.
+        ("piano abscess", True),
+        ("noted abscess", True),
+        ("", False),
+        ("fever", False),
+    ],
+)
+def test_a_keyword_counts_unless_it_is_negated(text: str, found: bool) -> None:
+    assert affirmed(text, "abscess") is found
+
+
+def test_a_keyword_of_two_words_may_stand_on_two_lines() -> None:
+    assert affirmed("a biliary\n stent was placed", "biliary stent")
+    assert not affirmed("a biliary metal stent", "biliary stent")
+
+
+@given(st.text(max_size=40), st.sampled_from(["pain", "abscess", "bile duct"]))
+def test_what_is_affirmed_is_there(text: str, keyword: str) -> None:
+    for version in (1, 2):
+        if affirmed(text, keyword, version):
+            assert keyword.split()[0] in text.lower()
+
+
+@given(st.text(alphabet="abcdefgh, .", max_size=30))
+def test_a_text_without_negation_affirms_whatever_it_holds(text: str) -> None:
+    assert affirmed(f"{text} pain", "pain")
+
+
+# Diagnosis
+
+
+def graded(
+    diagnosis: str, pathology: str = "appendicitis", version: int = 2
+) -> tuple[float, float]:
+    scores = scored(case(pathology), diagnosis=diagnosis, version=version).scores
+    return scores["Diagnosis"], scores["Gracious Diagnosis"]
+
+
+@pytest.mark.parametrize(
+    ("diagnosis", "right"),
+    [
+        ("appendicitis", 1),
+        ("Acute APPENDICITIS", 1),
+        ("peri-appendicitis", 1),
+        ("(appendicitis)", 1),
+        # The ratio of a misspelling: 2 * 11 of 23 letters are 96, 2 * 10 of 22 are 91, 2 * 11 of
+        # 25 are 88.
+        ("apendicitis", 1),
+        ("apendicits", 1),
+        ("appendicittes", 0),
+        ("gangrene of the appendix", 1),
+        ("perforated appendix", 1),
+        ("appendix", 0),
+        ("gangrene", 0),
+        ("appendix without perforation", 0),
+        ("cholecystitis", 0),
+        ("", 0),
+    ],
+)
+def test_a_right_diagnosis(diagnosis: str, right: int) -> None:
+    assert graded(diagnosis) == (right, right)
+
+
+def test_a_ratio_of_90_is_not_enough() -> None:
+    # 2 * 13 of 28 letters are 93, of 29 they are 90.
+    assert graded("diverticulytis", "diverticulitis") == (1, 1)
+    assert graded("diverticulytiss", "diverticulitis") == (0, 0)
+
+
+def test_a_nearly_right_diagnosis_is_gracious_only() -> None:
+    assert graded("sigmoid colitis", "diverticulitis") == (0, 1)
+    assert graded("no sigmoid colitis", "diverticulitis") == (0, 0)
+    assert graded("sigmoid colitis", "appendicitis") == (0, 0)
+
+
+@pytest.mark.parametrize("pathology", PATHOLOGIES)
+def test_each_pathology_is_right_for_itself_alone(pathology: str) -> None:
+    for other in PATHOLOGIES:
+        assert graded(f"Acute {other}.", pathology)[0] == int(other == pathology)
+
+
+# Physical examination
+
+
+@pytest.mark.parametrize(
+    ("calls", "first", "late"),
+    [
+        ([], 0, 0),
+        ([EXAMINE], 1, 1),
+        ([ask("CBC"), EXAMINE], 0, 1),
+        ([EXAMINE, ask("CBC"), EXAMINE], 1, 1),
+        ([ask("CBC")], 0, 0),
+        # A call that came to nothing was made before, too.
+        ([("examine", {}), EXAMINE], 0, 1),
+    ],
+)
+def test_the_examination_comes_first_or_late(
+    calls: list[tuple[str, dict[str, Any]]], first: int, late: int
+) -> None:
+    scores = scored(case(), calls).scores
+    assert (scores["Physical Examination"], scores["Late Physical Examination"]) == (first, late)
+
+
+def test_an_examination_that_was_not_offered_earns_nothing() -> None:
+    call = {"tool": "physical_examination", "arguments": {}, "is_valid": False}
+    scores = score_case(case(), ANSWER, [call], facts()).scores
+    assert (scores["Physical Examination"], scores["Late Physical Examination"]) == (0, 0)
+
+
+# Laboratory tests
+
+
+@pytest.mark.parametrize(
+    ("pathology", "tests", "points"),
+    [
+        ("appendicitis", ["WBC"], 1),
+        ("appendicitis", ["WBC", "CRP, CBC"], 1),
+        ("appendicitis", ["lipase"], 0),
+        ("appendicitis", [], 0),
+        ("pancreatitis", ["WBC, lipase"], 2),
+        ("pancreatitis", ["WBC", "lipase", "hematocrit"], 3),
+        ("cholecystitis", ["ALT"], 1),
+        ("cholecystitis", ["CBC, LFTs"], 3),
+        ("diverticulitis", ["CRP"], 1),
+    ],
+)
+def test_a_point_for_each_category_once(pathology: str, tests: list[str], points: int) -> None:
+    score = scored(case(pathology), [ask(name) for name in tests])
+    assert score.scores["Laboratory Tests"] == points
+    assert sum(score.answers["Correct Laboratory Tests"].values()) == points
+
+
+def test_a_test_of_a_category_is_not_neutral_besides() -> None:
+    answers = scored(case("appendicitis"), [ask("WBC")]).answers
+    assert answers["Neutral Laboratory Tests"]["Complete Blood Count (CBC)"] is False
+    answers = scored(case("appendicitis"), [ask("hemoglobin")]).answers
+    assert answers["Neutral Laboratory Tests"]["Complete Blood Count (CBC)"] is True
+
+
+def test_tests_that_are_neither_needed_nor_neutral_are_unnecessary_once_each() -> None:
+    calls = [ask("WBC, hemoglobin, lipase"), ask("lipase and lactate"), ask("xyz")]
+    score = scored(case("appendicitis"), calls)
+    assert score.answers[UNNECESSARY_TESTS] == [50956, 50813]
+    assert score.counts[UNNECESSARY_TESTS] == 2
+    assert scored(case("pancreatitis"), calls).answers[UNNECESSARY_TESTS] == [50813]
+
+
+# Imaging
+
+
+ABDOMEN = "Abdomen"
+
+
+@pytest.mark.parametrize(
+    ("pathology", "modalities", "points"),
+    [
+        ("appendicitis", ["US"], 2),
+        ("appendicitis", ["CT"], 1),
+        ("appendicitis", ["MRI"], 1),
+        ("appendicitis", ["HIDA", "X-ray"], 0),
+        # The first acceptable one counts, and no later one adds.
+        ("appendicitis", ["CT", "US"], 1),
+        ("appendicitis", ["US", "CT"], 2),
+        ("appendicitis", ["X-ray", "US"], 2),
+        ("diverticulitis", ["CT"], 2),
+        ("diverticulitis", ["US"], 1),
+        ("cholecystitis", ["HIDA"], 2),
+        ("cholecystitis", ["MRCP"], 1),
+        ("cholecystitis", ["EUS"], 1),
+        ("cholecystitis", ["CT"], 0),
+        ("pancreatitis", ["CT"], 1),
+        ("pancreatitis", ["MRI"], 0),
+        ("pancreatitis", ["EUS"], 0),
+        ("pancreatitis", [], 0),
+    ],
+)
+def test_points_for_imaging(pathology: str, modalities: list[str], points: int) -> None:
+    calls = [image(ABDOMEN, modality) for modality in modalities]
+    assert scored(case(pathology), calls).scores["Imaging"] == points
+
+
+@pytest.mark.parametrize(
+    ("modalities", "points"),
+    [(["EUS"], 1), (["CT", "EUS"], 2), (["US", "EUS"], 2), (["EUS", "EUS", "EUS"], 1)],
+)
+def test_endoscopic_ultrasound_adds_to_biliary_pancreatitis(
+    modalities: list[str], points: int
+) -> None:
+    calls = [image(ABDOMEN, modality) for modality in modalities]
+    of = case("pancreatitis", diagnoses=["Acute biliary pancreatitis"])
+    assert scored(of, calls).scores["Imaging"] == points
+    of = case("pancreatitis", diagnoses=["Pancreatitis, no biliary cause"])
+    assert scored(of, [image(ABDOMEN, "EUS")]).scores["Imaging"] == 0
+
+
+def test_the_region_has_to_be_right() -> None:
+    score = scored(case(), [image("Chest", "US"), image("pelvis", "CT")])
+    assert score.scores["Imaging"] == 0
+    assert score.answers["Correct Imaging"] == []
+    assert score.answers[UNNECESSARY_IMAGING] == [
+        {"region": "chest", "modality": "ultrasound"},
+        {"region": "pelvis", "modality": "ct"},
+    ]
+
+
+def test_the_same_imaging_once_more_is_unnecessary() -> None:
+    score = scored(case(), [image("abdomen", "US"), image("RUQ", "ultrasound")])
+    assert score.answers["Correct Imaging"] == [{"region": "abdomen", "modality": "ultrasound"}]
+    assert score.counts[UNNECESSARY_IMAGING] == 1
+
+
+def test_imaging_in_unknown_words_is_an_invalid_call_and_not_imaging() -> None:
+    score = scored(case(), [image("abdomen", "magic")])
+    assert (score.counts[UNNECESSARY_IMAGING], score.counts[INVALID_CALLS]) == (0, 1)
+
+
+def test_imaging_in_unknown_words_is_unnecessary_to_the_reference() -> None:
+    calls = [image("abdomen", "Magic"), image("", "CT")]
+    answers = scored(case(), calls, version=1).answers
+    assert answers[UNNECESSARY_IMAGING] == [
+        {"region": "abdomen", "modality": "magic"},
+        {"region": "", "modality": "ct"},
+    ]
+
+
+# Treatments
+
+
+def required(of: Any) -> set[str]:
+    found = scored(of).answers["Treatment Required"]
+    return {name for name, is_needed in found.items() if is_needed}
+
+
+def requested(of: Any, *treatment: str) -> set[str]:
+    found = scored(of, treatment=treatment).answers["Treatment Requested"]
+    return {name for name, is_asked in found.items() if is_asked}
+
+
+@pytest.mark.parametrize(
+    ("pathology", "treatments", "shown"),
+    [
+        ("appendicitis", [("laparoscopic appendectomy", None)], {"Appendectomy"}),
+        ("appendicitis", [("resection", "0DTJ4ZZ")], {"Appendectomy"}),
+        ("appendicitis", [("other", "4709")], {"Appendectomy"}),
+        ("appendicitis", [("other", "4708")], set()),
+        ("appendicitis", [("no appendectomy", None)], set()),
+        ("cholecystitis", [("lap cholecystecotmy", None)], {"Cholecystectomy"}),
+        ("diverticulitis", [("low anterior resection", None)], {"Colectomy"}),
+        # A drain and a place, in one title or two.
+        ("diverticulitis", [("drainage of abscess", None)], {"Drainage"}),
+        ("diverticulitis", [("pigtail", None), ("pelvic collection", None)], {"Drainage"}),
+        ("diverticulitis", [("pigtail", None)], set()),
+        ("diverticulitis", [("pelvic collection", None)], set()),
+        ("pancreatitis", [("biliary stent", None)], {"ERCP"}),
+        ("pancreatitis", [("x", "0F2BX0Z")], {"Drainage"}),
+        # A code of another pathology.
+        ("diverticulitis", [("x", "0F2BX0Z")], set()),
+    ],
+)
+def test_what_the_ground_truth_shows_is_required(
+    pathology: str, treatments: list[tuple[str, str | None]], shown: set[str]
+) -> None:
+    always = {one.name for one in facts().treatments[pathology] if one.is_always_required}
+    assert always
+    assert required(case(pathology, treatments=treatments)) == always | shown
+
+
+def test_biliary_pancreatitis_needs_the_gallbladder_out() -> None:
+    of = case("pancreatitis", diagnoses=["Pancreatitis", "biliary colic"])
+    assert required(of) == {"Support", "Cholecystectomy"}
+    assert requested(of, "cholecystectomy") == {"Cholecystectomy"}
+    of = case("pancreatitis", treatments=[("cholecystectomy", None)])
+    assert required(of) == {"Support"}
+    assert requested(of, "cholecystectomy") == set()
+
+
+@pytest.mark.parametrize(
+    ("pathology", "treatment", "found"),
+    [
+        ("appendicitis", ["IV antibiotics"], {"Antibiotics"}),
+        ("appendicitis", ["pain control"], {"Support"}),
+        ("appendicitis", ["appendectomy", "fluids"], {"Appendectomy", "Support"}),
+        # A place and a change in one string.
+        ("appendicitis", ["removal of the appendix"], {"Appendectomy"}),
+        ("appendicitis", ["removal", "of the appendix"], set()),
+        ("appendicitis", ["No antibiotics", "without surgery of the appendix"], set()),
+        ("diverticulitis", ["colonoscopy in 6 weeks"], {"Colonoscopy"}),
+        ("diverticulitis", ["drain the abscess"], {"Drainage"}),
+        # Pancreatitis wants fluids, something for the pain, and to be watched.
+        ("pancreatitis", ["IV fluids", "analgesia", "monitoring"], {"Support"}),
+        ("pancreatitis", ["fluids, pain control, close monitoring"], {"Support"}),
+        ("pancreatitis", ["IV fluids", "analgesia"], set()),
+        ("pancreatitis", ["monitoring", "pain control"], set()),
+        ("appendicitis", [], set()),
+    ],
+)
+def test_what_the_answer_asks_for(pathology: str, treatment: list[str], found: set[str]) -> None:
+    assert requested(case(pathology), *treatment) == found
+
+
+@pytest.mark.parametrize(
+    ("treatment", "share"),
+    [
+        ([], 0),
+        (["antibiotics"], 1 / 3),
+        (["antibiotics", "appendectomy"], 2 / 3),
+        (["antibiotics", "appendectomy", "fluids"], 1),
+    ],
+)
+def test_the_share_of_required_treatments(treatment: list[str], share: float) -> None:
+    of = case(treatments=[("appendectomy", None)])
+    assert scored(of, treatment=treatment).scores["Treatment Requested"] == share
+
+
+def test_what_is_not_required_does_not_count_in_the_share() -> None:
+    assert scored(case(), treatment=["appendectomy"]).scores["Treatment Requested"] == 0
+
+
+# Conduct and the whole
+
+
+def test_rounds_and_calls() -> None:
+    of = case()
+    made = records(of, [EXAMINE, ask("CBC"), image("abdomen", "CT"), ("order", {})])
+    numbered = [call | {"round": turn} for call, turn in zip(made, (1, 2, 2, 3), strict=True)]
+    score = score_case(of, ANSWER, numbered, facts())
+    assert (score.counts[ROUNDS], score.counts[TOOL_CALLS], score.counts[INVALID_CALLS]) == (
+        3,
+        4,
+        1,
+    )
+    assert score.tool_calls == {
+        "physical_examination": 1,
+        "request_lab_test": 1,
+        "request_imaging": 1,
+        "retrieve_diagnosis_criteria": 0,
+        "total": 4,
+    }
+    assert score_case(of, ANSWER, made, facts()).counts[ROUNDS] == 4
+
+
+def test_without_tools_only_the_answer_is_scored() -> None:
+    answer = {"diagnosis": "appendicitis", "treatment": ["antibiotics"]}
+    score = score_case(case(), answer, None, facts())
+    assert score.scores == {
+        "Diagnosis": 1,
+        "Gracious Diagnosis": 1,
+        "Treatment Requested": 0.5,
+    }
+    assert (score.counts, score.tool_calls) == ({}, None)
+    first = score_case(case(), answer, None, facts(), version=1)
+    assert first.as_json()["scores"] == {"Diagnosis": 1, "Gracious Diagnosis": 1}
+
+
+def test_the_layouts_of_a_score() -> None:
+    first = scored(case(), [EXAMINE], version=1).as_json()
+    assert set(first) == {"answers", "scores"}
+    assert tuple(first["scores"]) == REFERENCE_SCORES
+    assert UNNECESSARY_TESTS not in first["answers"]
+    second = scored(case(), [EXAMINE]).as_json()
+    assert tuple(second["scores"]) == SCORES
+    assert tuple(second["counts"]) == COUNTS
+    assert second["score_version"] == 2
+    assert json.loads(json.dumps(second)) == second
+
+
+def test_what_has_no_score_is_refused() -> None:
+    with pytest.raises(UserError, match="Case 20000001 has none of the four pathologies"):
+        score_case(case(None), ANSWER, [], facts())
+    with pytest.raises(UserError, match="Unknown version 3 of the scores"):
+        score_case(case(), ANSWER, [], facts(), version=3)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"final_diagnosis": None, "treatment": []},
+        {"final_diagnosis": "x", "treatment": "antibiotics"},
+        {"final_diagnosis": "x", "treatment": [1]},
+        {"final_diagnosis": "x"},
+    ],
+)
+def test_an_answer_of_another_form_is_refused(answer: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="an answer has a"):
+        score_case(case(), answer, [], facts())
+
+
+CALLS = st.lists(
+    st.sampled_from(
+        [
+            EXAMINE,
+            *(ask(name) for name in ("CBC", "LFTs", "BMP, lipase", "bilirubin", "xyz")),
+            *(image("abdomen", name) for name in ("CT", "US", "EUS", "MRCP", "HIDA", "x")),
+            image("chest", "x-ray"),
+            ("order", {}),
+        ]
+    ),
+    max_size=12,
+)
+
+
+@given(
+    st.sampled_from(PATHOLOGIES),
+    CALLS,
+    st.text(max_size=40),
+    st.lists(st.sampled_from(["fluids", "pain", "monitor", "ercp", "no antibiotics"]), max_size=5),
+)
+def test_scores_stay_within_their_scales(
+    pathology: str, calls: list[tuple[str, dict[str, Any]]], diagnosis: str, treatment: list[str]
+) -> None:
+    of = case(pathology, diagnoses=["biliary"])
+    score = scored(of, calls, diagnosis=diagnosis, treatment=treatment)
+    for name, most in best_scores(pathology, facts()).items():
+        assert 0 <= score.scores[name] <= most, name
+    assert score.scores["Diagnosis"] <= score.scores["Gracious Diagnosis"]
+    assert score.scores["Physical Examination"] <= score.scores["Late Physical Examination"]
+    assert json.loads(json.dumps(score.as_json())) == score.as_json()
+
+
+@given(st.sampled_from(PATHOLOGIES), CALLS)
+def test_asking_once_more_takes_no_point_away(
+    pathology: str, calls: list[tuple[str, dict[str, Any]]]
+) -> None:
+    of = case(pathology, diagnoses=["biliary"])
+    before = scored(of, calls).scores
+    after = scored(of, [*calls, *calls]).scores
+    assert all(after[name] >= before[name] for name in before)

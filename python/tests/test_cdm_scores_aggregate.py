@@ -1,0 +1,207 @@
+"""Means over cases: who is in the denominator, and what the intervals are made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from random import Random
+
+import numpy as np
+import pytest
+from builds import Build
+from cdm_cases import case, facts, scored, toolbox
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medeval.cdm.aggregate import ScoredCase, aggregate
+from medeval.cdm.oracle import best_scores, oracle_answer, oracle_calls
+from medeval.cdm.scoring import COUNTS, SCORES, score_case
+from medeval.cdm.toolbox import Toolbox
+from medeval.cdm.tools.lab_mapping import read_mapping
+from medeval.models.clinical_case import PATHOLOGIES, ClinicalCase, read_case
+
+QUICK = 50
+
+
+def of_run(
+    diagnoses: Sequence[bool | None], pathology: str = "appendicitis", first: int = 1
+) -> list[ScoredCase]:
+    """Cases that are right, wrong, or failed."""
+    made = []
+    for number, is_right in enumerate(diagnoses, start=first):
+        score = None
+        if is_right is not None:
+            one = case(pathology, hadm_id=number)
+            score = scored(one, diagnosis=pathology if is_right else "gastritis")
+        made.append(ScoredCase(number, pathology, score, "timeout" if score is None else None))
+    return made
+
+
+def test_failures_stay_in_the_denominator_and_are_shown_both_ways() -> None:
+    found = aggregate(of_run([True, True, False, None]), n_iters=QUICK)
+    mean = found.overall["Diagnosis"]
+    assert (found.n, found.n_failed, found.failures) == (4, 1, {"timeout": 1})
+    assert (mean.n, mean.n_failed) == (4, 1)
+    assert mean.mean == pytest.approx(2 / 3)
+    assert mean.mean_failures_as_zero == pytest.approx(2 / 4)
+    assert mean.low is not None
+    assert mean.high is not None
+    assert 0 <= mean.low <= mean.mean <= mean.high <= 1
+    assert mean.reason is None
+
+
+def test_no_failure_makes_a_count_of_zero() -> None:
+    mean = aggregate(of_run([True, None]), n_iters=QUICK).overall["Tool Calls"]
+    assert (mean.mean, mean.mean_failures_as_zero, mean.low_failures_as_zero) == (0, None, None)
+
+
+def test_pathologies_have_their_own_means_and_those_without_a_case_say_so() -> None:
+    cases = of_run([True, True]) + of_run([False, None], "pancreatitis", 11)
+    found = aggregate(cases, n_iters=QUICK)
+    assert list(found.by_pathology) == list(PATHOLOGIES)
+    means = {name: one["Diagnosis"] for name, one in found.by_pathology.items()}
+    assert (means["appendicitis"].mean, means["appendicitis"].n) == (1, 2)
+    assert (means["pancreatitis"].mean, means["pancreatitis"].n_failed) == (0, 1)
+    assert (means["cholecystitis"].n, means["cholecystitis"].reason) == (0, "no case")
+    assert means["cholecystitis"].mean is None
+    assert found.overall["Diagnosis"].mean == pytest.approx(2 / 3)
+
+
+def test_a_run_in_which_all_failed_has_no_mean_but_zeros() -> None:
+    found = aggregate(of_run([None, None]), n_iters=QUICK)
+    assert found.score_version is None
+    assert set(found.overall) == set(SCORES)
+    mean = found.overall["Diagnosis"]
+    assert (mean.mean, mean.low, mean.reason) == (None, None, "no case was answered")
+    assert (mean.mean_failures_as_zero, mean.high_failures_as_zero) == (0, 0)
+
+
+def test_a_run_without_cases_says_nothing() -> None:
+    found = aggregate([])
+    assert (found.n, found.overall["Imaging"].reason) == (0, "no case")
+
+
+def test_one_case_has_no_interval() -> None:
+    mean = aggregate(of_run([True]), n_iters=QUICK).overall["Diagnosis"]
+    assert (mean.mean, mean.low, mean.high) == (1, None, None)
+    assert mean.reason == "one case only: there is no interval"
+    two = aggregate(of_run([True, True]), n_iters=QUICK).overall["Diagnosis"]
+    assert (two.low, two.high, two.reason) == (1, 1, None)
+
+
+def test_the_interval_is_that_of_resampled_cases() -> None:
+    outcomes = [True] * 30 + [False] * 20
+    mean = aggregate(of_run(outcomes), seed=5, n_iters=2000).overall["Diagnosis"]
+    drawn = np.random.default_rng(1).binomial(50, 0.6, size=20_000) / 50
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    assert mean.low == pytest.approx(low, abs=0.021)
+    assert mean.high == pytest.approx(high, abs=0.021)
+
+
+def test_the_seed_makes_the_interval_and_is_told() -> None:
+    cases = of_run([True, False, True, None, False, True, True])
+    first, again, other = (
+        aggregate(cases, seed=seed, n_iters=QUICK).as_json() for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first["overall"]["Diagnosis"] != other["overall"]["Diagnosis"]
+    assert first["interval"]["seed"] == 1
+    assert first["interval"]["n_iters"] == QUICK
+    assert json.loads(json.dumps(first)) == first
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from([True, False, None]), max_size=12), st.integers(0, 99))
+def test_the_order_of_the_cases_says_nothing(outcomes: list[bool | None], seed: int) -> None:
+    cases = of_run(outcomes)
+    mixed = Random(seed).sample(cases, len(cases))
+    assert aggregate(cases, n_iters=QUICK) == aggregate(mixed, n_iters=QUICK)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=12))
+def test_zeros_never_raise_a_mean(outcomes: list[bool | None]) -> None:
+    mean = aggregate(of_run(outcomes), n_iters=QUICK).overall["Diagnosis"]
+    zeroed = mean.mean_failures_as_zero
+    assert zeroed is not None
+    answered = sum(one is not None for one in outcomes)
+    if mean.mean is not None:
+        assert zeroed == pytest.approx(mean.mean * answered / len(outcomes))
+
+
+def test_what_has_no_common_mean_is_refused() -> None:
+    with pytest.raises(ValueError, match="case 1 is there more than once"):
+        aggregate(of_run([True]) * 2)
+    answer = {"diagnosis": "appendicitis", "treatment": []}
+    mixed = [
+        ScoredCase(1, "appendicitis", scored(case())),
+        ScoredCase(2, "appendicitis", score_case(case(), answer, None, facts())),
+    ]
+    with pytest.raises(ValueError, match="have no common mean"):
+        aggregate(mixed)
+
+
+# The ends of the scales
+
+
+def best(of: ClinicalCase, tools: Toolbox) -> ScoredCase:
+    calls = [tools.call(one["name"], one["arguments"]).record for one in oracle_calls(of, facts())]
+    score = score_case(of, oracle_answer(of, facts()), calls, facts())
+    return ScoredCase(of.hadm_id, score.pathology, score)
+
+
+@pytest.mark.parametrize("pathology", PATHOLOGIES)
+def test_the_oracle_earns_every_point_of_a_hand_made_case(pathology: str) -> None:
+    every = [
+        ("x", code)
+        for treatment in facts().treatments[pathology]
+        for _, code in sorted(treatment.codes)[:1]
+    ]
+    of = case(pathology, treatments=every, diagnoses=["biliary"])
+    found = best(of, toolbox(of)).score
+    assert found is not None
+    assert found.scores == best_scores(pathology, facts())
+    assert all(found.answers["Treatment Required"].values())
+    assert found.counts == dict.fromkeys(COUNTS, 0) | {"Rounds": 3, "Tool Calls": 3}
+
+
+def test_oracle_empty_and_shuffled_answers_on_the_synthetic_cases(cdm_duckdb: Build) -> None:
+    folder = cdm_duckdb.export()
+    # Texts hold characters that are line breaks to Python, but not to JSON lines.
+    with (folder / "benchmark.jsonl").open("rb") as file:
+        cases = [read_case(line, "a line") for line in file]
+    cases = [one for one in cases if one.pathology]
+    assert len(cases) > 50
+    mapping = read_mapping(folder / "lab_test_mapping.json")
+
+    oracle = [best(one, Toolbox(one, facts(), mapping=mapping)) for one in cases]
+    found = aggregate(oracle, n_iters=QUICK)
+    for pathology in PATHOLOGIES:
+        for name, most in best_scores(pathology, facts()).items():
+            assert found.by_pathology[pathology][name].mean == most, (pathology, name)
+
+    nothing = {"final_diagnosis": "", "treatment": []}
+    empty = [
+        ScoredCase(one.hadm_id, str(one.pathology), score_case(one, nothing, [], facts()))
+        for one in cases
+    ]
+    assert all(
+        mean.mean == 0
+        for name, mean in aggregate(empty, n_iters=QUICK).overall.items()
+        if name in SCORES
+    )
+
+    # The right answers of other cases are right as often as two cases share their pathology.
+    answers = [oracle_answer(one, facts()) for one in cases]
+    shares = [sum(one.pathology == name for one in cases) / len(cases) for name in PATHOLOGIES]
+    by_chance = sum(share**2 for share in shares)
+    means = []
+    for seed in range(20):
+        shuffled = Random(seed).sample(answers, len(answers))
+        right = [
+            score_case(one, answer, None, facts()).scores["Diagnosis"]
+            for one, answer in zip(cases, shuffled, strict=True)
+        ]
+        means.append(sum(right) / len(right))
+    assert sum(means) / len(means) == pytest.approx(by_chance, abs=0.05)
+    assert by_chance < 0.6

@@ -1,0 +1,265 @@
+"""Scores by groups of patients: small cells, gaps between groups, and what is due to chance."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from itertools import permutations
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from cdm_cases import case, scored
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from medeval.cdm.aggregate import ScoredCase
+from medeval.cdm.gaps import gap_tests
+from medeval.cdm.subgroups import MIN_CELL, Subgroups, attributes_of, subgroups
+from medeval.errors import UserError
+
+QUICK: dict[str, Any] = {"n_iters": 20, "n_permutations": 199}
+RIGHT = scored(case(), diagnosis="appendicitis")
+WRONG = scored(case(), diagnosis="gastritis")
+
+
+def run(
+    groups: Sequence[tuple[str, int, int]], pathology: str = "appendicitis", **options: Any
+) -> Subgroups:
+    """Groups as name, number of cases, and how many of them are right."""
+    cases, attributes = people(groups, pathology)
+    return subgroups(cases, attributes, **QUICK | options)
+
+
+def people(
+    groups: Sequence[tuple[str, int, int]], pathology: str = "appendicitis", first: int = 1
+) -> tuple[list[ScoredCase], dict[int, dict[str, str]]]:
+    names = [name for name, n, _ in groups for _ in range(n)]
+    right = [number < n_right for _, n, n_right in groups for number in range(n)]
+    cases = [
+        ScoredCase(number, pathology, RIGHT if is_right else WRONG)
+        for number, is_right in enumerate(right, start=first)
+    ]
+    return cases, {number: {"gender": name} for number, name in enumerate(names, start=first)}
+
+
+def shown(found: Subgroups, attribute: str = "gender") -> dict[str, int | None]:
+    return {group.name: group.n for group in found.groupings[attribute].groups}
+
+
+# Who is of which group
+
+
+@pytest.mark.parametrize(
+    ("age", "age_at_admission", "band"),
+    [
+        (44, None, "18-44"),
+        (45, None, "45-64"),
+        (44, 45, "45-64"),
+        (91, 91, "85+"),
+        (18, 18, "18-44"),
+        (17, 17, "unknown"),
+        (None, None, "unknown"),
+    ],
+)
+def test_the_age_at_admission_goes_before_the_anchor_age(
+    age: int | None, age_at_admission: int | None, band: str
+) -> None:
+    demographics = {"age": age, "gender": "F", "age_at_admission": age_at_admission}
+    assert attributes_of(case(demographics=demographics)) == {"gender": "F", "age_band": band}
+
+
+def test_what_is_not_known_is_a_group_of_its_own() -> None:
+    assert attributes_of(case()) == {"gender": "unknown", "age_band": "unknown"}
+    assert attributes_of(case(), race="WHITE")["race"] == "WHITE"
+    assert attributes_of(case(), race="")["race"] == "unknown"
+
+
+# Small cells
+
+
+def test_a_group_of_the_smallest_size_is_shown_and_one_case_less_is_not() -> None:
+    assert MIN_CELL == 11
+    assert shown(run([("F", 11, 5), ("M", 11, 5)])) == {"F": 11, "M": 11}
+    found = run([("F", 10, 5), ("M", 30, 5)])
+    # The men could be told from the total, so they are hidden with the women.
+    assert shown(found) == {"F": None, "M": None}
+    groups = found.groupings["gender"].groups
+    assert [group.suppressed for group in groups] == [
+        "fewer than 11 cases",
+        "another group could be worked out from it",
+    ]
+    assert all(group.scores == {} for group in groups)
+    assert found.groupings["gender"].gaps == ()
+
+
+def test_the_smallest_other_group_is_hidden_with_a_small_one() -> None:
+    found = shown(run([("a", 10, 5), ("b", 40, 5), ("c", 20, 5), ("d", 30, 5)]))
+    assert found == {"a": None, "b": 40, "c": None, "d": 30}
+    # Two that are small together tell too much while they are less than two large enough.
+    found = shown(run([("a", 3, 0), ("b", 4, 0), ("c", 20, 5), ("d", 30, 5)]))
+    assert found == {"a": None, "b": None, "c": None, "d": 30}
+    # 10 and 10 and more: three small ones are hidden enough.
+    found = shown(run([("a", 8, 0), ("b", 7, 0), ("c", 7, 5), ("d", 30, 5)]))
+    assert found == {"a": None, "b": None, "c": None, "d": 30}
+
+
+def test_a_single_small_group_is_not_even_named() -> None:
+    assert run([("F", 10, 5)]).groupings["gender"].groups == ()
+    assert shown(run([("F", 11, 5)])) == {"F": 11}
+
+
+def test_the_smallest_cell_is_a_setting() -> None:
+    assert shown(run([("F", 1, 1), ("M", 2, 1)], min_cell=1)) == {"F": 1, "M": 2}
+    with pytest.raises(UserError, match="are 1 or more"):
+        run([("F", 1, 1)], min_cell=0)
+    with pytest.raises(UserError, match="are 1 or more"):
+        run([("F", 1, 1)], n_permutations=0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 40), min_size=2, max_size=6))
+def test_no_small_cell_can_be_worked_out(sizes: list[int]) -> None:
+    groups = [(f"g{number}", size, 0) for number, size in enumerate(sizes)]
+    found = shown(run(groups, n_permutations=1, n_iters=2))
+    hidden = [size for (name, size, _) in groups if found[name] is None]
+    assert all(found[name] is None for name, size, _ in groups if size < MIN_CELL)
+    assert all(found[name] in (None, size) for name, size, _ in groups)
+    # What is left of the total is of no group, of all, or of at least two with two cells' worth.
+    if hidden and len(hidden) < len(groups):
+        assert len(hidden) >= 2
+        assert sum(hidden) >= 2 * MIN_CELL
+
+
+def test_a_report_tells_no_number_of_a_hidden_group() -> None:
+    written = run([("F", 10, 7), ("M", 20, 13), ("unknown", 23, 3)]).as_json()
+    groups = {group["name"]: group for group in written["attributes"]["gender"]["groups"]}
+    for name in ("F", "M"):
+        assert groups[name]["n"] is None
+        assert groups[name]["scores"] == {}
+    assert groups["unknown"]["n"] == 23
+    assert "F" not in json.dumps(written["attributes"]["gender"]["gaps"])
+    assert json.loads(json.dumps(written)) == written
+
+
+# Means and gaps
+
+
+def test_groups_have_means_with_intervals_and_failures() -> None:
+    cases, attributes = people([("F", 20, 15), ("M", 20, 5)])
+    cases[0] = ScoredCase(1, "appendicitis", None, "timeout")
+    found = subgroups(cases, attributes, **QUICK).groupings["gender"]
+    women, men = (group.scores["Diagnosis"] for group in found.groups)
+    assert (women.n, women.n_failed) == (20, 1)
+    assert women.mean == pytest.approx(14 / 19)
+    assert women.mean_failures_as_zero == pytest.approx(14 / 20)
+    assert men.low is not None
+    assert men.high is not None
+    assert men.low <= 0.25 <= men.high
+    gap = next(gap for gap in found.gaps if gap.score == "Diagnosis")
+    # A failure counts in the gap.
+    assert gap.gap == pytest.approx(14 / 20 - 5 / 20)
+
+
+def test_a_large_gap_is_found_and_none_is_where_there_is_none() -> None:
+    found = run([("F", 40, 36), ("M", 40, 8)]).groupings["gender"].gaps
+    gap = next(gap for gap in found if gap.score == "Diagnosis")
+    assert (gap.first, gap.second) == ("F", "M")
+    assert gap.gap == pytest.approx(0.7)
+    assert gap.p_value == 1 / 200
+    even = run([("F", 40, 20), ("M", 40, 20)]).groupings["gender"].gaps
+    assert next(gap for gap in even if gap.score == "Diagnosis").p_value == 1
+
+
+def test_the_unknown_are_shown_but_compared_with_none() -> None:
+    found = run([("F", 20, 10), ("M", 20, 5), ("unknown", 20, 0)])
+    assert shown(found) == {"F": 20, "M": 20, "unknown": 20}
+    assert {(gap.first, gap.second) for gap in found.groupings["gender"].gaps} == {("F", "M")}
+
+
+def test_p_values_are_corrected_for_all_tests_of_the_report() -> None:
+    cases, attributes = people([("F", 30, 28), ("M", 30, 4)])
+    both = {number: found | {"age_band": found["gender"]} for number, found in attributes.items()}
+    one = subgroups(cases, attributes, **QUICK)
+    two = subgroups(cases, both, **QUICK)
+    smallest = min(gap.p_value or 1 for gap in one.groupings["gender"].gaps)
+    for report in (one, two):
+        tests = [gap for grouping in report.groupings.values() for gap in grouping.gaps]
+        corrected = next(gap.p_holm for gap in tests if gap.score == "Diagnosis")
+        assert corrected == pytest.approx(min(1, smallest * len(tests)))
+    assert Counter(len(grouping.gaps) for grouping in two.groupings.values()) == {7: 2}
+
+
+def test_a_difference_between_pathologies_is_no_gap() -> None:
+    """All of one pathology are right, most of them women; none of the other, most of them men."""
+    easy, of_easy = people([("F", 30, 30), ("M", 10, 10)], "appendicitis")
+    hard, of_hard = people([("F", 10, 0), ("M", 30, 0)], "pancreatitis", first=101)
+    found = subgroups([*easy, *hard], of_easy | of_hard, **QUICK)
+    gap = next(gap for gap in found.groupings["gender"].gaps if gap.score == "Diagnosis")
+    assert gap.gap == pytest.approx(0.5)
+    assert gap.expected_gap == pytest.approx(0.5)
+    assert gap.p_value == 1
+
+
+def test_groups_that_share_no_pathology_cannot_be_compared() -> None:
+    easy, of_easy = people([("F", 20, 20)], "appendicitis")
+    hard, of_hard = people([("M", 20, 0)], "pancreatitis", first=101)
+    found = subgroups([*easy, *hard], of_easy | of_hard, **QUICK)
+    gap = next(gap for gap in found.groupings["gender"].gaps if gap.score == "Diagnosis")
+    assert gap.gap == 1
+    assert gap.expected_gap == pytest.approx(1)
+    assert (gap.p_value, gap.p_holm) == (None, None)
+
+
+def test_the_p_value_is_near_that_of_all_permutations() -> None:
+    values = np.array([[1.0], [1.0], [1.0], [0.0], [1.0], [0.0], [0.0], [0.0]])
+    # Three of the first group in one stratum and one in the other, so that a gap is expected.
+    is_first = np.array([True, False, True, True, True, False, False, False])
+    strata = ["a", "b"] * 4
+    _, expected, p_values = gap_tests(values, is_first, strata, seed=3, n=4000)
+    assert expected[0] == pytest.approx((0.75 - 0.25) / 2)
+    observed = values[is_first].mean() - values[~is_first].mean()
+    odd, even = ([place for place in range(8) if place % 2 == rest] for rest in (1, 0))
+    reached = []
+    for some in permutations(range(4)):
+        for others in permutations(range(4)):
+            mixed = np.empty(8, dtype=bool)
+            mixed[even] = is_first[even][list(some)]
+            mixed[odd] = is_first[odd][list(others)]
+            gap = values[mixed].mean() - values[~mixed].mean()
+            reached.append(abs(gap - expected[0]) >= abs(observed - expected[0]) - 1e-12)
+    assert p_values[0] == pytest.approx(sum(reached) / len(reached), abs=0.03)
+
+
+def test_p_values_are_even_where_there_is_no_gap() -> None:
+    random = np.random.default_rng(8)
+    p_values = []
+    for seed in range(100):
+        values = (random.random((40, 1)) < 0.5).astype(float)
+        _, _, found = gap_tests(values, np.arange(40) < 20, ["a"] * 40, seed=seed, n=99)
+        p_values.append(found[0])
+    assert sum((p or 0) <= 0.05 for p in p_values) <= 12
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 99))
+def test_the_order_of_the_cases_says_nothing(seed: int) -> None:
+    cases, attributes = people([("F", 15, 9), ("M", 14, 3), ("X", 12, 6)])
+    mixed = Random(seed).sample(cases, len(cases))
+    assert subgroups(mixed, attributes, **QUICK) == subgroups(cases, attributes, **QUICK)
+
+
+def test_the_seed_makes_the_report() -> None:
+    groups = [("F", 15, 9), ("M", 14, 3)]
+    assert run(groups, seed=1) == run(groups, seed=1)
+    assert run(groups, seed=1).groupings != run(groups, seed=2).groupings
+    assert run(groups, seed=1).as_json()["seed"] == 1
+
+
+def test_a_case_without_attributes_is_named() -> None:
+    cases, attributes = people([("F", 3, 1)])
+    del attributes[2]
+    with pytest.raises(UserError, match="Case 2 does not have the attributes gender"):
+        subgroups(cases, attributes, **QUICK)

@@ -1,0 +1,631 @@
+"""The tools that a model may use on a case: what they take, what they answer, what they record."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cdm_cases import ask, case, culture, facts, image, lab, report, toolbox
+from commands import PROJECT_ROOT
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medeval.cdm.facts import load_facts
+from medeval.cdm.toolbox import TOOLS, Toolbox
+from medeval.cdm.tools.imaging_words import understood
+from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
+from medeval.cdm.tools.lab_requests import requested_names
+from medeval.errors import UserError
+
+NO_LABS = "No laboratory results available for this patient."
+NO_IMAGING = "No imaging results available for this patient."
+NOT_THERE = "The requested lab tests are not available for this patient: "
+
+
+def text(tools: Toolbox, call: tuple[str, dict[str, Any]]) -> str:
+    return tools.call(*call).text
+
+
+# The toolbox
+
+
+def test_definitions_are_what_an_endpoint_takes() -> None:
+    found = toolbox().definitions()
+    assert [one["function"]["name"] for one in found] == list(TOOLS)
+    for one in found:
+        parameters = one["function"]["parameters"]
+        assert one["type"] == "function"
+        assert one["function"]["description"]
+        assert parameters["required"] == list(parameters["properties"])
+        assert parameters["additionalProperties"] is False
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_only_enabled_tools_are_offered_and_answer() -> None:
+    tools = toolbox(enabled=["request_imaging", "physical_examination"])
+    names = [one["function"]["name"] for one in tools.definitions()]
+    assert names == ["physical_examination", "request_imaging"]
+    answer = tools.call(*ask("CBC"))
+    assert not answer.is_valid
+    assert answer.text == (
+        "There is no tool request_lab_test. Tools: physical_examination, request_imaging."
+    )
+    assert answer.record == {
+        "tool": "request_lab_test",
+        "arguments": {"test_name": "CBC"},
+        "is_valid": False,
+    }
+
+
+def test_an_unknown_tool_in_the_settings_is_an_error() -> None:
+    with pytest.raises(UserError, match="Unknown tools order_ct"):
+        toolbox(enabled=["order_ct"])
+    with pytest.raises(UserError, match="Unknown version 3"):
+        toolbox(version=3)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("order_ct", {}),
+        ("", {}),
+        ("request_lab_test", {}),
+        ("request_lab_test", {"test_name": 5}),
+        ("request_lab_test", {"test_name": None}),
+        ("request_lab_test", {"test_name": []}),
+        ("request_lab_test", {"test_name": ["CBC", 5]}),
+        ("request_lab_test", {"test": "CBC"}),
+        ("request_imaging", {"region": "Abdomen"}),
+        ("request_imaging", {"region": "Abdomen", "modality": ["CT"]}),
+        ("retrieve_diagnosis_criteria", {}),
+    ],
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_call_that_does_not_fit_is_told_and_recorded(
+    name: str, arguments: dict[str, Any], version: int
+) -> None:
+    answer = toolbox(version=version).call(name, arguments)
+    assert not answer.is_valid
+    assert answer.text
+    assert answer.record == {"tool": name, "arguments": arguments, "is_valid": False}
+
+
+def test_arguments_that_nobody_asked_for_are_ignored() -> None:
+    assert toolbox().call("physical_examination", {"area": "abdomen"}).is_valid
+
+
+@given(
+    st.sampled_from([*TOOLS, "order_ct"]),
+    st.dictionaries(
+        st.sampled_from(["test_name", "region", "modality", "condition"]),
+        st.one_of(st.text(max_size=30), st.none(), st.integers(), st.lists(st.text(max_size=5))),
+    ),
+    st.sampled_from([1, 2]),
+)
+def test_no_call_raises_and_every_record_is_json(
+    name: str, arguments: dict[str, Any], version: int
+) -> None:
+    of = case(labs=[lab(51301)], cultures=[culture(None, None)], reports=[report("1-RR-1")])
+    answer = toolbox(of, version=version).call(name, arguments)
+    assert answer.text
+    assert answer.record["is_valid"] == answer.is_valid
+    assert json.loads(json.dumps(answer.record)) == answer.record
+
+
+# Physical examination
+
+
+def test_the_examination_is_that_of_the_case_or_none() -> None:
+    call = ("physical_examination", {})
+    assert text(toolbox(case(exam="Rebound.")), call) == "Rebound."
+    assert text(toolbox(case(exam="")), call) == "No physical exam data available."
+
+
+# Names of tests in a request
+
+
+@pytest.mark.parametrize(
+    ("request_text", "first", "second"),
+    [
+        ("CBC", ["CBC"], ["CBC"]),
+        ("CBC, lipase and CRP", ["CBC", "lipase", "CRP"], ["CBC", "lipase", "CRP"]),
+        ("CBC\nlipase", ["CBC", "lipase"], ["CBC", "lipase"]),
+        # Words that say nothing, whatever their case, and not within other words.
+        ("Order Repeat lipase LEVELS", ["lipase"], ["lipase"]),
+        ("please check the amylase of serum", ["amylase serum"], ["amylase serum"]),
+        ("Reordered", ["Reordered"], ["Reordered"]),
+        # A comma in parentheses is part of a name.
+        ("Panel (ALT, AST), CRP", ["Panel (ALT, AST)", "CRP"], ["Panel (ALT, AST)", "CRP"]),
+        ("", [], []),
+        (" , ,", [], []),
+        # What version 2 repairs.
+        ("CBC AND lipase", ["CBC lipase"], ["CBC", "lipase"]),
+        ("CBC; lipase & CRP", ["CBC; lipase & CRP"], ["CBC", "lipase", "CRP"]),
+        ("Hepatitis A virus", ["Hepatitis virus"], ["Hepatitis A virus"]),
+        ("- CBC\n- lipase.", ["- CBC", "- lipase."], ["CBC", "lipase"]),
+        ("a lipase", ["a lipase"], ["lipase"]),
+    ],
+)
+def test_names_of_a_request(request_text: str, first: list[str], second: list[str]) -> None:
+    assert requested_names(request_text, facts().labs, 1) == first
+    assert requested_names(request_text, facts().labs, 2) == second
+
+
+def test_a_list_of_names_is_a_request_too() -> None:
+    of = case(labs=[lab(51301, "15 K/uL"), lab(50956, "30 IU/L")])
+    call = ("request_lab_test", {"test_name": ["lipase", "White Blood Cells"]})
+    assert text(toolbox(of), call) == (
+        "(Blood) Lipase: 30 IU/L (ref: 0-40)\n(Blood) White Blood Cells: 15 K/uL (ref: 0-40)"
+    )
+
+
+# What a name means
+
+
+def items(name: str, version: int) -> list[int]:
+    found = toolbox().call(*ask(name)).record["itemids"]
+    return list(found[str(version)])
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        # A panel that is spelt alike, to a ratio of 85: 2 * 20 of 45 letters are 89.
+        ("complete blood count", "Complete Blood Count (CBC)", "Complete Blood Count (CBC)"),
+        ("Urinalysiss", "Urinalysis", "Urinalysis"),
+        ("LFTs", "Liver Function Panel (LFP)", "Liver Function Panel (LFP)"),
+        # The reference knows no abbreviation of a panel, and a synonym in its one spelling only.
+        ("CBC", None, "Complete Blood Count (CBC)"),
+        ("lfts", None, "Liver Function Panel (LFP)"),
+        ("RFT", None, "Renal Function Panel (RFP)"),
+        ("CBC with differential", None, "Complete Blood Count (CBC)"),
+    ],
+)
+def test_names_of_panels(name: str, first: str | None, second: str) -> None:
+    synonyms = facts().labs.item_synonyms
+    for version, panel in ((1, first), (2, second)):
+        wanted = facts().labs.panels[panel] if panel else ()
+        assert items(name, version) == list(dict.fromkeys(synonyms.get(i, i) for i in wanted))
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("Lipase", [50956], [50956]),
+        ("lipasee", [50956], [50956]),  # a ratio of 92
+        ("lipas", [50956], [50956]),  # 91
+        ("lipa", [], []),  # 80
+        ("glucose", [50931, 51478], [50931, 51478]),
+        # The request's own abbreviation must be a label in full, its long name be like one.
+        ("Enzyme of the pancreas (Lipase)", [50956], [50956]),
+        ("Lipase (serum enzyme)", [50956], [50956]),
+        ("Alanine Aminotransferase", [50861], [50861]),
+        # An item for which another stands.
+        ("Sodium Whole Blood", [50983], [50983]),
+        ("Bilirubin Direct", [50885], [50885]),
+        # A comma parts a label in two, of which the reference knows neither.
+        ("Bilirubin, Direct", [], [50885]),
+        # What clinicians call a test is no label, or that of another test.
+        ("ALT", [], [50861]),
+        ("WBC", [51516], [51301]),
+        ("bilirubin", [], [50885]),
+        ("xyz", [], []),
+    ],
+)
+def test_names_of_tests(name: str, first: list[int], second: list[int]) -> None:
+    assert items(name, 1) == first
+    assert items(name, 2) == second
+
+
+def test_names_that_mean_nothing_are_recorded() -> None:
+    record = toolbox().call(*ask("xyz, lipase, (#)")).record
+    assert record["unknown_names"] == ["xyz", "(#)"]
+    assert record["itemids"] == {"1": [50956], "2": [50956]}
+
+
+def test_every_common_name_means_what_its_list_says() -> None:
+    synonyms = facts().labs.item_synonyms
+    for name, meant in facts().labs.request_names.items():
+        assert items(name, 2) == list(dict.fromkeys(synonyms.get(i, i) for i in meant)), name
+
+
+# Results of tests
+
+
+def test_version_2_looks_for_cultures_where_there_are_no_other_results() -> None:
+    of = case(cultures=[culture(90201, "Blood Culture, Routine", comments="NO GROWTH.")])
+    assert text(toolbox(of, version=1), ask("blood culture")) == NO_LABS
+    assert text(toolbox(of), ask("blood culture")) == (
+        "(Microbiology) Blood Culture, Routine: NO GROWTH."
+    )
+    for version in (1, 2):
+        assert text(toolbox(case(), version=version), ask("blood culture")) == NO_LABS
+
+
+def test_version_2_finds_results_under_an_item_for_which_another_stands() -> None:
+    of = case(labs=[lab(50883, "2 mg/dL"), lab(50824, "140 mEq/L")])
+    assert text(toolbox(of, version=1), ask("Direct Bilirubin")) == NOT_THERE + "Direct Bilirubin"
+    assert text(toolbox(of), ask("Direct Bilirubin")) == (
+        "(Blood) Bilirubin, Direct: 2 mg/dL (ref: 0-40)"
+    )
+    assert text(toolbox(of, version=1), ask("sodium")) == NOT_THERE + "sodium"
+    assert text(toolbox(of), ask("sodium")) == (
+        "(Blood) Sodium, Whole Blood: 140 mEq/L (ref: 0-40)"
+    )
+
+
+def test_what_is_not_found_is_named_by_number_in_version_1_and_as_asked_for_in_2() -> None:
+    of = case(labs=[lab(50861, "50 IU/L")])
+    tools = (toolbox(of, version=1), toolbox(of))
+    first, second = (text(one, ask("LFTs, lactate, xyz")).split("\n\n") for one in tools)
+    assert first[0].startswith("(Blood) Alanine Aminotransferase (ALT): 50 IU/L (ref: 0.0-40.0)")
+    assert first[1].startswith("Could not find: 50878, 50863, ")
+    assert first[1].endswith(", 50813, xyz")
+    assert second[1] == "Could not find: lactate, xyz"
+
+
+def test_a_part_of_a_name_finds_results_in_version_2_from_three_letters_at_a_words_start() -> None:
+    of = case(labs=[lab(50999, "7 U/L", test_name="Ethanol Panel")])
+    assert "7 U/L" in text(toolbox(of, version=1), ask("h"))
+    assert "7 U/L" in text(toolbox(of, version=1), ask("thano"))
+    for part in ("h", "et", "thano"):
+        assert text(toolbox(of), ask(part)) == NOT_THERE + part
+    assert "7 U/L" in text(toolbox(of), ask("eth"))
+    assert "7 U/L" in text(toolbox(of), ask("panel"))
+
+
+def test_results_come_item_by_item_in_the_order_of_the_case_and_once() -> None:
+    of = case(
+        labs=[
+            lab(50878, "1"),
+            lab(50861, "2"),
+            lab(50861, "3", sequence_num=2),
+        ]
+    )
+    for version in (1, 2):
+        lines = text(
+            toolbox(of, version=version),
+            ask("Liver Enzymes, Alanine Aminotransferase (ALT)"),
+        ).splitlines()
+        assert [line.split(": ")[1][0] for line in lines[:3]] == ["2", "3", "1"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "first", "second"),
+    [
+        ({}, "(Blood) Lipase: 9 (ref: 0.0-60.0)", "(Blood) Lipase: 9 (ref: 0-60)"),
+        (
+            {"ref_range_upper": 1234567.25},
+            "(Blood) Lipase: 9 (ref: 0.0-1234567.25)",
+            "(Blood) Lipase: 9 (ref: 0-1234567.25)",
+        ),
+        ({"ref_range_lower": None}, "(Blood) Lipase: 9", "(Blood) Lipase: 9 (ref: up to 60)"),
+        ({"ref_range_upper": None}, "(Blood) Lipase: 9", "(Blood) Lipase: 9 (ref: from 0)"),
+        ({"ref_range_upper": None, "ref_range_lower": None}, *["(Blood) Lipase: 9"] * 2),
+        ({"fluid": None}, "(None) Lipase: 9 (ref: 0.0-60.0)", "Lipase: 9 (ref: 0-60)"),
+        (
+            {"test_name": None},
+            "(Blood) None: 9 (ref: 0.0-60.0)",
+            "(Blood) Unnamed test: 9 (ref: 0-60)",
+        ),
+    ],
+)
+def test_a_result_as_a_line(changes: dict[str, Any], first: str, second: str) -> None:
+    of = case(labs=[lab(50956, "9", ref_range_upper=60.0) | changes])
+    assert text(toolbox(of, version=1), ask("Lipase")) == first
+    assert text(toolbox(of), ask("Lipase")) == second
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"organism_name": "E. COLI", "comments": "many"}, "E. COLI"),
+        ({"comments": "NO GROWTH."}, "NO GROWTH."),
+        ({}, "No growth"),
+    ],
+)
+def test_a_culture_as_a_line(changes: dict[str, Any], found: str) -> None:
+    of = case(labs=[lab(50956)], cultures=[culture(90039, "URINE CULTURE", **changes)])
+    for version in (1, 2):
+        assert text(toolbox(of, version=version), ask("urine culture")) == (
+            f"(Microbiology) URINE CULTURE: {found}"
+        )
+
+
+def test_a_request_without_a_test_is_invalid_in_version_2() -> None:
+    assert not toolbox(case(labs=[lab(50956)])).call(*ask(" and ")).is_valid
+    assert toolbox(case(labs=[lab(50956)]), version=1).call(*ask(" and ")).is_valid
+
+
+# Words of a request for imaging
+
+
+@pytest.mark.parametrize(
+    ("modality", "found", "kind"),
+    [
+        ("CT", "CT", None),
+        ("ct scan with contrast", "CT", None),
+        ("CAT scan", "CT", None),
+        ("computed tomography", "CT", None),
+        ("CTU", "CT", "CTU"),
+        ("US", "Ultrasound", None),
+        ("U/S", "Ultrasound", None),
+        ("abdominal ultrasonography", "Ultrasound", None),
+        ("Doppler", "Ultrasound", None),
+        ("EUS", "Ultrasound", "EUS"),
+        ("Endoscopic ultrasound (EUS)", "Ultrasound", "EUS"),
+        ("hepatobiliary ultrasound", "Ultrasound", None),
+        ("X-ray", "Radiograph", None),
+        ("xray", "Radiograph", None),
+        ("plain film", "Radiograph", None),
+        ("ERCP", "Radiograph", "ERCP"),
+        ("Upper GI series", "Radiograph", "Upper GI Series"),
+        ("MRI", "MRI", None),
+        ("MRCP", "MRI", "MRCP"),
+        ("MRI with MRCP", "MRI", "MRCP"),
+        ("MR enterography", "MRI", "MRE"),
+        ("HIDA scan", "NM", "HIDA"),
+        ("hepatobiliary scintigraphy", "NM", "HIDA"),
+        ("nuclear medicine", "NM", None),
+        ("fluoroscopy", "FL", None),
+        ("mammography", "Mammogram", None),
+        # Regions, and parts of words, are no modality.
+        ("abdomen", None, None),
+        ("bus", None, None),
+        ("c", None, None),
+        ("", None, None),
+    ],
+)
+def test_modalities_of_a_request(modality: str, found: str | None, kind: str | None) -> None:
+    request = understood("Abdomen", modality, facts().imaging)
+    assert (request.modality, request.kind) == (found, kind)
+
+
+@pytest.mark.parametrize(
+    ("region", "found"),
+    [
+        ("abdomen", "Abdomen"),
+        ("Abd", "Abdomen"),
+        ("abdomen and pelvis", "Abdomen"),
+        ("RUQ", "Abdomen"),
+        ("right upper quadrant", "Abdomen"),
+        ("Gallbladder", "Abdomen"),
+        ("biliary", "Abdomen"),
+        ("Chest", "Chest"),
+        ("lungs", "Chest"),
+        ("pelvis", "Pelvis"),
+        ("brain", "Head"),
+        ("testicular", "Scrotum"),
+        ("whole body", None),
+        ("", None),
+    ],
+)
+def test_regions_of_a_request(region: str, found: str | None) -> None:
+    assert understood(region, "CT", facts().imaging).region == found
+
+
+def test_every_modality_and_region_of_a_report_can_be_asked_for_by_its_name() -> None:
+    imaging = facts().imaging
+    for modality in {meaning for _, meaning in imaging.modality_keywords}:
+        request = understood("Abdomen", modality, imaging)
+        assert modality in (request.modality, request.kind), modality
+    for region in {meaning for _, meaning in imaging.region_keywords}:
+        assert understood(region, "CT", imaging).region == region
+
+
+# Reports
+
+
+def test_version_1_finds_words_within_names_and_always_the_first_report() -> None:
+    of = case(
+        reports=[
+            report("1-RR-10", charttime="2150-01-02T08:00:00"),
+            report("1-RR-9", charttime="2150-01-01T08:00:00"),
+        ]
+    )
+    tools = toolbox(of, version=1)
+    for call in (image("abd", "c"), image("", ""), image("ABDOMEN", "ct")):
+        assert "1-RR-10" in text(tools, call)
+    assert text(tools, image("Abdomen", "CT scan")) == (
+        "No imaging result found for Abdomen CT scan."
+    )
+    assert text(toolbox(case(), version=1), image("Abdomen", "CT")) == NO_IMAGING
+
+
+def test_version_2_gives_reports_in_order_of_time_one_after_the_other() -> None:
+    of = case(
+        reports=[
+            report("1-RR-10", charttime="2150-01-02T08:00:00"),
+            report("1-RR-8", charttime="2150-01-01T09:00:00"),
+            report("1-RR-9", charttime="2150-01-01T08:00:00"),
+            report("1-RR-7", charttime="2150-01-01T08:00:00", region="Chest"),
+        ]
+    )
+    tools = toolbox(of)
+    answers = [tools.call(*image("Abdomen", name)) for name in ("CT", "ct scan", "CAT scan", "CT")]
+    assert [answer.record["report"] for answer in answers] == [2, 1, 0, None]
+    assert answers[0].text == (
+        "- Exam Name: CT ABDOMEN\n- Region: Abdomen\n- Modality: CT\n- Reports: FINDINGS: 1-RR-9\n"
+    )
+    assert answers[3].text == "No further imaging result for Abdomen CT."
+    assert all(answer.is_valid for answer in answers)
+    # Another conversation begins anew.
+    assert toolbox(of).call(*image("Abdomen", "CT")).record["report"] == 2
+
+
+def test_two_reports_of_one_moment_are_in_the_order_of_their_notes() -> None:
+    of = case(reports=[report("1-RR-8"), report("1-RR-12")])
+    tools = toolbox(of)
+    assert [tools.call(*image("abdomen", "CT")).record["report"] for _ in range(2)] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("US", {0, 1}),
+        ("EUS", {1}),
+        ("MRI", {2, 3}),
+        ("MRCP", {3}),
+        ("X-ray", {4, 5, 6}),
+        ("ERCP", {5}),
+        ("upper gi series", {6}),
+        ("HIDA", {7}),
+        ("nuclear medicine", {7, 8}),
+        ("CT", set()),
+        ("MRA", set()),
+    ],
+)
+def test_a_broad_modality_accepts_its_special_kinds_and_no_kind_another(
+    asked: str, found: set[int]
+) -> None:
+    named = (
+        ("Ultrasound", "LIVER OR GALLBLADDER US"),
+        ("Ultrasound", "ENDOSCOPIC US OF PANCREAS"),
+        ("MRI", "MRI ABDOMEN"),
+        ("MRCP", "MRCP"),
+        ("Radiograph", "ABDOMEN (SUPINE)"),
+        ("ERCP", "ERCP BILIARY"),
+        ("Upper GI Series", "BAS/UGI AIR/SBFT"),
+        ("NM", "HEPATOBILIARY SCAN"),
+        ("NM", "GASTRIC EMPTYING"),
+    )
+    of = case(
+        reports=[
+            report(f"1-RR-{number}", modality, exam_name=name)
+            for number, (modality, name) in enumerate(named)
+        ]
+    )
+    tools = toolbox(of)
+    given_out = set()
+    for _ in range(len(named) + 1):
+        given_out.add(tools.call(*image("Abdomen", asked)).record["report"])
+    assert given_out == found | {None}
+
+
+def test_imaging_in_unknown_words_is_invalid_in_version_2() -> None:
+    tools = toolbox(case(reports=[report("1-RR-1")]))
+    for region, modality, what in (
+        ("Abdomen", "magic", "modality"),
+        ("nowhere", "CT", "region"),
+        ("", "", "region"),
+    ):
+        answer = tools.call(*image(region, modality))
+        assert not answer.is_valid
+        assert f"The {what} of the imaging is not known" in answer.text
+        assert answer.record["report"] is None
+
+
+def test_what_a_request_meant_is_recorded() -> None:
+    record = toolbox().call(*image("RUQ", "endoscopic ultrasound")).record
+    assert record == {
+        "tool": "request_imaging",
+        "arguments": {"region": "RUQ", "modality": "endoscopic ultrasound"},
+        "is_valid": True,
+        "region": "Abdomen",
+        "modality": "Ultrasound",
+        "kind": "EUS",
+        "scored_as": "eus",
+        "report": None,
+    }
+
+
+# Criteria
+
+
+def criteria(condition: str) -> str:
+    return toolbox().call("retrieve_diagnosis_criteria", {"condition": condition}).text
+
+
+def test_criteria_name_their_guideline() -> None:
+    assert criteria("pancreatitis").startswith(
+        "Pancreatitis (Revised Atlanta classification of acute pancreatitis, 2012): Two of three"
+    )
+    assert len(facts().criteria) >= 11
+    for condition, found in facts().criteria.items():
+        assert re.search(r"\b20\d\d\b", found.guideline), condition
+        assert criteria(condition).endswith(found.text)
+
+
+@pytest.mark.parametrize("name", ["Acute Appendicitis", "appendicits", " APPENDICITIS. "])
+def test_criteria_by_other_names_and_misspelt(name: str) -> None:
+    record = toolbox().call("retrieve_diagnosis_criteria", {"condition": name}).record
+    assert record["condition"] == "appendicitis"
+
+
+@pytest.mark.parametrize("name", ["gout", "", "apen"])
+def test_an_unknown_condition_gets_the_list(name: str) -> None:
+    answer = toolbox().call("retrieve_diagnosis_criteria", {"condition": name})
+    assert answer.is_valid
+    assert answer.record["condition"] is None
+    assert (
+        answer.text == f"No criteria are stored for it. Conditions: {', '.join(facts().criteria)}."
+    )
+
+
+def test_every_name_of_a_condition_leads_to_criteria() -> None:
+    assert set(facts().condition_names.values()) == set(facts().criteria)
+
+
+# Facts and the table of tests
+
+
+def test_facts_of_another_folder_are_missing(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"cdm_\w+\.csv cannot be read"):
+        load_facts(tmp_path)
+
+
+def copied_seeds(tmp_path: Path) -> Path:
+    folder = tmp_path / "seeds" / "cdm"
+    folder.mkdir(parents=True)
+    for path in (PROJECT_ROOT / "seeds" / "cdm").glob("*.csv"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    return folder
+
+
+def test_the_facts_are_those_of_the_seeds(tmp_path: Path) -> None:
+    folder = copied_seeds(tmp_path)
+    assert load_facts(tmp_path) == facts()
+    with (folder / "cdm_negation_phrases.csv").open("a", encoding="utf-8") as file:
+        file.write("never\n")
+    assert load_facts(tmp_path).negations == (*facts().negations, "never")
+
+
+@pytest.mark.parametrize(
+    ("seed", "text", "message"),
+    [
+        ("cdm_negation_phrases", "word\nno\n", "no column phrase"),
+        ("cdm_lab_categories", "kind,category,position,itemid\npanel,A,1\n", "row 1 has not one"),
+        ("cdm_lab_categories", "kind,category,position,itemid\npanel,A,1,x\n", "'x' is no whole"),
+    ],
+)
+def test_a_broken_seed_is_named(tmp_path: Path, seed: str, text: str, message: str) -> None:
+    (copied_seeds(tmp_path) / f"{seed}.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=message) as raised:
+        load_facts(tmp_path)
+    assert seed in str(raised.value)
+
+
+def test_the_table_of_tests_is_read_from_an_export(tmp_path: Path) -> None:
+    path = tmp_path / "lab_test_mapping.json"
+    with pytest.raises(UserError, match="`python -m medeval export --task cdm` writes it"):
+        read_mapping(path)
+    for broken in ("[", "[1]", '[{"itemid": 1}]', '{"itemid": 1}'):
+        path.write_text(broken, encoding="utf-8")
+        with pytest.raises(UserError, match="is not the table of tests"):
+            read_mapping(path)
+    path.write_text(
+        '[{"itemid": 2, "label": "Glucose", "corresponding_ids": [2, 3]}]', encoding="utf-8"
+    )
+    found = read_mapping(path)
+    assert (found.labels, found.items("Glucose"), found.items("x")) == (["Glucose"], (2, 3), ())
+
+
+def test_a_whole_label_goes_before_a_part_of_another() -> None:
+    rows = (("Lead (PB)", 1), ("PB", 2), ("PB (pressure)", 3))
+    found = LabMapping(
+        {"itemid": itemid, "label": label, "corresponding_ids": [itemid]} for label, itemid in rows
+    ).by_exact_name
+    assert (found["pb"], found["lead"], found["pressure"]) == ((2,), (1,), (3,))
