@@ -624,3 +624,8 @@ def test_what_is_no_task_is_not_kept_on_disk(site: Site, tmp_path: Path) -> None
     with pytest.raises(ValueError, match="a list"):
         TaskLoader(rules=ON_LOOPBACK, cache_dir=tmp_path).load_task(site.add("/t", []))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_folder_the_tasks_that_come_along_are_found() -> None:
+    assert "clinical_summarization_basic" in TaskLoader().discover_tasks()
+    assert TaskLoader().load_task("clinical_qa_basic").task_type == "qa"

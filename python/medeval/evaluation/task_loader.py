@@ -58,7 +58,7 @@ class TaskLoader:
 
     def __init__(
         self,
-        tasks_dir: str | Path = "tasks",
+        tasks_dir: str | Path | None = None,
         *,
         rules: FetchRules | None = None,
         cache_dir: str | Path | None = None,
@@ -66,12 +66,11 @@ class TaskLoader:
         """Make a loader.
 
         Args:
-            tasks_dir: the folder in which ids are looked up; `bundled_tasks_dir()` for the
-                package's own.
+            tasks_dir: the folder in which ids are looked up; the package's own if not given.
             rules: what may be fetched from the web; https from public hosts if not given.
             cache_dir: where tasks from the web are kept for later loaders; None keeps none.
         """
-        self.tasks_dir = Path(tasks_dir)
+        self.tasks_dir = bundled_tasks_dir() if tasks_dir is None else Path(tasks_dir)
         self._rules = rules or FetchRules()
         self._web = UrlCache(Path(cache_dir)) if cache_dir is not None else None
         # Files by path and web addresses as text; an id or a path as written leads to one.

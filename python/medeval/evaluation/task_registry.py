@@ -35,12 +35,13 @@ class TaskRegistry:
     """Tasks by id; a registered one comes before one of the folder that has the same id."""
 
     def __init__(
-        self, tasks_dir: str | Path = "tasks", *, loader: TaskLoader | None = None
+        self, tasks_dir: str | Path | None = None, *, loader: TaskLoader | None = None
     ) -> None:
         """Make a registry.
 
         Args:
-            tasks_dir: the folder in which other tasks are discovered.
+            tasks_dir: the folder in which other tasks are discovered; the package's own if not
+                given.
             loader: reads the files; one with the folder if not given.
         """
         self._loader = loader or TaskLoader(tasks_dir)

@@ -78,6 +78,32 @@ def aggregate(
     return Aggregate(value, n, undefined, interval, scores, reason if records else "no items")
 
 
+def aggregate_scores(
+    scores: Sequence[float | None],
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+    level: float = LEVEL,
+    reason: str | None = None,
+) -> Aggregate:
+    """Return the mean of item scores with its bootstrap interval; undefined ones are left out.
+
+    Args:
+        scores: one an item, None where it is undefined.
+        draws: resamples of the bootstrap.
+        seed: of the bootstrap's generator.
+        level: confidence of the interval.
+        reason: why scores are undefined.
+    """
+    counts = Counter(score for score in scores if score is not None)
+    n = counts.total()
+    ordered = {score: counts[score] for score in sorted(counts)}
+    value = _mean(ordered) if ordered else None
+    interval = _bootstrap(ordered, None, draws, seed, level) if n > 1 else None
+    undefined = len(scores) - n
+    return Aggregate(value, n, undefined, interval, tuple(scores), reason if undefined else None)
+
+
 def wilson(proportion: float, n: int, level: float = LEVEL) -> Interval:
     """Return Wilson's interval of a proportion of n items (Wilson 1927, JASA 22:209-212)."""
     z = NormalDist().inv_cdf((1 + level) / 2)

@@ -10,6 +10,7 @@ from difflib import get_close_matches
 
 from medeval.errors import UserError
 from medeval.metrics import (
+    bertscore,
     classes,
     concepts,
     confidence,
@@ -112,6 +113,7 @@ def default_registry(
             *_classes(),
             *_diagnoses(synonyms),
             *_rouge(),
+            *bertscore.installed(),
             *_claims(lexicon),
             *_reasons(lexicon),
             *_proxies(),

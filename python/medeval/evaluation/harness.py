@@ -1,0 +1,257 @@
+"""The harness: a model, tasks, and a report of how it did on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from medeval.errors import UserError
+from medeval.evaluation.harness_answers import Asker, Runner
+from medeval.evaluation.harness_cache import AnswerCache
+from medeval.evaluation.harness_callbacks import (
+    Callbacks,
+    OnError,
+    OnMetrics,
+    OnProgress,
+    OnResult,
+    OnTask,
+)
+from medeval.evaluation.harness_categories import CATEGORIES, CategoryMap
+from medeval.evaluation.harness_plan import Averages, NotPlanned, Planned, plan
+from medeval.evaluation.harness_report import finish_report, run_id
+from medeval.evaluation.harness_settings import model_settings
+from medeval.evaluation.harness_task import (
+    ItemsFailedError,
+    MisalignedError,
+    Scoring,
+    failed_result,
+    scored_result,
+)
+from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
+from medeval.evaluation.task_registry import TaskRegistry
+from medeval.metrics.aggregate import DRAWS
+from medeval.metrics.registry import MetricRegistry, default_registry
+from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.schemas import Row
+
+__all__ = ["CATEGORIES", "EvaluationHarness", "ItemsFailedError", "MisalignedError"]
+
+
+class EvaluationHarness:
+    """Runs models on tasks and scores them; as a context manager it lets go of models at the end.
+
+    Attributes:
+        tasks: the task registry.
+        runner: the model runner.
+        results_dir: where reports are kept, one file a run.
+        cache_dir: where answers are kept; None keeps none.
+    """
+
+    def __init__(
+        self,
+        tasks_dir: str | Path | None = None,
+        results_dir: str | Path = "results",
+        cache_dir: str | Path | None = None,
+        *,
+        registry: TaskRegistry | None = None,
+        loader: TaskLoader | None = None,
+        runner: Runner | None = None,
+        metrics: MetricRegistry | None = None,
+        draws: int = DRAWS,
+        seed: int = 0,
+        on_task_start: OnTask | None = None,
+        on_task_end: OnResult | None = None,
+        on_progress: OnProgress | None = None,
+        on_error: OnError | None = None,
+        on_metrics: OnMetrics | None = None,
+    ) -> None:
+        """Make a harness; `Callbacks` says when each callback is called.
+
+        Args:
+            tasks_dir: the folder in which tasks are found; the package's own if not given.
+            results_dir: where reports are kept.
+            cache_dir: where answers are kept; None keeps none.
+            registry: of tasks, instead of one for the folder.
+            loader: of task files, instead of one for the folder.
+            runner: of models; a `ModelRunner` if not given.
+            metrics: where the names of metrics are found; those of this package if not given.
+            draws: resamples of the bootstrap behind intervals; 0 for none.
+            seed: of the bootstrap.
+            on_task_start: gets a task's id.
+            on_task_end: gets a task's id and its result.
+            on_progress: gets a task's number, how many there are, and its id.
+            on_error: gets a task's id and the exception.
+            on_metrics: gets a task's id and its scores.
+
+        Raises:
+            ValueError: more than one of folder, loader and registry are given.
+        """
+        if sum(given is not None for given in (tasks_dir, loader, registry)) > 1:
+            raise ValueError("give one of tasks_dir, loader and registry: each has the one before")
+        folder = bundled_tasks_dir() if tasks_dir is None else Path(tasks_dir)
+        self.tasks = registry or TaskRegistry(folder, loader=loader or TaskLoader(folder))
+        self.runner = runner or _model_runner()
+        self.results_dir = Path(results_dir)
+        self.cache_dir = None if cache_dir is None else Path(cache_dir)
+        self._scoring = Scoring(metrics or default_registry(), draws, seed)
+        self._call = Callbacks(on_task_start, on_task_end, on_progress, on_error, on_metrics)
+        self._loaded: str | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the model that an evaluation loaded."""
+        if self._loaded is not None:
+            name, self._loaded = self._loaded, None
+            self.runner.unload_model(name)
+
+    def evaluate(
+        self,
+        model_id: str,
+        task_ids: Iterable[str],
+        model_type: str | None = None,
+        batch_size: int = 8,
+        use_cache: bool = True,
+        save_results: bool = True,
+        strict_validation: bool = False,
+        report_formats: Sequence[str] | None = None,
+        report_dir: str | Path | None = None,
+        combined_weights: Mapping[str, float] | None = None,
+        combined_metric_name: str | None = None,
+        category_map: CategoryMap | None = None,
+        **model_kwargs: Any,
+    ) -> BenchmarkReport:
+        """Run a model on tasks and score it.
+
+        A task that fails has the status `error` and a reason, no scores, and no part in any mean.
+        An item that fails scores as an output with nothing in it and stays in the denominator;
+        if every item of a task fails, the task has.
+
+        Args:
+            model_id: the model's name.
+            task_ids: ids of tasks, paths or URLs.
+            model_type: as the runner calls it; None for a model that the runner has loaded.
+            batch_size: inputs per call.
+            use_cache: take answers from the cache folder, if there is one; it is filled anyway.
+            save_results: keep the report in the folder of results, without the inputs of tasks
+                that are not open.
+            strict_validation: raise at the first task or item that fails, and the first row or
+                output that breaks a schema. Without it these are noted and the work goes on.
+            report_formats: also write reports in these formats: json, yaml, md, csv, html.
+            report_dir: where these go; the folder of results if not given.
+            combined_weights: metric or category to weight in a combined score.
+            combined_metric_name: what that is called; `combined_score` if not given.
+            category_map: category to metrics; `CATEGORIES` if not given, empty for none.
+            **model_kwargs: what the runner loads the model with. Secrets among them are written
+                nowhere.
+
+        Raises:
+            UserError: found before the model is loaded: no task, an unknown metric or format,
+                averages that cannot be made.
+            MisalignedError: the runner does not return one output for each input.
+            ValueError: a schema is broken, if strict.
+            ItemsFailedError: items failed, if strict.
+        """
+        from medeval.reporting.writing import check_formats, write_reports
+
+        formats = check_formats(report_formats or ())
+        averages = Averages(
+            CATEGORIES if category_map is None else category_map,
+            combined_weights or {},
+            combined_metric_name or "combined_score",
+        )
+        planned = plan(task_ids, self.tasks, self._scoring.metrics, averages)
+        if strict_validation:
+            _raise_first(planned)
+        started = datetime.now(UTC)
+        report = BenchmarkReport(model_id=model_id, timestamp=started)
+        try:
+            self._load(model_id, model_type, model_kwargs)
+            described = self.runner.describe(model_id)
+            settings = model_settings(model_id, model_type, model_kwargs, described)
+            cache = None if self.cache_dir is None else AnswerCache(self.cache_dir)
+            asker = Asker(self.runner, model_id, settings, batch_size, cache, use_cache)
+            for number, one in enumerate(planned, start=1):
+                self._call.start(number, len(planned), one.task_id)
+                report.add_evaluation_result(self._result(one, asker, strict_validation))
+        finally:
+            self.close()
+        name = run_id(started, settings, planned)
+        about = {
+            "run_id": name,
+            "model": dict(settings.recorded),
+            "prompt_version": settings.prompt_version,
+            "batch_size": batch_size,
+            "strict_validation": strict_validation,
+            "seconds": (datetime.now(UTC) - started).total_seconds(),
+        }
+        finish_report(report, averages, self._scoring, about)
+        if save_results:
+            write_reports(report, self.results_dir, name, ["json"], keep_outputs=True)
+        write_reports(report, Path(report_dir or self.results_dir), f"{name}-report", formats)
+        return report
+
+    def _load(self, model_id: str, model_type: str | None, parameters: Mapping[str, Any]) -> None:
+        is_loaded = model_id in self.runner.loaded
+        if model_type is None:
+            if parameters or not is_loaded:
+                raise UserError(
+                    f"Model {model_id!r}: name its model_type, to load it with its parameters."
+                )
+            return
+        if is_loaded:
+            # The runner would keep the first: the scores would be of another model than is named.
+            raise UserError(
+                f"Model {model_id!r} is loaded in the runner. Leave out model_type and parameters"
+                " to evaluate that one, or unload it first."
+            )
+        self.runner.load_model(model_id, model_type, **parameters)
+        self._loaded = model_id
+
+    def _result(
+        self, planned: Planned | NotPlanned, asker: Asker, strict: bool
+    ) -> EvaluationResult:
+        outputs: list[Row] | None = None
+        try:
+            if isinstance(planned, NotPlanned):
+                raise planned.reason
+            answers = asker.answers(planned)
+            outputs = answers.outputs
+            result = scored_result(asker.model_id, planned, outputs, self._scoring, strict)
+        except Exception as error:  # whatever a model or a task raises
+            self._call.fail(planned.task_id, error)
+            if strict or isinstance(error, MisalignedError):
+                raise
+            return failed_result(asker.model_id, planned, error, outputs, asker.settings)
+        result.metadata |= {"from_cache": answers.from_cache, "seconds": answers.seconds}
+        if answers.measured:
+            result.metadata["measured"] = answers.measured
+        self._call.end(planned.task_id, result)
+        return result
+
+
+def _raise_first(planned: Iterable[Planned | NotPlanned]) -> None:
+    for one in planned:
+        if isinstance(one, NotPlanned):
+            raise one.reason
+        if one.violations:
+            raise ValueError(f"{one.task_id}: {one.violations[0]}")
+
+
+def _model_runner() -> Runner:
+    from medeval.evaluation.model_runner import ModelRunner
+
+    return ModelRunner()

@@ -1,0 +1,236 @@
+"""Models of the transformers library, run in this process: the extra `huggingface`.
+
+Nothing is downloaded unless that is asked for: a model is a folder, or lies in the library's own
+cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from medeval.evaluation.model_kinds import Call, MissingExtraError, failed
+from medeval.evaluation.task_prompts import messages_for, output_from_reply
+from medeval.inference.callables import aligned_outputs
+from medeval.models.medical_task import MedicalTask
+from medeval.models.schemas import Row
+
+CLASSIFICATION = "text-classification"
+SUMMARIZATION = "summarization"
+GENERATION = "text-generation"
+
+_ALIASES = {"text2text-generation": SUMMARIZATION}
+_LOADERS = {
+    CLASSIFICATION: "AutoModelForSequenceClassification",
+    SUMMARIZATION: "AutoModelForSeq2SeqLM",
+    GENERATION: "AutoModelForCausalLM",
+}
+# Where the text of an input stands, the first of these that it has.
+_TEXT_KEYS = ("text", "document", "note", "prompt", "question", "case", "patient_message")
+_PAIR = ("premise", "hypothesis")
+_NEW_TOKENS = 256
+
+
+class HuggingFaceModel:
+    """A model that classifies, summarizes or continues texts.
+
+    Texts are cut at the length that the model takes. Decoding is greedy unless
+    `generation_kwargs` say otherwise, so the same inputs get the same outputs.
+
+    Args:
+        place: folder of the model, or its name in the library's cache.
+        hf_task: `text-classification`, `summarization` (or `text2text-generation`) or
+            `text-generation`.
+        task: another word for `hf_task`.
+        text_key: where the text of an input stands; by default the usual keys are tried.
+        label_map: what labels of the model are called in outputs.
+        device: as torch names it.
+        generation_kwargs: for `generate`.
+        model_kwargs: for loading the model.
+        tokenizer_kwargs: for loading the tokenizer.
+        trust_remote_code: run code that comes with the model.
+        allow_download: fetch the model from the hub if it is not there.
+        seed: of torch, set before each call.
+
+    Raises:
+        MissingExtraError: transformers or torch is not installed.
+        ValueError: another task, or a model that cannot be loaded.
+    """
+
+    def __init__(
+        self,
+        place: str | Path,
+        *,
+        hf_task: str | None = None,
+        task: str | None = None,
+        text_key: str | None = None,
+        label_map: Mapping[str, str] | None = None,
+        device: str = "cpu",
+        generation_kwargs: Mapping[str, Any] | None = None,
+        model_kwargs: Mapping[str, Any] | None = None,
+        tokenizer_kwargs: Mapping[str, Any] | None = None,
+        trust_remote_code: bool = False,
+        allow_download: bool = False,
+        seed: int = 0,
+    ) -> None:
+        named = hf_task or task or CLASSIFICATION
+        self._task = _ALIASES.get(named, named)
+        if self._task not in _LOADERS:
+            known = ", ".join([*_LOADERS, *_ALIASES])
+            raise ValueError(f"unknown hf_task {named!r}: use one of {known}")
+        self._torch, library = _libraries()
+        common = {"local_files_only": not allow_download, "trust_remote_code": trust_remote_code}
+        try:
+            self._tokenizer = library.AutoTokenizer.from_pretrained(
+                str(place), **common, **(tokenizer_kwargs or {})
+            )
+            loader = getattr(library, _LOADERS[self._task])
+            self._model = loader.from_pretrained(str(place), **common, **(model_kwargs or {}))
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                f"{place} cannot be loaded as a model for {self._task}. Give model_path, the"
+                " folder of a model that lies here; nothing is downloaded unless"
+                f" allow_download=True. ({type(error).__name__})"
+            ) from error
+        self._model.to(device).eval()
+        self._device = device
+        self._text_key = text_key
+        self._labels = dict(label_map or {})
+        self._generation = {"do_sample": False, "max_new_tokens": _NEW_TOKENS}
+        self._generation.update(generation_kwargs or {})
+        self._seed = seed
+        self.handle = self._model
+        self.settings: Mapping[str, Any] = {
+            "model_path": str(place),
+            "hf_task": self._task,
+            "generation_kwargs": dict(self._generation),
+            "text_key": text_key,
+            "label_map": self._labels,
+            "parameters": int(self._model.num_parameters()),
+            "seed": seed,
+        }
+
+    def outputs(self, inputs: list[Row], call: Call) -> list[Row]:
+        """Run the model batch by batch; what it raises is an error of that batch alone."""
+        run = {
+            CLASSIFICATION: self._classified,
+            SUMMARIZATION: self._summarized,
+            GENERATION: self._continued,
+        }[self._task]
+        self._torch.manual_seed(self._seed)
+
+        def batch_outputs(batch: list[Row]) -> list[Row]:
+            with self._torch.inference_mode():
+                return run(batch, call)
+
+        return list(aligned_outputs(batch_outputs, inputs, call.batch_size))
+
+    def measured(self) -> list[dict[str, Any]]:
+        """Nothing is measured."""
+        return []
+
+    def close(self) -> None:
+        """Give back the memory of the device."""
+        self._model.to("cpu")
+        if self._torch.cuda.is_available():
+            self._torch.cuda.empty_cache()
+
+    def _classified(self, batch: list[Row], call: Call) -> list[Row]:
+        del call  # a class needs no prompt
+        pairs = [self._texts(row) for row in batch]
+        second = [pair[1] for pair in pairs] if all(len(pair) > 1 for pair in pairs) else None
+        encoded = self._encoded([pair[0] for pair in pairs], second)
+        shares = self._model(**encoded).logits.float().softmax(dim=-1)
+        found = []
+        for row, share in zip(batch, shares, strict=True):
+            best = int(share.argmax())
+            raw = str(self._model.config.id2label[best])
+            label = self._labels.get(raw, raw)
+            score = float(share[best])
+            found.append({"label": label, "score": score, "raw_label": raw, "input": row})
+        return found
+
+    def _summarized(self, batch: list[Row], call: Call) -> list[Row]:
+        del call  # models of this kind are made for summaries
+        encoded = self._encoded([self._texts(row)[0] for row in batch])
+        written = self._decoded(self._model.generate(**encoded, **self._generation))
+        return [
+            {"summary": text, "prediction": text, "input": row}
+            for row, text in zip(batch, written, strict=True)
+        ]
+
+    def _continued(self, batch: list[Row], call: Call) -> list[Row]:
+        task = call.task
+        if task is None:
+            prompts = [self._texts(row)[0] for row in batch]
+        else:
+            prompts = [self._prompt(task, row) for row in batch]
+        found = []
+        # One at a time: with padding, the same prompt could be continued otherwise.
+        for row, prompt in zip(batch, prompts, strict=True):
+            encoded = self._encoded([prompt])
+            shown = encoded["input_ids"].shape[1]
+            written = self._model.generate(**encoded, **self._generation)
+            text = self._decoded(written[:, shown:])[0]
+            raw = {"text": text, "prediction": text, "input": row}
+            found.append(raw if task is None else {**raw, **_read(task, text)})
+        return found
+
+    def _prompt(self, task: MedicalTask, row: Row) -> str:
+        messages = messages_for(task, row)
+        if self._tokenizer.chat_template:
+            prompt: str = self._tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
+            return prompt
+        return "\n\n".join([*(message["content"] for message in messages), ""])
+
+    def _texts(self, row: Row) -> list[str]:
+        """Return the text of an input; two of them for a premise and a hypothesis."""
+        if self._text_key is not None:
+            return [str(row[self._text_key])]
+        if all(key in row for key in _PAIR):
+            return [str(row[key]) for key in _PAIR]
+        for key in _TEXT_KEYS:
+            if isinstance(row.get(key), str) and row[key].strip():
+                return [row[key]]
+        raise ValueError(f"no text under any of {', '.join(_TEXT_KEYS)}; name text_key")
+
+    def _encoded(self, texts: Sequence[str], second: Sequence[str] | None = None) -> Any:
+        both = [list(texts)] if second is None else [list(texts), list(second)]
+        encoded = self._tokenizer(
+            *both,
+            padding=len(texts) > 1,
+            truncation=True,
+            max_length=self._longest(),
+            return_tensors="pt",
+        )
+        return encoded.to(self._device)
+
+    def _longest(self) -> int | None:
+        """Return the most tokens that the model takes; None if it does not say."""
+        stated = getattr(self._model.config, "max_position_embeddings", None)
+        limits = [self._tokenizer.model_max_length, *([stated] if stated else [])]
+        # Without a limit of its own a tokenizer states a number beyond all measure.
+        limit = min(int(each) for each in limits)
+        return limit if limit < 1_000_000 else None
+
+    def _decoded(self, written: Any) -> list[str]:
+        texts = self._tokenizer.batch_decode(written, skip_special_tokens=True)
+        return [text.strip() for text in texts]
+
+
+def _read(task: MedicalTask, text: str) -> Row:
+    return output_from_reply(task, text) or failed("unparsed" if text else "empty", 1)
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        return import_module("torch"), import_module("transformers")
+    except ImportError as error:
+        raise MissingExtraError(
+            f"A huggingface model needs {error.name}, which is not installed. Install the extra"
+            " with: pip install 'medeval[huggingface]'"
+        ) from error

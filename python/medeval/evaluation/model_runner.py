@@ -1,0 +1,275 @@
+"""The model runner: models of several kinds, loaded under names and asked in one way.
+
+Whatever kind a model is, it gives one output for each input, in their order. An input that it
+could not be asked about, or has no usable answer to, has `{"error": {"type", "attempts", ...}}`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, overload
+
+from medeval.evaluation.model_kinds import Call, Model
+from medeval.inference.endpoints import read_endpoints
+from medeval.inference.guard import Gate
+from medeval.inference.run_folder import AUDIT
+from medeval.models.medical_task import MedicalTask
+from medeval.models.schemas import Row
+
+MODEL_TYPES = ("local", "api", "huggingface", "interface", "openai")
+
+Inputs = Sequence[Mapping[str, Any]]
+Specification = Mapping[str, Any]
+
+
+class ModelRunner:
+    """Loads models and runs them.
+
+    Args:
+        gate: passed by every request to an endpoint before its first byte. Without one, the
+            declarations are read from `endpoints` when the first such model is loaded, and the
+            audit is kept in `folder`.
+        folder: where answers of endpoints and the audit are kept; made when it is needed.
+        endpoints: the file of declarations.
+    """
+
+    def __init__(
+        self,
+        gate: Gate | None = None,
+        *,
+        folder: str | Path = "runs/models",
+        endpoints: str | Path = "endpoints.toml",
+    ) -> None:
+        self._gate = gate
+        self._folder = Path(folder)
+        self._endpoints = Path(endpoints)
+        self._models: dict[str, tuple[str, Model]] = {}
+
+    @property
+    def loaded(self) -> tuple[str, ...]:
+        """The names of the models that are loaded, in the order in which they were."""
+        return tuple(self._models)
+
+    def load_model(
+        self,
+        model_name: str | Specification,
+        model_type: str = "local",
+        model_path: str | Path | None = None,
+        **parameters: Any,
+    ) -> Any:
+        """Load a model under a name; a name that is loaded already keeps its model.
+
+        Types and what they take:
+            `local`: `model_path`, `module_path` and `load_func` (see `imported_model`); or `path`,
+                `callable` and `per_item` (see `file_model`).
+            `api`: `endpoint`, `api_key` or `key_variable`, and more (see `ApiModel`).
+            `huggingface`: `model_path` and `hf_task`, and more (see `HuggingFaceModel`).
+            `interface`: `model`, an object with `predict`, `model_id` and `metadata`.
+            `openai`: `base_url`, `model`, `key_variable`, and more (see `ChatModel`).
+
+        Args:
+            model_name: the name; or all of it as one mapping: `type`, `name` and the parameters.
+                Without a name, a model from a file has that of the file without its suffix.
+            model_type: one of `MODEL_TYPES`.
+            model_path: of the model's files.
+            parameters: what else the type takes.
+
+        Returns:
+            The object behind the model, where there is one.
+
+        Raises:
+            ValueError: another type, or a parameter is missing or not to be used.
+            TypeError: a parameter that the type does not take.
+            ImportError: a module or an extra is missing.
+            UserError: an endpoint cannot be used as it is given.
+        """
+        if isinstance(model_name, Mapping):
+            if parameters or model_path is not None:
+                raise TypeError("a model given as one mapping has all its parameters there")
+            model_name, model_type, model_path, parameters = _spelled_out(model_name)
+        if model_name in self._models:
+            warnings.warn(
+                f"model {model_name!r} is loaded already and stays as it is; unload it first to"
+                " load another under its name",
+                UserWarning,
+                stacklevel=2,
+            )
+        else:
+            model = self._new(model_name, model_type, model_path, parameters)
+            self._models[model_name] = (model_type, model)
+        return self._models[model_name][1].handle
+
+    def unload_model(self, model_name: str) -> None:
+        """Let go of a model; a name that is not loaded is none."""
+        _, model = self._models.pop(model_name, ("", None))
+        if model is not None:
+            model.close()
+
+    def describe(self, model_name: str) -> dict[str, Any]:
+        """Return type and settings of a model: what decides its answers, and never a key.
+
+        Raises:
+            ValueError: no such model is loaded.
+        """
+        model_type, model = self._found(model_name)
+        return {"name": model_name, "type": model_type, **model.settings}
+
+    def measured(self, model_name: str) -> list[dict[str, Any]]:
+        """Return tokens, cost and time of each input of the last run; empty where not measured.
+
+        Raises:
+            ValueError: no such model is loaded.
+        """
+        return self._found(model_name)[1].measured()
+
+    @overload
+    def run_model(
+        self,
+        model_id: str,
+        inputs: Inputs,
+        batch_size: int = 8,
+        *,
+        task: MedicalTask | None = None,
+        data_class: str | None = None,
+        **options: Any,
+    ) -> list[Row]: ...
+
+    @overload
+    def run_model(
+        self,
+        model_id: Inputs,
+        inputs: None = None,
+        batch_size: int = 8,
+        *,
+        task: MedicalTask | None = None,
+        data_class: str | None = None,
+        **options: Any,
+    ) -> list[Row]: ...
+
+    def run_model(
+        self,
+        model_id: str | Inputs,
+        inputs: Inputs | None = None,
+        batch_size: int = 8,
+        *,
+        task: MedicalTask | None = None,
+        data_class: str | None = None,
+        **options: Any,
+    ) -> list[Row]:
+        """Run a model on inputs.
+
+        Args:
+            model_id: the model's name; it may be left out while exactly one is loaded.
+            inputs: mappings; models get copies of them.
+            batch_size: inputs per call, for models that take several.
+            task: which the inputs are of; a chat model cannot be asked without it.
+            data_class: of the inputs; by default that of the task, and without one credentialed.
+            options: handed to the model's own function with each call.
+
+        Returns:
+            One output for each input, in their order.
+
+        Raises:
+            ValueError: no such model, inputs that are no mappings, or a batch size below 1.
+            UserError: the inputs may not go where the model is.
+        """
+        if isinstance(model_id, str):
+            name = model_id
+        else:
+            if inputs is not None:
+                raise ValueError("the first argument is the name of the model")
+            name, inputs = self._only(), model_id
+        _, model = self._found(name)
+        if batch_size < 1:
+            raise ValueError("batch_size must be at least 1")
+        rows = _rows(inputs)
+        stated = data_class or (task.data_class if task is not None else None)
+        return model.outputs(rows, Call(batch_size, task, stated, options)) if rows else []
+
+    async def run_model_async(
+        self,
+        model_id: str | Inputs,
+        inputs: Inputs | None = None,
+        batch_size: int = 8,
+        **more: Any,
+    ) -> list[Row]:
+        """Run a model in a thread of its own; see `run_model`."""
+        run: Any = self.run_model
+        outputs: list[Row] = await asyncio.to_thread(run, model_id, inputs, batch_size, **more)
+        return outputs
+
+    def _new(
+        self,
+        name: str,
+        model_type: str,
+        model_path: str | Path | None,
+        parameters: dict[str, Any],
+    ) -> Model:
+        from medeval.evaluation.model_api import ApiModel
+        from medeval.evaluation.model_chat import ChatModel
+        from medeval.evaluation.model_functions import file_model, imported_model, object_model
+        from medeval.evaluation.model_huggingface import HuggingFaceModel
+
+        if model_type == "huggingface":
+            return HuggingFaceModel(name if model_path is None else model_path, **parameters)
+        if model_type == "local" and "path" not in parameters:
+            return imported_model(model_path, **parameters)
+        if model_path is not None:
+            raise ValueError(f"a model of type {model_type} that is loaded so has no model_path")
+        if model_type == "local":
+            return file_model(**parameters)
+        if model_type == "interface":
+            return object_model(**{"model": None, **parameters})
+        if model_type == "api":
+            return ApiModel(name, self._own_gate(), **parameters)
+        if model_type == "openai":
+            return ChatModel(name, self._own_gate(), self._folder, **parameters)
+        raise ValueError(f"unknown model type {model_type!r}: use one of {', '.join(MODEL_TYPES)}")
+
+    def _own_gate(self) -> Gate:
+        if self._gate is None:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._gate = Gate(read_endpoints(self._endpoints), self._folder / AUDIT)
+        return self._gate
+
+    def _found(self, name: str) -> tuple[str, Model]:
+        if name not in self._models:
+            known = ", ".join(self._models) or "none"
+            raise ValueError(f"model {name!r} is not loaded; loaded are: {known}")
+        return self._models[name]
+
+    def _only(self) -> str:
+        if len(self._models) != 1:
+            known = ", ".join(self._models) or "none"
+            raise ValueError(
+                f"name the model to be run, as not exactly one is loaded; loaded are: {known}"
+            )
+        return self.loaded[0]
+
+
+def _spelled_out(given: Specification) -> tuple[str, str, str | Path | None, dict[str, Any]]:
+    """Return name, type, path and parameters of a model that is given as one mapping."""
+    parameters = dict(given)
+    model_type = parameters.pop("type", "local")
+    model_path = parameters.pop("model_path", None)
+    name = parameters.pop("name", None)
+    if name is None and isinstance(parameters.get("path"), (str, Path)):
+        name = Path(parameters["path"]).stem
+    model = parameters.get("model")
+    name = name or getattr(model, "model_id", model) or model_path
+    if not isinstance(name, (str, Path)):
+        raise ValueError("a model given as a mapping needs a name, or a path to take it from")
+    return str(name), model_type, model_path, parameters
+
+
+def _rows(inputs: Inputs | None) -> list[Row]:
+    if inputs is None or isinstance(inputs, (str, Mapping)):
+        raise ValueError("inputs must be a list of mappings")
+    for index, row in enumerate(inputs):
+        if not isinstance(row, Mapping):
+            raise ValueError(f"inputs[{index}] is a {type(row).__name__}, not a mapping")
+    return [deepcopy(dict(row)) for row in inputs]

@@ -1,0 +1,217 @@
+"""What a chat model is asked for each type of task, and how its reply becomes an output.
+
+The version is part of every request's key. What is asked comes from the task's type, description
+and schemas and from the input alone; expected outputs are never looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from medeval.evaluation.model_replies import read_output
+from medeval.models.medical_task import MedicalTask, TaskType
+from medeval.models.schemas import (
+    DEFAULT_SCHEMAS,
+    GOLD_KEYS,
+    Row,
+    Schema,
+    ensure_task_schemas,
+    required_keys,
+)
+
+TASK_PROMPT_VERSION = "task-1"
+
+# The id says nothing about the patient; `output` is the other side of a nested row.
+_NEVER_SHOWN = ("id", "output")
+# Of what an output schema says about a key; an example or a default could be a gold answer.
+_COPIED = ("type", "enum", "items", "description")
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A key of the reply.
+
+    Attributes:
+        wish: what is to stand there, in words.
+        schema: the same as a JSON schema.
+    """
+
+    wish: str
+    schema: Mapping[str, Any]
+
+
+_TEXT: Mapping[str, Any] = {"type": "string"}
+_FIELDS: Mapping[str, _Field] = {
+    "answer": _Field("the answer, as short as it can be, without explanation", _TEXT),
+    "summary": _Field("the summary", _TEXT),
+    "response": _Field("the text for the patient", _TEXT),
+    "diagnosis": _Field("the most likely diagnosis, by its full name and nothing else", _TEXT),
+    "differential_diagnosis": _Field(
+        "a list of up to five diagnoses by name, the likeliest first",
+        {"type": "array", "items": {"type": "string"}},
+    ),
+    "explanation": _Field("the findings of the case that the diagnosis rests on", _TEXT),
+    "confidence": _Field(
+        "the probability that the diagnosis is right, from 0 to 1", {"type": "number"}
+    ),
+    "label": _Field("the label", _TEXT),
+    "rationale": _Field("the reasons", _TEXT),
+}
+_INSTRUCTIONS: Mapping[TaskType, str] = {
+    TaskType.QA: "You answer a question of clinical medicine.",
+    TaskType.SUMMARIZATION: (
+        "You summarize clinical text for a doctor. Keep to what the text says: add no finding, and"
+        " change no number, unit or negation."
+    ),
+    TaskType.DIAGNOSTIC_REASONING: "You reason about the diagnosis of a clinical case.",
+    TaskType.COMMUNICATION: (
+        "You write to a patient, in plain and kind words that a lay person understands. Say what"
+        " to do and when to seek help where that matters."
+    ),
+}
+_LANGUAGE = "Write in the language of the text you are given."
+# Asked of every diagnosis, for the metrics of rankings, reasons and confidence.
+_WITH_A_DIAGNOSIS = ("differential_diagnosis", "explanation", "confidence")
+
+
+def messages_for(task: MedicalTask, row: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the conversation in which a model is asked for the output of one row.
+
+    Args:
+        task: says what is asked.
+        row: an input, or a row of a data set, nested or flat, of which only the input is shown.
+            Keys that give the answer away are left out unless the input schema names them.
+
+    Raises:
+        ValueError: there is nothing to show.
+    """
+    shown = shown_input(task, row)
+    if not shown:
+        raise ValueError(f"{task.task_id}: an input with nothing in it cannot be asked about")
+    parts = [_INSTRUCTIONS[task.task_type], task.description.strip(), _LANGUAGE]
+    body = [f"{_title(key)}:\n{_text(value)}" for key, value in shown.items()]
+    return [
+        {"role": "system", "content": "\n".join(part for part in parts if part)},
+        {"role": "user", "content": "\n\n".join([*body, _form(task)])},
+    ]
+
+
+def response_schema_for(task: MedicalTask) -> dict[str, Any]:
+    """Return the JSON schema of the reply, for endpoints that can be held to one."""
+    fields = _fields_of(task)
+    return {
+        "type": "object",
+        "properties": {key: deepcopy(dict(field.schema)) for key, field in fields.items()},
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+
+
+def response_format_for(task: MedicalTask) -> dict[str, Any]:
+    """Return the schema as the parameter `response_format` of a chat completion takes it."""
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": "output", "strict": True, "schema": response_schema_for(task)},
+    }
+
+
+def output_from_reply(task: MedicalTask, text: str) -> Row | None:
+    """Read a reply as an output of the task.
+
+    A JSON object is taken from the reply as a whole, from a fenced block or from within the text,
+    the last one that has the required keys. Where the task asks for one text and nothing else,
+    a reply without JSON is that text.
+
+    Args:
+        task: says which keys the output has.
+        text: the reply, with its thinking or without it.
+
+    Returns:
+        The output, with keys that were asked for or that metrics know; None if there is none to be
+        read, or a required key is missing or empty in it.
+    """
+    fields = _fields_of(task)
+    main = main_output_key(task)
+    required = required_keys(task.output_schema) or [main]
+    is_one_text = len(fields) == 1 and dict(fields[main].schema) == _TEXT
+    return read_output(text, [*fields, *_FIELDS], required, main if is_one_text else None)
+
+
+def main_output_key(task: MedicalTask) -> str:
+    """Return the key of the output that holds the answer."""
+    required = required_keys(task.output_schema)
+    usual = required_keys(DEFAULT_SCHEMAS[task.task_type][1])[0]
+    return usual if usual in required or not required else required[0]
+
+
+def shown_input(task: MedicalTask, row: Mapping[str, Any]) -> Row:
+    """Return what a model may see of a row; see `messages_for`."""
+    nested = row.get("input")
+    values = nested if isinstance(nested, Mapping) else row
+    shown, expected = _schemas(task)
+    usual = required_keys(DEFAULT_SCHEMAS[task.task_type][1])
+    hidden = {*_named(expected), *usual, *GOLD_KEYS, *_NEVER_SHOWN} - _named(shown)
+    return {
+        key: value
+        for key, value in values.items()
+        if key not in hidden and value is not None and _text(value).strip()
+    }
+
+
+def _fields_of(task: MedicalTask) -> dict[str, _Field]:
+    """Return the keys of the reply in the order in which they are asked for."""
+    _, schema = _schemas(task)
+    properties = schema.get("properties")
+    specifications = properties if isinstance(properties, Mapping) else {}
+    main = main_output_key(task)
+    asked = [main, *required_keys(schema), *specifications]
+    if main == "diagnosis":
+        asked += _WITH_A_DIAGNOSIS
+    return {key: _field(key, specifications.get(key)) for key in dict.fromkeys(asked)}
+
+
+def _field(key: str, specification: object) -> _Field:
+    """Return what a key asks for; the task's own word on it goes before the usual one."""
+    usual = _FIELDS.get(key) or _Field(f"the {_title(key).lower()}", _TEXT)
+    if not isinstance(specification, Mapping):
+        return usual
+    schema = {name: specification[name] for name in _COPIED if name in specification}
+    wish = str(schema.pop("description", usual.wish))
+    if isinstance(choices := schema.get("enum"), list) and choices:
+        wish += ", one of " + ", ".join(json.dumps(each, ensure_ascii=False) for each in choices)
+    if "type" not in schema and "enum" not in schema:
+        schema = {**usual.schema, **schema}
+    return _Field(wish, schema)
+
+
+def _form(task: MedicalTask) -> str:
+    fields = _fields_of(task)
+    count = "this key" if len(fields) == 1 else "these keys"
+    lines = [f"- {json.dumps(key)}: {field.wish}" for key, field in fields.items()]
+    return "\n".join([f"Reply with one JSON object that has {count}, and nothing else:", *lines])
+
+
+def _schemas(task: MedicalTask) -> tuple[Schema, Schema]:
+    return ensure_task_schemas(task.task_type, task.input_schema, task.output_schema)
+
+
+def _named(schema: Schema) -> set[str]:
+    properties = schema.get("properties")
+    return {*required_keys(schema), *(properties if isinstance(properties, Mapping) else ())}
+
+
+def _title(key: str) -> str:
+    return key.replace("_", " ").strip().capitalize()
+
+
+def _text(value: object) -> str:
+    """Return a value as it is shown: text as it is, a list as lines, all else as JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+        return "\n".join(f"- {each}" for each in value)
+    return json.dumps(value, ensure_ascii=False, default=str) if value not in ([], {}) else ""

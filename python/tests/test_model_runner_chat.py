@@ -1,0 +1,247 @@
+"""Chat models in the model runner: prompts out, outputs back, answers kept, nothing given away."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_server import (
+    BAD_KEY,
+    BAD_REQUEST,
+    LIMIT_FOR_NOW,
+    SERVER,
+    Body,
+    Fault,
+    Script,
+    model_server,
+    prompt_of,
+    slow,
+)
+
+from medeval.errors import UserError
+from medeval.evaluation.model_chat import ModelStoppedWarning
+from medeval.evaluation.model_runner import ModelRunner
+from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
+from medeval.evaluation.task_prompts import messages_for, response_format_for
+from medeval.inference.guard import Gate, RefusedError
+from medeval.models.medical_task import MedicalTask
+
+TASK = TaskLoader(bundled_tasks_dir()).load_task("clinical_qa_basic")
+KEY = "sk-secret-0123456789"
+QUICK = {"max_retries": 3, "backoff_factor": 0.01}
+
+
+def answering(text: str = '{"answer": "pancreas"}') -> Script:
+    return Script(reply=lambda body: text)
+
+
+def chat_runner(url: str, folder: Path, **given: Any) -> ModelRunner:
+    runner = ModelRunner(folder=folder / "models", endpoints=folder / "endpoints.toml")
+    runner.load_model("m", model_type="openai", base_url=url, **{**QUICK, **given})
+    return runner
+
+
+def test_each_input_is_asked_by_the_prompt_of_its_task(tmp_path: Path) -> None:
+    with model_server(Script(reply=lambda body: json.dumps({"answer": prompt_of(body)}))) as server:
+        runner = chat_runner(server.url, tmp_path, model="served-name", max_tokens=50, seed=7)
+        outputs = runner.run_model("m", TASK.inputs, task=TASK)
+    prompts = [messages_for(TASK, row) for row in TASK.inputs]
+    assert outputs == [{"answer": prompt[-1]["content"]} for prompt in prompts]
+    assert len(server.seen.bodies) == len(TASK.inputs)
+    for body in server.seen.bodies:
+        assert body["messages"] in prompts
+        assert body["model"] == "served-name"
+        assert (body["temperature"], body["max_tokens"], body["seed"]) == (0.0, 50, 7)
+        assert body["response_format"] == response_format_for(TASK)
+
+
+def test_the_schema_can_be_left_out(tmp_path: Path) -> None:
+    with model_server(answering()) as server:
+        runner = chat_runner(server.url, tmp_path, json_schema=False, temperature=None, seed=None)
+        runner.run_model("m", TASK.inputs[:1], task=TASK)
+    assert set(server.seen.bodies[0]) == {"messages", "model"}
+
+
+def test_answers_are_kept_and_not_asked_for_again(tmp_path: Path) -> None:
+    with model_server(answering()) as server:
+        first = chat_runner(server.url, tmp_path).run_model("m", TASK.inputs[:3], task=TASK)
+        again = chat_runner(server.url, tmp_path)
+        assert again.run_model("m", TASK.inputs, task=TASK)[:3] == first
+        assert server.seen.requests == len(TASK.inputs)
+        # Another parameter is another question.
+        chat_runner(server.url, tmp_path, seed=1).run_model("m", TASK.inputs[:1], task=TASK)
+        assert server.seen.requests == len(TASK.inputs) + 1
+    for path in (tmp_path / "models").rglob("*"):
+        assert path.stat().st_mode & 0o077 == 0
+
+
+def test_identical_inputs_are_asked_once(tmp_path: Path) -> None:
+    with model_server(answering()) as server:
+        outputs = chat_runner(server.url, tmp_path).run_model("m", [TASK.inputs[0]] * 3, task=TASK)
+    assert outputs == [{"answer": "pancreas"}] * 3
+    assert server.seen.requests == 1
+
+
+def test_a_failed_item_is_an_error_on_its_own_place_and_is_asked_again(tmp_path: Path) -> None:
+    rows = TASK.inputs[:4]
+
+    def fault(body: Body, before: int) -> Fault | None:
+        return BAD_REQUEST if rows[2]["question"] in prompt_of(body) and before == 0 else None
+
+    with model_server(Script(fault=fault, reply=lambda body: '{"answer": "x"}')) as server:
+        runner = chat_runner(server.url, tmp_path)
+        outputs = runner.run_model("m", rows, task=TASK)
+        failed = {"error": {"type": "request", "attempts": 1, "status": 400}}
+        assert outputs == [{"answer": "x"}, {"answer": "x"}, failed, {"answer": "x"}]
+        assert runner.run_model("m", rows, task=TASK) == [{"answer": "x"}] * 4
+        assert server.seen.requests == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"), [("no {", "x"), ('{"answer": ', "unparsed"), ("", "empty")]
+)
+def test_a_reply_without_an_answer_is_an_error_with_its_outcome(
+    tmp_path: Path, text: str, kind: str
+) -> None:
+    with model_server(answering(text)) as server:
+        outputs = chat_runner(server.url, tmp_path).run_model("m", TASK.inputs[:1], task=TASK)
+    if kind == "x":
+        assert outputs == [{"answer": "no {"}]
+    else:
+        assert outputs == [{"error": {"type": kind, "attempts": 1}}]
+
+
+def test_a_cut_off_and_a_refused_reply_are_told_apart(tmp_path: Path) -> None:
+    replies = [
+        {"content": '{"answer": "panc', "finish_reason": "length"},
+        {"content": "", "refusal": "I cannot"},
+    ]
+    for number, (reply, kind) in enumerate(zip(replies, ("truncated", "refused"), strict=True)):
+        with model_server(Script(reply=lambda body, reply=reply: reply)) as server:
+            runner = chat_runner(server.url, tmp_path / str(number))
+            outputs = runner.run_model("m", TASK.inputs[:1], task=TASK)
+        assert outputs == [{"error": {"type": kind, "attempts": 1}}]
+
+
+@pytest.mark.parametrize("fault", [SERVER, LIMIT_FOR_NOW])
+def test_what_may_pass_is_tried_again(tmp_path: Path, fault: Fault) -> None:
+    script = Script(fault=lambda body, before: fault if before < 2 else None)
+    script.reply = lambda body: '{"answer": "x"}'
+    with model_server(script) as server:
+        runner = chat_runner(server.url, tmp_path)
+        assert runner.run_model("m", TASK.inputs[:1], task=TASK) == [{"answer": "x"}]
+    assert server.seen.requests == 3
+    assert runner.measured("m")[0]["attempts"] == 3
+
+
+def test_a_refused_key_stops_the_run_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TESTED_KEY", KEY)
+    with model_server(Script(fault=lambda body, before: BAD_KEY)) as server:
+        runner = chat_runner(server.url, tmp_path, key_variable="TESTED_KEY", concurrency=1)
+        with pytest.warns(ModelStoppedWarning, match="HTTP 401"):
+            outputs = runner.run_model("m", TASK.inputs, task=TASK)
+    assert outputs == [{"error": {"type": "not_asked", "attempts": 0}}] * len(TASK.inputs)
+    assert server.seen.requests == 1
+
+
+def test_tokens_and_time_are_measured(tmp_path: Path) -> None:
+    with model_server(answering()) as server:
+        runner = chat_runner(server.url, tmp_path)
+        runner.run_model("m", TASK.inputs[:2], task=TASK)
+    measured = runner.measured("m")
+    assert len(measured) == 2
+    assert measured[0]["outcome"] == "answered"
+    assert measured[0]["usage"]["input_tokens"] == 100
+    assert measured[0]["model"] == "m-2026-01-01"
+    assert measured[0]["seconds"] >= 0
+
+
+def test_no_more_requests_are_under_way_than_allowed(tmp_path: Path) -> None:
+    script = answering()
+    script.fault = lambda body, before: slow(0.05)
+    with model_server(script) as server:
+        runner = chat_runner(server.url, tmp_path, concurrency=2)
+        runner.run_model("m", TASK.inputs, task=TASK)
+    assert 1 <= server.seen.most_open <= 2
+
+
+def test_the_key_comes_from_the_environment_and_is_written_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TESTED_KEY", KEY)
+    with model_server(answering()) as server:
+        runner = chat_runner(server.url, tmp_path, key_variable="TESTED_KEY")
+        outputs = runner.run_model("m", TASK.inputs, task=TASK)
+    assert server.seen.headers[0]["authorization"] == f"Bearer {KEY}"
+    model = runner.load_model({"name": "n", "type": "openai", "base_url": server.url})
+    told = json.dumps([outputs, runner.describe("m"), runner.measured("m")]) + repr(model)
+    assert KEY not in told
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) == 3  # settings, answers and the audit
+    for path in written:
+        assert KEY not in path.read_text(encoding="utf-8")
+
+
+def test_a_key_itself_is_not_taken(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="api_key"):
+        chat_runner("http://127.0.0.1:9/v1", tmp_path, api_key=KEY)
+    with pytest.raises(UserError, match="by the name of an environment variable") as caught:
+        chat_runner("http://127.0.0.1:9/v1", tmp_path, key_variable=KEY)
+    assert KEY not in str(caught.value)
+    with pytest.raises(UserError, match="NO_SUCH_KEY is not set"):
+        chat_runner("http://127.0.0.1:9/v1", tmp_path, key_variable="NO_SUCH_KEY")
+
+
+def test_an_address_and_a_task_are_needed(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="needs base_url"):
+        ModelRunner(folder=tmp_path).load_model("m", model_type="openai")
+    runner = chat_runner("http://127.0.0.1:9/v1", tmp_path)
+    with pytest.raises(ValueError, match="needs task"):
+        runner.run_model("m", TASK.inputs)
+    with pytest.raises(UserError, match="cannot be set"):
+        chat_runner("http://127.0.0.1:9/v1", tmp_path, parameters={"stream": True})
+
+
+def test_credentialed_inputs_go_to_no_endpoint_that_is_not_declared(tmp_path: Path) -> None:
+    private = MedicalTask(task_id="p", task_type="qa", inputs=TASK.inputs)
+    with model_server(answering()) as server:
+        runner = chat_runner(server.url, tmp_path)
+        with pytest.raises(RefusedError, match="Nothing was sent"):
+            runner.run_model("m", private.inputs, task=private)
+        with pytest.raises(RefusedError):
+            runner.run_model("m", TASK.inputs, task=TASK, data_class="credentialed")
+        assert server.seen.connections == 0
+        declared = f'[[endpoint]]\nbase_url = "{server.url}"\nruns_locally = true\n'
+        (tmp_path / "endpoints.toml").write_text(declared, encoding="utf-8")
+        runner = chat_runner(server.url, tmp_path)
+        assert runner.run_model("m", private.inputs[:1], task=private) == [{"answer": "pancreas"}]
+
+
+def test_a_gate_that_is_given_is_the_one_that_is_passed(tmp_path: Path) -> None:
+    audit = tmp_path / "audit-of-mine.jsonl"
+    with model_server(answering()) as server:
+        runner = ModelRunner(Gate({}, audit), folder=tmp_path)
+        runner.load_model("m", model_type="openai", base_url=server.url)
+        runner.run_model("m", TASK.inputs, task=TASK)
+    lines = [json.loads(line) for line in audit.read_text(encoding="utf-8").splitlines()]
+    assert [line["ground"] for line in lines] == ["open"] * len(TASK.inputs)
+    assert "pancreas" not in audit.read_text(encoding="utf-8")
+
+
+def test_it_runs_where_an_event_loop_runs_already(tmp_path: Path) -> None:
+    async def in_a_notebook(runner: ModelRunner) -> list[Any]:
+        return [
+            runner.run_model("m", TASK.inputs[:1], task=TASK),
+            await runner.run_model_async("m", TASK.inputs[:1], task=TASK),
+        ]
+
+    with model_server(answering()) as server:
+        found = asyncio.run(in_a_notebook(chat_runner(server.url, tmp_path)))
+    assert found == [[{"answer": "pancreas"}]] * 2
+    assert threading.active_count() < 20

@@ -1,0 +1,195 @@
+"""The leaderboard: models side by side on the same tasks, or not at all."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness_runs import Model, always, evaluate, questions, right_below
+
+from medeval.errors import UserError
+from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.task_types import MedicalQATask
+from medeval.reporting import leaderboard
+from medeval.reporting.resampling import METHOD
+
+
+def run(
+    folder: Path,
+    model_id: str,
+    model: Model,
+    tasks: list[MedicalQATask] | None = None,
+    **options: Any,
+) -> BenchmarkReport:
+    chosen = tasks or [questions(8, "a", ["accuracy", "rouge_l"]), questions(4, "b")]
+    return evaluate(folder, model, chosen, model_id=model_id, save_results=False, **options)
+
+
+def test_models_stand_by_rank_and_equal_ones_share_it(tmp_path: Path) -> None:
+    reports = [run(tmp_path, name, right_below(n)) for name, n in (("x", 2), ("z", 4), ("y", 4))]
+    board = leaderboard(reports, by="accuracy")
+    assert [(row.rank, row.model) for row in board.rows] == [(1, "y"), (1, "z"), (3, "x")]
+    assert board.rows[0].cells["accuracy"].value == pytest.approx((0.5 + 1) / 2)
+    assert board.columns["accuracy"] == ["a", "b"]
+    assert board.columns["rouge_l"] == ["a"]
+
+
+def test_intervals_and_numbers_are_those_of_the_reports(tmp_path: Path) -> None:
+    report = run(tmp_path, "x", right_below(2))
+    cells = leaderboard([report]).rows[0].cells
+    interval = cells["accuracy"].interval
+    assert interval is not None
+    assert interval.model_dump() == report.metadata["intervals"]["overall_scores"]["accuracy"]
+    assert (interval.method, cells["accuracy"].n) == (METHOD, 12)
+    assert cells["rouge_l"].interval == (report.detailed_results[0].intervals or {})["rouge_l"]
+
+
+def test_scores_of_other_content_are_refused(tmp_path: Path) -> None:
+    one = run(tmp_path, "x", right_below(2), [questions(4, "a")])
+    two = run(tmp_path, "y", right_below(2), [questions(5, "a")])
+    with pytest.raises(UserError, match=r"Task 'a' has other content in the report of 'y'"):
+        leaderboard([one, two])
+    # Also where it is the task of a model that failed on it: a hash that differs differs.
+    failed = run(tmp_path, "z", always(None), [questions(5, "a")])
+    with pytest.raises(UserError, match="other content"):
+        leaderboard([one, failed])
+
+
+def test_other_metrics_or_another_title_are_no_other_content(tmp_path: Path) -> None:
+    one = run(tmp_path, "x", right_below(2), [questions(4, "a", ["accuracy", "f1"])])
+    two = run(tmp_path, "y", right_below(3), [questions(4, "a", name="Other title")])
+    board = leaderboard([one, two])
+    assert set(board.columns) == {"accuracy", "diagnostics"}
+
+
+def test_content_that_is_not_known_is_refused_unless_allowed(tmp_path: Path) -> None:
+    reports = []
+    for name, value in (("x", 0.5), ("y", 0.7)):
+        report = BenchmarkReport(model_id=name)
+        report.add_evaluation_result(
+            EvaluationResult(model_id=name, task_id="t", metrics_results={"accuracy": value})
+        )
+        reports.append(report)
+    with pytest.raises(UserError, match="does not say which content of task 't'"):
+        leaderboard(reports)
+    board = leaderboard(reports, allow_unhashed=True)
+    assert [row.model for row in board.rows] == ["y", "x"]
+    assert board.rows[0].cells["accuracy"].interval is None
+
+
+def test_a_mean_is_over_the_tasks_that_all_have(tmp_path: Path) -> None:
+    def fails_on_b(row: dict[str, Any]) -> Any:
+        return {"answer": "0"} if len(model.asked) == 8 else None
+
+    model = Model(fails_on_b)
+    one = run(tmp_path, "x", right_below(4))
+    two = run(tmp_path, "y", model, harness={})
+    assert two.metadata["failed_tasks"] == ["b"]
+    board = leaderboard([one, two], by="accuracy")
+    assert board.columns["accuracy"] == ["a"]
+    assert board.rows[0].cells["accuracy"].value == 0.5
+    assert board.rows[1].failed == ["b"]
+    assert "Left out, as not all models have scores: b." in board.notes
+
+
+def test_averages_that_are_made_of_other_parts_are_left_out(tmp_path: Path) -> None:
+    tasks = [questions(4, "a", ["accuracy", "rouge_l"])]
+    one = run(tmp_path, "x", right_below(2), tasks, combined_weights={"accuracy": 1, "rouge_l": 1})
+    two = run(tmp_path, "y", right_below(3), tasks, combined_weights={"accuracy": 3, "rouge_l": 1})
+    assert "combined_score" not in leaderboard([one, two]).columns
+    same = run(tmp_path, "y", right_below(3), tasks, combined_weights={"accuracy": 2, "rouge_l": 2})
+    board = leaderboard([one, same])
+    assert (board.by, board.rows[0].model) == ("combined_score", "y")
+    mapped = run(
+        tmp_path, "z", right_below(1), tasks, category_map={"diagnostics": ["accuracy", "rouge_l"]}
+    )
+    assert "diagnostics" not in leaderboard([one, mapped]).columns
+
+
+def test_lower_is_better_where_it_is(tmp_path: Path) -> None:
+    reports = [
+        run(
+            tmp_path,
+            name,
+            always({"answer": "0", "confidence": confidence}),
+            [questions(2, "a", ["brier"])],
+        )
+        for name, confidence in (("sure", 1.0), ("unsure", 0.5))
+    ]
+    board = leaderboard(reports)
+    assert [row.model for row in board.rows] == ["unsure", "sure"]
+
+
+def test_items_without_a_score_are_told(tmp_path: Path) -> None:
+    task = questions(3, "a", ["number_precision"])
+    some = Model(lambda row: {"answer": "no idea" if "1" in row["question"] else "0"})
+    reports = [run(tmp_path, name, model, [task]) for name, model in (("x", some),)]
+    board = leaderboard(reports)
+    assert (board.rows[0].cells["number_precision"].n_undefined) == 1
+    assert any("not defined for 1 of 3 items" in note for note in board.notes)
+
+
+def test_two_runs_of_a_model_are_told_apart(tmp_path: Path) -> None:
+    one, two = (run(tmp_path, "x", right_below(n)) for n in (1, 2))
+    names = [row.model for row in leaderboard([one, two, one]).rows]
+    assert len(set(names)) == 3
+    assert f"x ({two.metadata['run_id']})" == names[0]
+
+
+def test_what_cannot_be_ranked_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="needs at least one report"):
+        leaderboard([])
+    one = run(tmp_path, "x", right_below(1))
+    with pytest.raises(UserError, match=r"Not all reports have 'f1'\. They share accuracy"):
+        leaderboard([one], by="f1")
+    other = run(tmp_path, "y", right_below(1), [questions(2, "elsewhere")])
+    with pytest.raises(UserError, match="no score of any task in common"):
+        leaderboard([one, other])
+
+
+def test_different_versions_are_told(tmp_path: Path) -> None:
+    one, two = (run(tmp_path, name, right_below(1)) for name in "xy")
+    two.metadata["medeval_version"] = "0.0.1"
+    assert any("different versions of medeval: 0.0.1, " in x for x in leaderboard([one, two]).notes)
+
+
+def test_what_a_report_states_wrongly_of_itself_does_no_harm(tmp_path: Path) -> None:
+    report = run(tmp_path, "x", right_below(1))
+    report.add_combined_score({"accuracy": 1.0})
+    report.metadata |= {
+        "bootstrap": {"draws": 10**12, "seed": "none"},
+        "combined": {"name": "combined_score", "weights": {"combined_score": 1, "accuracy": -1}},
+        "categories": {"a": {"diagnostics": ["diagnostics"]}, "b": 3},
+    }
+    report.detailed_results[1].metadata["metrics"] = "none"
+    cells = leaderboard([report, report]).rows[0].cells
+    assert cells["accuracy"].n is not None
+    assert {"combined_score", "diagnostics"} <= cells.keys()
+
+
+def test_a_board_is_the_same_from_files(tmp_path: Path) -> None:
+    reports = [run(tmp_path, name, right_below(n)) for name, n in (("x", 1), ("y", 2))]
+    again = []
+    for report in reports:
+        report.save(tmp_path / f"{report.model_id}.json")
+        again.append(BenchmarkReport.from_file(tmp_path / f"{report.model_id}.json"))
+    assert leaderboard(again) == leaderboard(reports)
+
+
+def test_a_board_is_written_in_three_forms(tmp_path: Path) -> None:
+    board = leaderboard([run(tmp_path, name, right_below(n)) for name, n in (("<x>", 1), ("y", 2))])
+    for suffix in ("md", "csv", "html"):
+        board.write(tmp_path / f"board.{suffix}")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "board.csv").read_text(encoding="utf-8"))))
+    assert len(rows) == 2 * len(board.columns)
+    assert (rows[0]["rank"], rows[0]["model"], rows[0]["n_tasks"]) == ("1", "y", "2")
+    html = (tmp_path / "board.html").read_text(encoding="utf-8")
+    assert "&lt;x&gt;" in html
+    assert "<x>" not in html
+    assert "| 2 | \\<x\\> |" in (tmp_path / "board.md").read_text(encoding="utf-8")
+    with pytest.raises(UserError, match="is written as md, csv, html"):
+        board.write(tmp_path / "board.pdf")
