@@ -1,0 +1,84 @@
+"""What became of one judge: its judgments, the ledger of its calls, and what to be warned of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from medeval.inference.guard import IN_PROCESS
+from medeval.inference.progress import Progress
+from medeval.judging.judgments import Judgment
+from medeval.judging.local_judge import LOCAL
+from medeval.judging.verdicts import Status
+
+# More judgments than this that are not complete may be an outage read as a bad model.
+MOST_NOT_OK = 0.05
+
+
+@dataclass(frozen=True)
+class JudgeReport:
+    """What became of one judge.
+
+    Attributes:
+        judge: its name.
+        model: as the user named it.
+        endpoint: where it was asked.
+        judgments: of every answer that is not blank.
+        progress: the ledger of its calls: outcomes, tokens and money, re-asks included.
+        learned: parameters that its endpoint refused, each with what is sent instead.
+        stopped: why it was not asked about all answers; empty if it was.
+    """
+
+    judge: str
+    model: str
+    endpoint: str
+    judgments: tuple[Judgment, ...]
+    progress: Progress
+    learned: Mapping[str, str]
+    stopped: str
+
+    @property
+    def not_ok(self) -> int:
+        """How many of its judgments are not complete."""
+        return sum(each.status is not Status.OK for each in self.judgments)
+
+    @property
+    def cost(self) -> Decimal | None:
+        """What its calls cost; None as soon as a part of it is unknown. A rule costs nothing."""
+        if (self.endpoint, self.model) == (IN_PROCESS, LOCAL):
+            return Decimal(0)
+        return self.progress.known_cost
+
+    def warnings(self) -> list[str]:
+        """Return what must not be overlooked."""
+        found = [f"The judge {self.judge} stopped: {self.stopped}"] if self.stopped else []
+        if self.not_ok > MOST_NOT_OK * len(self.judgments):
+            reasons = Counter(each.reason for each in self.judgments if each.reason)
+            told = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
+            found.append(
+                f"The judge {self.judge} gave no complete verdict on {self.not_ok} of"
+                f" {len(self.judgments)} answers ({told}). They are missing, not low."
+            )
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Return counts, ledger and cost."""
+        statuses = Counter(each.status for each in self.judgments)
+        parses = Counter(str(each.verdict.parse) for each in self.judgments if each.verdict)
+        return {
+            "judge": self.judge,
+            "model": self.model,
+            "models_reported": sorted({each.model for each in self.judgments if each.model}),
+            "endpoint": self.endpoint,
+            "judgments": len(self.judgments),
+            **{str(status): statuses[status] for status in Status},
+            "parses": dict(sorted(parses.items())),
+            "reasons": dict(sorted(Counter(e.reason for e in self.judgments if e.reason).items())),
+            "learned": dict(self.learned),
+            "stopped": self.stopped or None,
+            "cost": None if self.cost is None else str(self.cost),
+            "calls": self.progress.as_json(),
+        }

@@ -1,0 +1,67 @@
+"""What is judged: one answer to one question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from medeval.errors import UserError
+from medeval.inference.thinking import split_thinking
+
+BLANK_ANSWER = "blank_answer"
+UNCLOSED_THINKING = "unclosed_think"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One answer to be judged.
+
+    Attributes:
+        id: names the question; unique together with the sample.
+        question: what was asked, such as the patient's notes.
+        answer: what the model replied.
+        reference: what a good answer holds; may be empty where judges do without.
+        data_class: `open`, or anything else and None: credentialed.
+        sample: which of several answers to the same question this is.
+    """
+
+    id: str
+    question: str
+    answer: str
+    reference: str = ""
+    data_class: str | None = None
+    sample: int = 0
+
+    @property
+    def name(self) -> str:
+        """Id and sample in one; no two subjects share it."""
+        return f"{self.id}#{self.sample}"
+
+    @cached_property
+    def judged(self) -> str:
+        """The answer without its thinking, which no judge ever sees; blank if none is left."""
+        return split_thinking(self.answer).answer
+
+    @property
+    def blank_reason(self) -> str:
+        """Why there is nothing to judge; empty if there is something."""
+        if self.judged:
+            return ""
+        is_unclosed = split_thinking(self.answer).state == "truncated_reasoning"
+        return UNCLOSED_THINKING if is_unclosed else BLANK_ANSWER
+
+
+def checked(subjects: Iterable[Subject]) -> list[Subject]:
+    """Return the subjects.
+
+    Raises:
+        UserError: one comes twice.
+    """
+    listed = list(subjects)
+    seen: set[str] = set()
+    for subject in listed:
+        if subject.name in seen:
+            raise UserError(f"Answer {subject.id!r} (sample {subject.sample}) comes twice.")
+        seen.add(subject.name)
+    return listed

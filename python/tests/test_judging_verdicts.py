@@ -1,0 +1,241 @@
+"""A judge's reply is read whatever its form, and nothing that is no score becomes one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from judging_runs import GOOD, RUBRIC, verdict
+
+from medeval.judging.rewards import (
+    Rewards,
+    combined,
+    helm_jury_score,
+    median_reward,
+    rewards_of,
+    status_of,
+    trimmed_mean_reward,
+)
+from medeval.judging.verdicts import Parse, Status, read_verdict
+
+HALF = verdict(4, 3)
+NAMES = RUBRIC.names
+
+
+def read(text: str | None, marker: str = "") -> tuple[str, list[float | None], str]:
+    found = read_verdict(text, RUBRIC, marker)
+    return str(found.parse), [found.scores[name] for name in NAMES], str(found.status)
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (GOOD, ("parsed", [4, 3, 5], "ok")),
+        (f"```json\n{GOOD}\n```", ("parsed", [4, 3, 5], "ok")),
+        (f"Here {{as asked}}: {GOOD} {{smile}}", ("parsed", [4, 3, 5], "ok")),
+        (f"[{GOOD}]", ("parsed", [4, 3, 5], "ok")),
+        (f'{{"evaluation": {GOOD}}}', ("parsed", [4, 3, 5], "ok")),
+        ('{"accuracy": 4, "completeness": 3, "clarity": 5}', ("parsed", [4, 3, 5], "ok")),
+        ('{" Accuracy ": 4, "COMPLETENESS": {"Score": 3}}', ("parsed", [4, 3, None], "partial")),
+        (f"{verdict(5, 5, 5)} is quoted, mine is {GOOD}", ("parsed", [4, 3, 5], "ok")),
+        (f"{GOOD} and a part: {verdict(1)}", ("parsed", [4, 3, 5], "ok")),
+        (f"{verdict(1)} then {HALF}", ("parsed", [4, 3, None], "partial")),
+        (HALF, ("parsed", [4, 3, None], "partial")),
+        (GOOD.replace("about clarity", "a\nb\tc"), ("parsed", [4, 3, 5], "ok")),
+        (GOOD.replace("}}", ",}}"), ("repaired", [4, 3, 5], "ok")),
+        (GOOD[:-1], ("repaired", [4, 3, 5], "ok")),
+        (GOOD[:-2], ("repaired", [4, 3, None], "partial")),
+        ('{"accuracy": 4, "completeness": 3, "clarity": 5', ("repaired", [4, 3, None], "partial")),
+        ("Accuracy 4, completeness 3, clarity 5", ("unparseable", [None] * 3, "failed")),
+        (GOOD.replace('"', "'"), ("unparseable", [None] * 3, "failed")),
+        ("I cannot help with that.", ("unparseable", [None] * 3, "failed")),
+        ("INCORRECT", ("unparseable", [None] * 3, "failed")),
+        ('{"verdict": "correct"}', ("unparseable", [None] * 3, "failed")),
+        ("null", ("unparseable", [None] * 3, "failed")),
+        ("", ("empty", [None] * 3, "failed")),
+        (" \n", ("empty", [None] * 3, "failed")),
+        (None, ("empty", [None] * 3, "failed")),
+    ],
+)
+def test_forms_of_a_reply(reply: str | None, expected: tuple[str, list[Any], str]) -> None:
+    assert read(reply) == expected
+
+
+@pytest.mark.parametrize(
+    ("score", "read_as"),
+    [
+        (1, 1.0),
+        (5, 5.0),
+        (4.5, 4.5),
+        ("4", 4.0),
+        (" 4 ", 4.0),
+        ("4.0", 4.0),
+        (0, None),
+        (0.999, None),
+        (6, None),
+        (5.001, None),
+        (-2, None),
+        ("0.8", None),
+        ("4/5", None),
+        ("five", None),
+        ("", None),
+        (True, None),
+        (None, None),
+        ([4], None),
+        ({"score": 4}, None),
+        (float("nan"), None),
+        (float("inf"), None),
+        ("1_0", None),
+        ("\uff14", None),
+        ("9" * 5000, None),
+    ],
+)
+def test_what_is_a_score(score: Any, read_as: float | None) -> None:
+    found = read_verdict(verdict(4, 3, score), RUBRIC)
+    assert found.scores["clarity"] == read_as
+    assert found.status is (Status.PARTIAL if read_as is None else Status.OK)
+    shown = found.unusable.get("clarity")
+    assert (shown is None) == (read_as is not None or score is None)
+
+
+def test_numbers_too_long_for_python_break_nothing() -> None:
+    text = '{"accuracy": ' + "9" * 5000 + ', "clarity": 4}'
+    assert read(text) == ("repaired", [None, None, 4.0], "partial")
+
+
+def test_what_stood_in_the_place_of_a_score_is_kept() -> None:
+    found = read_verdict(verdict(9, "four", 3), RUBRIC)
+    assert found.unusable == {"accuracy": "9", "completeness": '"four"'}
+    assert found.explanations["clarity"] == "about clarity"
+    assert found.missing == ("accuracy", "completeness")
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (f'<think>Maybe {{"accuracy": 1}}?</think>{GOOD}', ("parsed", [4, 3, 5], "ok")),
+        (f"{verdict(1, 1, 1)}</think>{GOOD}", ("parsed", [4, 3, 5], "ok")),
+        (f"<think>a</think>{verdict(1, 1, 1)}<think>b</think>{GOOD}", ("parsed", [4, 3, 5], "ok")),
+        (f"{GOOD}<think>was that right", ("parsed", [4, 3, 5], "ok")),
+        (f"<think>{GOOD}", ("empty", [None] * 3, "failed")),
+        (f"{GOOD}</think>", ("empty", [None] * 3, "failed")),
+    ],
+)
+def test_thinking_is_no_verdict(reply: str, expected: tuple[str, list[Any], str]) -> None:
+    assert read(reply) == expected
+
+
+def test_behind_the_marker_only_the_verdict_counts() -> None:
+    marker = "VERDICT-00112233445566ff"
+    quoted = verdict(5, 5, 5)
+    assert read(f"{quoted}\n{marker}\n{GOOD}", marker)[1] == [4, 3, 5]
+    # The verdict itself is cut off: what was quoted before is not taken for it.
+    assert read(f"{quoted}\n{marker}\n{GOOD[:60]}", marker)[1] == [4, None, None]
+    assert read(f"{quoted}\n{marker}\n", marker) == ("unparseable", [None] * 3, "failed")
+    # What follows the verdict is quoted too, be the verdict whole, partial or broken.
+    assert read(f"{marker}\n{GOOD}\nIt said {quoted}", marker)[1] == [4, 3, 5]
+    assert read(f"{marker}\n```json\n{HALF}\n```\nIt said {quoted}", marker)[1] == [4, 3, None]
+    assert read(f"{marker}\n{GOOD[:-2]} It said {quoted}", marker)[1] == [4, 3, None]
+    assert read(f"{marker}\n{{so}} {GOOD}", marker) == ("repaired", [4, 3, 5], "ok")
+    # Another marker is none.
+    assert read(f"VERDICT-ffffffffffffffff {quoted} {GOOD}", marker)[1] == [4, 3, 5]
+    assert read_verdict(f"{marker}{GOOD}", RUBRIC, marker).is_marked
+    assert not read_verdict(GOOD, RUBRIC, marker).is_marked
+
+
+@given(st.text(), st.sampled_from([GOOD, HALF, "", verdict(9, 0, 3.5), GOOD[:50]]), st.text())
+def test_any_reply_is_read_without_an_error_and_on_the_scale(
+    before: str, middle: str, after: str
+) -> None:
+    found = read_verdict(before + middle + after, RUBRIC)
+    assert set(found.scores) == set(NAMES)
+    assert all(score is None or 1 <= score <= 5 for score in found.scores.values())
+    assert (found.parse in (Parse.EMPTY, Parse.UNPARSEABLE)) <= (found.status is Status.FAILED)
+
+
+@given(st.lists(st.integers(1, 5), min_size=3, max_size=3), st.integers(0, 400))
+def test_a_reply_that_is_cut_off_never_changes_a_score(scores: list[int], length: int) -> None:
+    found = read_verdict(verdict(*scores)[:length], RUBRIC)
+    for name, score in zip(NAMES, scores, strict=True):
+        assert found.scores[name] in (score, None)
+
+
+def test_deep_nesting_is_no_verdict() -> None:
+    assert read('{"a":' * 20_000)[0] == "unparseable"
+
+
+def rewards(*scores: float | None) -> Rewards:
+    return rewards_of(dict(zip(NAMES, scores, strict=True)), RUBRIC)
+
+
+@pytest.mark.parametrize(
+    ("scores", "reward", "judged"),
+    [
+        ((5, 5, 5), 1.0, 1.0),
+        ((1, 1, 1), 0.2, 0.2),
+        ((4, 3, 5), 0.8, 0.8),
+        ((4, 3, None), 7 / 15, 0.7),
+        ((None, None, 3.5), 3.5 / 15, 0.7),
+        ((None, None, None), 0.0, None),
+    ],
+)
+def test_rewards(scores: tuple[float | None, ...], reward: float, judged: float | None) -> None:
+    found = rewards(*scores)
+    assert found.reward == pytest.approx(reward)
+    assert found.reward_judged == (None if judged is None else pytest.approx(judged))
+
+
+def test_judges_without_a_verdict_are_left_out_of_every_kind_of_mean() -> None:
+    failed = rewards(None, None, None)
+    given_ = [rewards(4, 3, 5), failed, rewards(2, 3, 5)]
+    assert combined(given_).reward == pytest.approx((0.8 + 2 / 3) / 2)
+    assert median_reward(given_) == pytest.approx((0.8 + 2 / 3) / 2)
+    assert trimmed_mean_reward(given_) == pytest.approx((0.8 + 2 / 3) / 2)
+    five = [rewards(*[score] * 3) for score in (1, 2, 2, 3, 5)]
+    assert median_reward(five) == pytest.approx(0.4)
+    assert trimmed_mean_reward([*five, failed]) == pytest.approx(7 / 15)
+    assert combined([failed]) == Rewards(0.0, None)
+    assert median_reward([failed]) is None
+    assert trimmed_mean_reward([]) is None
+
+
+def test_the_score_of_helms_jury_is_a_mean_of_whole_numbers_and_1_without_judges() -> None:
+    whole = dict(zip(NAMES, (4.0, 3.0, 4.5), strict=True))
+    part = dict(zip(NAMES, (1.0, None, None), strict=True))
+    assert helm_jury_score([(Status.OK, whole), (Status.PARTIAL, part)]) == pytest.approx(11 / 3)
+    assert helm_jury_score([(Status.PARTIAL, part)]) == 1.0
+
+
+def test_one_complete_verdict_is_enough() -> None:
+    assert status_of([Status.FAILED, Status.OK, Status.PARTIAL]) is Status.OK
+    assert status_of([Status.FAILED, Status.PARTIAL]) is Status.PARTIAL
+    assert status_of([]) is Status.FAILED
+
+
+def test_the_canned_replies_of_the_reference_study(shared: Path) -> None:
+    path = shared / "golden" / "mtsamples_procedures" / "judge_cases.jsonl"
+    cases = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(cases) == 43
+    for case in cases:
+        if case["answer"] is not None:
+            continue  # a blank answer, which no judge sees: test_judging_runs
+        expected = case["recommended"]
+        found = [read_verdict(reply, RUBRIC) for reply in case["replies"]]
+        for verdict_, each in zip(found, expected["per_judge"], strict=True):
+            assert verdict_.parse == each["parse"], case["name"]
+            assert verdict_.scores == each["scores"], case["name"]
+            assert verdict_.status == each["status"], case["name"]
+        all_rewards = [rewards_of(each.scores, RUBRIC) for each in found]
+        together = combined(all_rewards)
+        for mine, theirs in (
+            *((r.reward, e["reward"]) for r, e in zip(all_rewards, expected["per_judge"])),  # noqa: B905
+            (together.reward, expected["reward"]),
+            (together.reward_judged, expected["reward_judged"]),
+        ):
+            assert mine == (None if theirs is None else pytest.approx(theirs, abs=1e-9))
+        used = sum(each.status is not Status.FAILED for each in found)
+        assert used == expected["judges_used"], case["name"]
