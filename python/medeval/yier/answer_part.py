@@ -12,16 +12,19 @@ from itertools import islice
 from medeval.yier.folding import EDGES, canonical, compatible, fold
 from medeval.yier.letters import LETTERS, named_letters
 from medeval.yier.matching import Match, Options, Step
+from medeval.yier.scripts import either_script
 
 _ITEM_END = re.compile(
-    r"(\s*(?:[,，、;；\n]\s*)?(?:和|及|与|以及|(?<![A-Za-z])and(?![A-Za-z]))\s*"
+    r"(\s*(?:[,，、;；\n]\s*)?(?:和|及|与|與|以及|(?<![A-Za-z])and(?![A-Za-z]))\s*"
     r"|\s*[,，、;；\n]+\s*)"
 )
 _SENTENCE_END = re.compile(r"[。!?！？]|\.(?=\s)|\.$")
 _REASON = re.compile(
-    r"\s*[,，;；]?\s*(?:因为|由于|(?<![A-Za-z])(?:because|since)(?![A-Za-z]))", re.IGNORECASE
+    rf"\s*[,，;；]?\s*(?:{either_script('因为|由于')}|(?<![A-Za-z])(?:because|since)(?![A-Za-z]))"
+    r"|[,，;；]\s*而?不[应應]?[选選]",
+    re.IGNORECASE,
 )
-_LISTED = re.compile(r"\s*(?:[、;；]|和|及|与|以及)\s*")
+_LISTED = re.compile(r"\s*(?:[、;；]|和|及|与|與|以及)\s*")
 _NO_ITEM = re.compile(
     r"[,，。!?:]|因|由|理由|解析|不|(?<![A-Za-z])(?:because|since|not)(?![A-Za-z])"
 )
@@ -30,17 +33,24 @@ _MOST_ITEMS = 60
 _MOST_CUTS = 5
 _LONGEST_UNKNOWN = 20
 
-_GAP = r"(?:\s|[,、;/&]|和|及|与|and(?=[\s(A-Z\[]))"
-_UNIT = r"[(\[{【〔]*\s*[A-Z]\s*[)\]}】〕]*"
-_PREFIX = re.compile(rf"(?:选项|[Oo]ptions?\s)?\s*({_UNIT}(?:{_GAP}*{_UNIT})*)")
+_GAP = r"(?:\s|[,、;/&]|和|及|与|與|and(?=[\s(A-Z\[]))"
+_UNIT = r"(?:[选選][项項])?[(\[{【〔]*\s*[A-Z]\s*[)\]}】〕]*(?:[选選]?[项項](?!目))?"
+_PREFIX = re.compile(rf"(?:[Oo]ptions?\s)?\s*({_UNIT}(?:{_GAP}*{_UNIT})*)")
 _ASIDE = re.compile(r"(?<=[A-Z])\s*\([^()]{2,}\)")
 # A letter that goes on is part of a word or a term: B-cell, B12, C's.
 _GOES_ON = re.compile(r"[A-Za-z0-9'’_+%\-–—]")
+# "A+C", "A | C", "A.C" are letters where nothing else stands; elsewhere they may be a term.
+_JOINED = re.compile(r"[A-Z](?:(?:[.。]|\s?[+|·•]\s?)[A-Z])+[.。]?")
+_JOINED_ON = re.compile(r"\s?[+|·•]|\.[A-Z](?![A-Za-z0-9(\-\u3400-\u9fff])")
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _CHINESE_AFTER = re.compile(
-    r"选项|[两三四五六]?项|[两三四五六]个|因|由于|(?:均|都|是)?(?:正确|对|最)|是因为|符合|这|而(?:不|非)"
+    either_script(
+        "选项|(?:两|三|四|五|六)?项(?!目)|(?:两|三|四|五|六)个|因|由于|(?:均|都|是)?(?:正确|对|最)"
+        "|是因为|符合|这|而(?:不|非)"
+    )
+    + r"|不[应應]?[选選]\s?[(\[]?[A-Z]"
 )
-_OR = re.compile(r"\s*(?:or(?![A-Za-z])|或|还是)")
+_OR = re.compile(r"\s*(?:or(?![A-Za-z])|或|[还還]是)")
 _LOWER_WORD = re.compile(r"\s+([a-z][a-z'’]*)")
 _AFTER_STOP = re.compile(r"\s*[.:)]\s*([a-z]+)")
 _AFTER_LONE = frozenset(
@@ -77,7 +87,7 @@ def read_part(part: str, options: Options) -> Found | None:
     if reason is not None:
         cuts.append(part[: reason.start()])
     for text in [part, *cuts]:
-        found = read_all(text, options, bare_runs=True)
+        found = read_all(text, options, bare_runs=True) or _joined(text, options)
         if found is not None:
             return found
     for text in [part, *cuts]:
@@ -167,6 +177,13 @@ def _together(items: list[Match]) -> Found:
     )
 
 
+def _joined(text: str, options: Options) -> Found | None:
+    """Read letters between which signs stand that are no separators in a list of texts."""
+    if not _JOINED.fullmatch(text.strip()):
+        return None
+    return _together([options.by_letters([sign for sign in text if sign in LETTERS])])
+
+
 def _leading_letters(part: str, options: Options) -> Found | None:
     text = _ASIDE.sub(" ", part)
     found = _PREFIX.match(text)
@@ -197,7 +214,7 @@ def _ends_here(run: str, rest: str, letters: list[str]) -> bool:
     """Tell whether the letters end where they seem to, and what follows is an explanation."""
     if _GOES_ON.match(rest) and run[-1] in LETTERS:
         return False
-    if _OR.match(rest):
+    if _OR.match(rest) or _JOINED_ON.match(rest):
         return False
     if _CHINESE.match(rest) and not _CHINESE_AFTER.match(rest):
         return False

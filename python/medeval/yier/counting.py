@@ -26,6 +26,11 @@ class Counts:
         return Counts(self.tp + other.tp, self.n_pred + other.n_pred, self.n_gold + other.n_gold)
 
     @property
+    def is_exact(self) -> bool:
+        """Whether exactly the gold answers are predicted."""
+        return self.tp == self.n_pred == self.n_gold
+
+    @property
     def precision(self) -> float:
         """The share of predicted answers that are right; 0 where nothing is predicted."""
         return self.tp / self.n_pred if self.n_pred else 0.0

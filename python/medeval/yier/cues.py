@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-# Longer ones first: the shorter ones are parts of them.
+from medeval.yier.scripts import either_script
+
+# Longer ones first: the shorter ones are parts of them. Each also in traditional characters.
 ZH_CUES = (
     "最终答案",
     "正确答案",
@@ -22,18 +24,31 @@ ZH_CUES = (
     "答案",
     "选",
 )
-_ZH = re.compile(rf"(?P<zh>{'|'.join(ZH_CUES)})\s*(?:应该|应当|应|就|即|则)?\s*(?:是|为)?\s*:?\s*")
+_ZH = re.compile(
+    rf"(?P<zh>{either_script('|'.join(ZH_CUES))})(?![项項])"
+    rf"\s*(?:{either_script('应该|应当|应|就|即|则')})?\s*(?:是|[为為])?\s*:?\s*"
+)
 _EN = re.compile(
     r"(?<![A-Za-z])(?:(?:(?:final|correct)\s+)?answers?|correct\s+options?)(?:\(s\))?"
     r"\s*(?:(?:is|are)(?![A-Za-z])|:|=)\s*:?\s*",
     re.IGNORECASE,
 )
 _NEGATION = re.compile(
-    r"(?:(?:[不非未勿莫]|(?<![特分个区类])别)[应该能可宜要会再是]?|(?:\bnot|n't)(?:\s+(?:the|a))?\s*)$"
+    r"(?:(?:[不非未勿莫]|(?<![特分个個区區类類])[别別])[应應该該能可宜要会會再是]?"
+    r"|[错錯](?:[误誤]的?)?|(?:\bnot|n't|\bwrong|\bincorrect)(?:\s+(?:the|a))?\s*)$",
+    re.IGNORECASE,
 )
 _MARKDOWN = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\s*\{([^{}]*)\}|\*+|`+|\$+|\\[()\[\]]")
-# Full-width signs and letters to plain ones, one for one; other characters stay as they are.
-_HALF_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x3000: 0x20}
+_BULLET = re.compile(r"^[-•·●▪] (?=\S)", re.MULTILINE)
+# Full-width signs and letters to plain ones, one for one, and curly quotes, which models write
+# straight; other characters stay as they are.
+_HALF_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
+    0x3000: 0x20,
+    0x201C: 0x22,
+    0x201D: 0x22,
+    0x2018: 0x27,
+    0x2019: 0x27,
+}
 # A reply that runs wild is not read to its end: the last cues, and so much after each.
 _MOST_CUES = 50
 _LONGEST_PART = 4000
@@ -41,9 +56,9 @@ _LONGEST_NEGATION = 16
 
 
 def plain(text: str) -> str:
-    """Return text in half width, without Markdown, dollar signs and needless blanks."""
+    """Return text in half width, without Markdown, bullets, dollar signs and needless blanks."""
     bare = _MARKDOWN.sub(lambda found: found[1] or "", text.translate(_HALF_WIDTH))
-    return "\n".join(" ".join(line.split()) for line in bare.splitlines())
+    return _BULLET.sub("", "\n".join(" ".join(line.split()) for line in bare.splitlines()))
 
 
 def parts_after_cues(text: str) -> Iterator[str]:

@@ -9,16 +9,18 @@ import re
 import string
 
 from medeval.yier.folding import BRACKETS, EDGES, canonical, compatible
+from medeval.yier.scripts import either_script
 
 LETTERS = string.ascii_uppercase
-SEPARATOR = r"(?:\s|[,，、;；/&]|和|及|与|and(?![A-Za-z]))"
+SEPARATOR = r"(?:\s|[,，、;；/&]|和|及|与|與|and(?![A-Za-z]))"
 _EDGES = EDGES + BRACKETS + " \t\r\n"
-_OPTION = re.compile(r"(?:选项|options?(?![a-z]))\s*[:：]?\s*", re.IGNORECASE)
+_WORD_FOR_OPTION = either_script("选项")
+_OPTION = re.compile(rf"(?:{_WORD_FOR_OPTION}|options?(?![a-z]))\s*[:：]?\s*", re.IGNORECASE)
 _RUN = re.compile(rf"[A-Z](?:(?:{SEPARATOR}|[()\[\]])*[A-Z])+")
 # Roman numerals as one character would become letters.
 _NUMBER_FORMS = re.compile("[\u2150-\u218f]")
 _LABEL = re.compile(
-    r"\s*(?:(?:选项|option)\s*)?"
+    rf"\s*(?:(?:{_WORD_FOR_OPTION}|option)\s*)?"
     r"(?:[(（\[［【]\s*(?P<inside>[A-Za-zＡ-Ｚａ-ｚ])\s*[)）\]］】]\s*[.．、,，:：;；]?"
     r"|(?P<before>[A-Za-zＡ-Ｚａ-ｚ])\s*[.．、,，:：;；)）\]］】])"
     r"\s*(?P<text>\S.*)",

@@ -21,7 +21,10 @@ from medeval.yier.matching import Options
 from medeval.yier.records import MOST_OPTIONS
 from medeval.yier.tolerant_json import RepairError, repair
 
-ANSWER_KEYS = ("predict_answers", "answer_choices", "answers", "answer", "答案", "正确答案")
+ANSWER_KEYS = (
+    *("predict_answers", "answer_choices", "answers", "answer"),
+    *("答案", "正确答案", "正確答案"),
+)
 # A larger share of replies that cannot be read measures the reader, not the model.
 UNPARSED_WARNING = 0.02
 
@@ -141,7 +144,7 @@ def _answer_in(value: Any, options: Options) -> Found | None:
 
 def _answer_list(value: Any, options: Options) -> Found | None:
     if isinstance(value, str):
-        found = read_all(value, options, bare_runs=True)
+        found = read_all(value, options, bare_runs=True) or _sentence(value, options)
         if found is not None:
             return found
     try:
@@ -150,6 +153,12 @@ def _answer_list(value: Any, options: Options) -> Found | None:
         return None
     letters = {text for text in answers.unknown if re.fullmatch("[A-Z]", text)}
     return Found(frozenset(answers.options), answers.unknown, bool(letters), answers.warnings)
+
+
+def _sentence(text: str, options: Options) -> Found | None:
+    """Read a sentence that stands in the place of an answer: "选A和C，不选B"."""
+    bare, bare_options = plain(text).strip(), Options([plain(option) for option in options.texts])
+    return _from_cues(bare, bare_options) or read_part(bare, bare_options)
 
 
 def _from_boxes(text: str, options: Options) -> Found | None:

@@ -52,6 +52,7 @@ class Plan:
         shots: how many examples.
         example_seed: of their choice.
         skip_without_context: leave out questions without a context.
+        json_schema: hold replies to a schema where the endpoint can.
     """
 
     questions: str
@@ -63,6 +64,7 @@ class Plan:
     shots: int = 0
     example_seed: int = 0
     skip_without_context: bool = False
+    json_schema: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what asks nothing."""
@@ -109,10 +111,20 @@ def load_questions(path: Path) -> tuple[QuestionFile, str]:
 
 
 def prompts(
-    plan: Plan, records: Sequence[Record], training: Sequence[Record] = ()
+    plan: Plan,
+    records: Sequence[Record],
+    training: Sequence[Record] = (),
+    limit: int | None = None,
 ) -> Iterator[tuple[int, Prompt]]:
-    """Yield the prompts of a plan, each with the number of its pass, from 0."""
-    for record in asked(records, skip_without_context=plan.skip_without_context):
+    """Yield the prompts of a plan, each with the number of its pass, from 0.
+
+    Args:
+        plan: how questions are asked.
+        records: the questions.
+        training: questions from which examples are chosen.
+        limit: only so many questions, from the first on.
+    """
+    for record in asked(records, skip_without_context=plan.skip_without_context)[:limit]:
         examples = (
             choose_examples(training, record, plan.shots, plan.example_seed) if plan.shots else []
         )
@@ -124,19 +136,32 @@ def prompts(
             )
 
 
-def items(plan: Plan, records: Sequence[Record], training: Sequence[Record] = ()) -> Iterator[Item]:
-    """Yield what a run asks; questions of this task are open data."""
-    for number, prompt in prompts(plan, records, training):
+def items(
+    plan: Plan,
+    records: Sequence[Record],
+    training: Sequence[Record] = (),
+    limit: int | None = None,
+) -> Iterator[Item]:
+    """Yield what a run asks, as `prompts` does; questions of this task are open data."""
+    for number, prompt in prompts(plan, records, training, limit):
         message = {"role": "user", "content": prompt.text}
-        yield Item(prompt.record.sample_id, [message], OPEN, number)
+        form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": prompt.schema}}
+        yield Item(
+            prompt.record.sample_id,
+            [message],
+            OPEN,
+            number,
+            {"response_format": form} if plan.json_schema else {},
+        )
 
 
-def read_run(folder: Path, questions: Path | None = None) -> RunAnswers:
+def read_run(folder: Path, questions: Path | None = None, limit: int | None = None) -> RunAnswers:
     """Read the answers of a run.
 
     Args:
         folder: of the run.
         questions: the file, if it is elsewhere now; None takes the path in `run.json`.
+        limit: only so many questions were asked, from the first on; None for all.
 
     Raises:
         UserError: no such run, or the file is not the one that was asked.
@@ -154,7 +179,7 @@ def read_run(folder: Path, questions: Path | None = None) -> RunAnswers:
     agreements: list[float] = []
     for record in asked(
         require_records(file.records, file.name), skip_without_context=plan.skip_without_context
-    ):
+    )[:limit]:
         passes = [
             _answered(plan, record, number, lines.get((record.sample_id, number)))
             for number in range(plan.passes)
@@ -187,9 +212,12 @@ def _answered(plan: Plan, record: Record, number: int, line: Line | None) -> Ans
     outcome = Outcome(line["outcome"])
     if outcome not in _WHOLE:
         return Answered(record, Answers(), extraction=outcome.value)
-    prompt = Prompt(record, "", _order(plan, record, number), plan.language)
-    reply = prompt.read(line.get("text", ""))
-    return from_reply(record, reply)
+    return from_reply(record, shown(plan, record, number).read(line.get("text", "")))
+
+
+def shown(plan: Plan, record: Record, number: int) -> Prompt:
+    """Return a question as a pass shows it, without its text: enough to read a reply to it."""
+    return Prompt(record, "", _order(plan, record, number), plan.language)
 
 
 def _order(plan: Plan, record: Record, number: int) -> tuple[int, ...]:

@@ -180,7 +180,7 @@ def summarise(scored: Sequence[Scored]) -> Summary:
         n=len(each),
         micro=total,
         known=micro(counted, "drop"),
-        exact_set_accuracy=share([one.tp == one.n_pred == one.n_gold for one in each]),
+        exact_set_accuracy=share([one.is_exact for one in each]),
         mean_question_f1=_mean([one.exact_f1 for one in each]),
         mean_jaccard=_mean([one.exact_jaccard for one in each]),
         over_selection_rate=share([one.n_pred > one.tp for one in each]),
