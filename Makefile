@@ -3,9 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 # The demo and the set-up read demo/, whatever MIMIC the user's shell names.
 DEMO := env -u MEDEVAL_MIMIC3_DIR -u MEDEVAL_MIMIC3_DB -u MEDEVAL_MIMIC4_DIR -u MEDEVAL_MIMIC4_DB \
-	-u MEDEVAL_MIMIC4_NOTE_DIR -u MEDEVAL_CDM_EXTRACT_DIR -u MEDEVAL_YIER MEDEVAL_TARGET=duckdb
+	-u MEDEVAL_MIMIC4_NOTE_DIR -u MEDEVAL_CDM_EXTRACT_DIR -u MEDEVAL_YIER -u MEDEVAL_MTSAMPLES \
+	-u MTSAMPLES_PROCEDURES_CACHE_DIR MEDEVAL_TARGET=duckdb
 
-.PHONY: setup demo test lint docs bench
+.PHONY: setup demo test test-extras lint docs bench
 
 setup: .venv/ready medeval.duckdb
 
@@ -17,18 +18,34 @@ setup: .venv/ready medeval.duckdb
 	touch $@
 
 medeval.duckdb: | .venv/ready
-	$(DEMO) $(BIN)/dbt --quiet build --select cdm mimic3 mimic3_features yier --resource-type seed --resource-type model
+	$(DEMO) $(BIN)/dbt --quiet build --select cdm mimic3 mimic3_features mtsamples yier --resource-type seed --resource-type model
 
 demo: .venv/ready
-	$(DEMO) $(BIN)/dbt build --select cdm mimic3 mimic3_features yier
+	$(DEMO) $(BIN)/dbt build --select cdm mimic3 mimic3_features mtsamples yier
 	$(DEMO) $(BIN)/python -m medeval export --timeseries
 	for task in in_hospital_mortality decompensation length_of_stay phenotyping; do \
 	$(DEMO) $(BIN)/python -m medeval predict --task $$task --model logistic || exit; \
 	$(DEMO) $(BIN)/python -m medeval score --task $$task --out exports/$${task}_results.json || exit; \
 	done
+	for task in cdm yier clinical_summarization_basic mtsamples; do \
+	judge=$$(test $$task = mtsamples && echo --judge-model local); \
+	$(DEMO) $(BIN)/python -m medeval run --task $$task --model demo $$judge || exit; \
+	$(DEMO) $(BIN)/python -m medeval score --task $$task || exit; \
+	done
+	$(DEMO) $(BIN)/python -m medeval doctor --task all
 
 test: setup lint
 	$(BIN)/python -m pytest
+
+# Models on this machine, which need some GB: apart from all else.
+test-extras: .venv-extras/ready
+	.venv-extras/bin/python -m pytest python/tests_extras
+
+.venv-extras/ready: pyproject.toml constraints.txt constraints-extras.txt
+	$(PYTHON) -m venv --clear .venv-extras
+	.venv-extras/bin/python -m pip install --quiet --constraint constraints.txt \
+	--constraint constraints-extras.txt -e '.[dev,huggingface,bertscore]'
+	touch $@
 
 lint: setup
 	$(BIN)/ruff check .

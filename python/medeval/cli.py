@@ -9,7 +9,20 @@ import sys
 
 import typer
 
-from medeval.commands import compare, export, load, predict, score, synth, yier
+from medeval.commands import (
+    compare,
+    doctor,
+    export,
+    judge,
+    listing,
+    load,
+    predict,
+    report,
+    run,
+    score,
+    synth,
+    yier,
+)
 from medeval.errors import UserError
 
 app = typer.Typer(
@@ -22,9 +35,15 @@ app = typer.Typer(
 app.command("synth")(synth.synth)
 app.command("load")(load.load)
 app.command("export")(export.export)
+app.command("run")(run.run)
+app.command("judge")(judge.judge)
 app.command("predict")(predict.predict)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)
+app.command("report")(report.report)
+app.command("tasks")(listing.tasks)
+app.command("models")(listing.models)
+app.command("doctor")(doctor.doctor)
 app.add_typer(yier.app, name="yier")
 
 

@@ -19,7 +19,7 @@ from builds import (
     build_duckdb,
     build_postgres,
 )
-from commands import PROJECT_ROOT
+from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worker
 from postgres_server import NoServerError, new_database, server
 
@@ -30,7 +30,8 @@ def _clean_environment() -> None:
     """Take out what would point a test at the user's data, database or paid endpoint."""
     for name in list(os.environ):
         kept = name in _KEPT or name.startswith("MEDEVAL_TEST_")
-        if (name.startswith(("MEDEVAL_", "PG")) and not kept) or name.endswith("_API_KEY"):
+        ours = name.startswith(("MEDEVAL_", "MTSAMPLES_", "PG"))
+        if (ours and not kept) or name.endswith("_API_KEY"):
             del os.environ[name]
 
 
@@ -120,6 +121,27 @@ def synthetic_postgres(
     """The committed synthetic data on PostgreSQL, with every dbt test passed."""
     folder = tmp_path_factory.mktemp("synthetic-postgres")
     return build_postgres(folder, SYNTHETIC, other_session_database)
+
+
+@pytest.fixture(scope="session")
+def asked_duckdb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's cases, notes and questions on DuckDB: the warehouse file of `run` and `doctor`."""
+    folder = tmp_path_factory.mktemp("asked-duckdb")
+    kinds = ["--resource-type", "seed", "--resource-type", "model"]
+    built = run_dbt("build", "--select", "cdm", "mtsamples", "yier", *kinds, folder=folder)
+    assert built.returncode == 0, built.stdout
+    return folder / "medeval.duckdb"
+
+
+@pytest.fixture(scope="session")
+def asked_export(asked_duckdb: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the demo's exported cases."""
+    out = tmp_path_factory.mktemp("asked-export")
+    exported = run_medeval(
+        "export", "--task", "cdm", "--out", out, env={"MEDEVAL_DUCKDB": str(asked_duckdb)}
+    )
+    assert exported.returncode == 0, exported.stderr
+    return out / "cdm"
 
 
 @pytest.fixture(scope="session")

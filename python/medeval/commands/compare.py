@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from medeval.commands.flags import one_of, refuse_flags
 from medeval.errors import UserError
 from medeval.predictions.choices import Cluster
 
@@ -18,8 +19,8 @@ def compare(
     task: Annotated[
         str,
         typer.Option(
-            help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los) or"
-            " phenotyping (pheno)."
+            help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los),"
+            " phenotyping (pheno), cdm, mtsamples, yier, or the id or file of a task file."
         ),
     ],
     predictions: Annotated[
@@ -43,13 +44,16 @@ def compare(
             "--n-iters",
             "--n_iters",
             min=1,
-            help="Resamples, the same for all. Default: 10000, for hourly tasks 1000.",
+            help="Resamples, the same for all. Default: 10000 for one row a stay, else 1000.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the resamples.")] = 0,
     cluster: Annotated[
-        Cluster | None,
-        typer.Option(help="Resample whole stays or subjects; recommended for hourly tasks."),
+        str | None,
+        typer.Option(
+            help="Resample whole stays or subjects (stay, subject), recommended for hourly tasks;"
+            " yier: questions that share a context (context)."
+        ),
     ] = None,
     metric: Annotated[
         list[str] | None,
@@ -72,7 +76,7 @@ def compare(
         str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
     ] = None,
 ) -> None:
-    """Compare predictions of an ICU task: which is better, and which cannot be told apart.
+    """Compare predictions or models' answers: which is better, and which cannot be told apart.
 
     All are scored on the same resamples; p values are corrected for the number of comparisons
     (Holm: all pairs, all metrics).
@@ -87,8 +91,16 @@ def compare(
     )
     from medeval.predictions.comparison_report import content, print_comparison
     from medeval.predictions.layout import require_writable, write_json
-    from medeval.predictions.tasks import Kind, task_named
+    from medeval.predictions.tasks import Kind, is_icu_task, task_named
 
+    if not is_icu_task(task):
+        from medeval.commands.compare_asked import compare_asked
+        from medeval.tasks.task import Method
+
+        refuse_flags(task, {"--listfile": listfile, "--threshold": threshold, "--target": target})
+        method = Method(1000 if n_iters is None else n_iters, seed, (), cluster)
+        compare_asked(task, predictions, metric or [], method, out)
+        return
     chosen = task_named(task)
     if threshold is not None and chosen.kind is not Kind.BINARY:
         raise UserError(f"--threshold: {chosen.name} has no answers that are yes or no.")
@@ -101,7 +113,7 @@ def compare(
             listfile,
             chosen.n_iters if n_iters is None else n_iters,
             seed,
-            cluster,
+            None if cluster is None else one_of(Cluster, "--cluster", cluster),
             chosen_metrics(chosen, metric or []),
             threshold,
             target,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from medeval.commands.flags import one_of, refuse_flags
 from medeval.errors import UserError
 from medeval.predictions.choices import Cluster, Grouping, Interval
 
@@ -21,15 +22,16 @@ def score(
     task: Annotated[
         str,
         typer.Option(
-            help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los) or"
-            " phenotyping (pheno)."
+            help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los),"
+            " phenotyping (pheno), cdm, mtsamples, yier, or the id or file of a task file."
         ),
     ],
     prediction: Annotated[
         Path | None,
         typer.Argument(
-            help="Prediction file (.csv, .csv.gz, .parquet) or the folder of a run. Without it the"
-            " newest run of the task in runs/; if there is none, a baseline is trained first."
+            help="Prediction file (.csv, .csv.gz, .parquet; yier: a submission) or the folder of a"
+            " run. Without it the newest run of the task in runs/; if there is none of an ICU task,"
+            " a baseline is trained first."
         ),
     ] = None,
     listfile: Annotated[
@@ -40,13 +42,41 @@ def score(
             help="The truth (.csv, .csv.gz, .parquet). Without it the warehouse's test rows.",
         ),
     ] = None,
+    gold: Annotated[
+        Path | None,
+        typer.Option(
+            help="yier: the questions with gold answers, for a submission. Default: MEDEVAL_YIER,"
+            " else the demo's."
+        ),
+    ] = None,
+    cases: Annotated[
+        Path | None,
+        typer.Option(
+            help="cdm: the folder of the export, if it is elsewhere now than it was for the run."
+        ),
+    ] = None,
+    score_version: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=2,
+            help="cdm: 1 for the scores of the published program, 2 (default) for the repaired"
+            " ones.",
+        ),
+    ] = None,
+    allow_extra: Annotated[
+        bool,
+        typer.Option(
+            "--allow-extra", help="yier: leave out answers to questions that the gold lacks."
+        ),
+    ] = False,
     n_iters: Annotated[
         int | None,
         typer.Option(
             "--n-iters",
             "--n_iters",
             min=0,
-            help="Resamples; 0 gives values only. Default: 10000, for hourly tasks 1000.",
+            help="Resamples; 0 gives values only. Default: 10000 for one row a stay, else 1000.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the resamples.")] = 0,
@@ -55,7 +85,8 @@ def score(
         typer.Option(
             "--out",
             "--save_file",
-            help="The JSON file. Default: ihm_results.json and so on, in the current folder.",
+            help="The JSON file. Default: ihm_results.json and so on, in the current folder; of a"
+            " run of a model, scores.json in its folder.",
         ),
     ] = None,
     allow_duplicates: Annotated[
@@ -79,8 +110,11 @@ def score(
         ),
     ] = False,
     cluster: Annotated[
-        Cluster | None,
-        typer.Option(help="Resample whole stays or subjects; recommended for hourly tasks."),
+        str | None,
+        typer.Option(
+            help="Resample whole stays or subjects (stay, subject), recommended for hourly tasks;"
+            " yier: questions that share a context (context)."
+        ),
     ] = None,
     extra: Annotated[
         bool,
@@ -94,27 +128,72 @@ def score(
         Interval, typer.Option(help="How the interval is made of the resamples.")
     ] = Interval.PERCENTILE,
     by: Annotated[
-        list[Grouping] | None,
-        typer.Option(help="Also score subgroups; may be repeated. Read from the warehouse."),
+        list[str] | None,
+        typer.Option(
+            help="Also score subgroups; may be repeated, or several with commas. ICU: sex,"
+            " age_band, ethnicity, care_unit, read from the warehouse; yier: source, context,"
+            " answers, options; cdm: pathology, gender, age_band; mtsamples: extracted_section,"
+            " medical_specialty, leak."
+        ),
     ] = None,
     min_cell: Annotated[
         int,
-        typer.Option("--min-cell", min=1, help="Groups with fewer stays are not shown."),
+        typer.Option("--min-cell", min=1, help="Groups of patients with fewer are not shown."),
     ] = 11,
     target: Annotated[
         str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
     ] = None,
 ) -> None:
-    """Score predictions of an ICU task: values with intervals, as a table and as JSON."""
+    """Score predictions or a model's answers: values with intervals, as a table and as JSON."""
     # Here, not above: every other command starts without these.
     from medeval.predictions.evaluating import Method
     from medeval.predictions.layout import require_writable, write_json
     from medeval.predictions.runs import prediction_file, train_baseline
     from medeval.predictions.scored import Request, score_files
-    from medeval.predictions.tasks import task_named
+    from medeval.predictions.tasks import is_icu_task, task_named
 
+    groupings = [name.strip() for entry in by or [] for name in entry.split(",") if name.strip()]
+    if not is_icu_task(task):
+        from medeval.commands.score_asked import Files, score_asked
+        from medeval.tasks.task import Method as TaskMethod
+
+        refuse_flags(
+            task,
+            {
+                "--listfile": listfile,
+                "--allow-duplicates": allow_duplicates,
+                "--peer-layout": peer_layout,
+                "--strict-nan": strict_nan,
+                "--strict": strict,
+                "--extra": extra,
+                "--ci": ci is not Interval.PERCENTILE,
+                "--target": target,
+            },
+        )
+        iterations = 1000 if n_iters is None else n_iters
+        method = TaskMethod(
+            iterations,
+            seed,
+            tuple(dict.fromkeys(groupings)),
+            cluster,
+            min_cell,
+            score_version or 2,
+        )
+        score_asked(task, Files(prediction, gold, allow_extra, out, cases), method)
+        return
+    refuse_flags(
+        task,
+        {
+            "--gold": gold,
+            "--allow-extra": allow_extra,
+            "--cases": cases,
+            "--score-version": score_version,
+        },
+    )
     chosen = task_named(task)
-    if peer_layout and (extra or by):
+    by_groups = tuple(one_of(Grouping, "--by", name) for name in dict.fromkeys(groupings))
+    unit = None if cluster is None else one_of(Cluster, "--cluster", cluster)
+    if peer_layout and (extra or by_groups):
         raise UserError("--peer-layout has no place for --extra and --by: leave one of them away.")
     place = out or Path(chosen.default_result)
     require_writable(place)
@@ -126,8 +205,8 @@ def score(
             file,
             listfile,
             Method(iterations, seed, ci, strict_nan, extra),
-            cluster,
-            tuple(dict.fromkeys(by or [])),
+            unit,
+            by_groups,
             min_cell,
             allow_duplicates,
             strict,

@@ -81,3 +81,12 @@ def task_named(name: str) -> Task:
             return task
     known = ", ".join(f"{task.name} ({task.short})" for task in TASKS)
     raise UserError(f"Unknown task {name!r}. Tasks that can be scored: {known}.")
+
+
+def is_icu_task(name: str) -> bool:
+    """Tell whether a name, long or short, is that of an ICU task."""
+    try:
+        task_named(name)
+    except UserError:
+        return False
+    return True

@@ -1,0 +1,182 @@
+"""What `run`, `judge` and `judge-audit` have in common: who judges, how it is shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from medeval.errors import UserError
+
+if TYPE_CHECKING:
+    from medeval.inference.runner import RunOptions
+    from medeval.judging.results import JudgingResults
+    from medeval.tasks.judged import JudgedTask, JudgingPlan
+    from medeval.tasks.task import AskedTask
+
+_ARGUMENTS = ("judge_model", "judge_base_url", "judge_api_key")
+
+
+@dataclass(frozen=True)
+class JudgeFlags:
+    """What the command line says of judges.
+
+    Attributes:
+        models: one, or a jury; empty if none is named.
+        base_urls: one for all, or one for each.
+        api_key: given by itself; kept in this process's environment and nowhere else.
+        pooling: of a jury.
+        repeats: judgments of each answer by each judge.
+        re_asks: how often an unusable verdict is asked for again.
+    """
+
+    models: Sequence[str] = ()
+    base_urls: Sequence[str] = ()
+    api_key: str | None = None
+    pooling: str | None = None
+    repeats: int | None = None
+    re_asks: int | None = None
+
+    def plan(self, default: str | None = None) -> JudgingPlan | None:
+        """Return who is to judge; None if nobody is named and there is no default.
+
+        Raises:
+            UserError: a choice that cannot be meant.
+        """
+        from medeval.tasks.judged import KEY_VARIABLE, plan_of
+
+        if self.api_key is not None:
+            os.environ[KEY_VARIABLE] = self.api_key
+        models = list(self.models) or ([default] if default else [])
+        if not models:
+            if self.base_urls:
+                raise UserError("--judge-base-url without --judge-model: name the judge.")
+            return None
+        return plan_of(
+            models,
+            list(self.base_urls),
+            pooling=self.pooling,
+            repeats=self.repeats,
+            re_asks=self.re_asks,
+        )
+
+
+def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFlags:
+    """Take the judge's arguments out of a task's options; a flag wins over them.
+
+    Raises:
+        UserError: one of them is no text, nor a list of texts.
+    """
+    given: dict[str, Any] = {name: options.pop(name) for name in _ARGUMENTS if name in options}
+    for name, value in given.items():
+        texts = value if isinstance(value, list) and name != "judge_api_key" else [value]
+        if not all(isinstance(text, str) for text in texts):
+            raise UserError(f"--env-args: {name} is a text{'' if len(texts) == 1 else ' each'}.")
+    return JudgeFlags(
+        flags.models or _listed(given.get("judge_model")),
+        flags.base_urls or _listed(given.get("judge_base_url")),
+        flags.api_key or given.get("judge_api_key"),
+        flags.pooling,
+        flags.repeats,
+        flags.re_asks,
+    )
+
+
+def default_judge(task: AskedTask) -> str | None:
+    """Return the judge of a task that cannot be scored without one."""
+    from medeval.judging.judges import DEFAULT_JUDGE
+    from medeval.tasks.mtsamples import NAME
+
+    return DEFAULT_JUDGE if task.name == NAME else None
+
+
+def check_before(task: JudgedTask, plan: JudgingPlan, endpoints: Path) -> None:
+    """Find what would keep judges from being asked, before the model is asked and paid.
+
+    Raises:
+        UserError: there is no key, or the answers may not be sent to a judge.
+    """
+    from medeval.inference.endpoints import read_endpoints
+    from medeval.inference.guard import Gate
+    from medeval.judging.judges import checked_jury
+    from medeval.tasks.judged import required_rubric
+
+    gate = Gate(read_endpoints(endpoints), Path(os.devnull))
+    rubric = required_rubric(task)
+    is_open = all(item.is_open for item in task.items())
+    for judge in checked_jury(plan.who):
+        gate.check(judge.provider(rubric, gate).address, is_open)
+
+
+def judge_and_tell(
+    task: JudgedTask, folder: Path, plan: JudgingPlan, run: RunOptions, endpoints: Path
+) -> JudgingResults:
+    """Have a run judged, show how far it is, and say what came of it."""
+    from rich.console import Console
+
+    from medeval.inference.endpoints import read_endpoints
+    from medeval.inference.guard import Gate
+    from medeval.inference.run_folder import AUDIT
+    from medeval.judging.options import JudgingOptions
+    from medeval.tasks.judged import judge
+
+    with judging_progress(run.prices.currency) as show:
+        options = JudgingOptions(
+            run=run,
+            gate=Gate(read_endpoints(endpoints), folder / AUDIT),
+            on_progress=show,
+        )
+        results = judge(task, folder, plan, options)
+    Console().print(status_table(results, run.prices.currency))
+    for warning in results.warnings:
+        print(f"medeval: {warning}", file=sys.stderr)
+    return results
+
+
+def judging_progress(currency: str) -> AbstractContextManager[Any]:
+    """Show each judge's sums while answers are judged."""
+    from medeval.commands.run_progress import shown_judging
+
+    return shown_judging(currency)
+
+
+def status_table(results: JudgingResults, currency: str) -> Any:
+    """Return the counts of verdicts and what each judge took."""
+    from rich.table import Table
+
+    from medeval.commands.run_progress import cost_of
+    from medeval.inference.guard import IN_PROCESS
+
+    summary = results.summary()
+    table = Table(title="what the judges said")
+    for name in ("judge", "complete", "partial", "failed", "calls", "tokens in, out", "cost"):
+        table.add_column(name, justify="left" if name == "judge" else "right")
+    for judge in results.judges:
+        own = [str(one.status) for one in judge.judgments]
+        sums = judge.progress
+        table.add_row(
+            judge.judge,
+            *(f"{own.count(status):,}" for status in ("ok", "partial", "failed")),
+            f"{sums.ledger.asked + sums.retries:,}",
+            f"{sums.input_tokens:,}, {sums.output_tokens:,}",
+            "none" if judge.endpoint == IN_PROCESS else cost_of(sums, currency),
+        )
+    blank = sum(summary["not_judged"].values())
+    if blank:
+        table.caption = f"{blank:,} blank answers earned 0 without a call"
+    return table
+
+
+def _listed(value: Any) -> Sequence[str]:
+    if value is None:
+        return ()
+    return [value] if isinstance(value, str) else list(value)
+
+
+def shown_flags(given: Mapping[str, object]) -> list[str]:
+    """Return the names of flags that were given."""
+    return [name for name, value in given.items() if value not in (None, (), [], False)]

@@ -1,0 +1,72 @@
+"""The commands `tasks` and `models`: what there is to ask, and whom."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def tasks() -> None:
+    """List the tasks, with what each is scored by."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from medeval.evaluation.task_registry import TaskRegistry
+    from medeval.predictions.tasks import TASKS
+    from medeval.tasks.catalogue import BUILT_IN
+
+    table = Table(title="tasks")
+    for name in ("task", "answered by", "scored by", "items"):
+        table.add_column(name, justify="right" if name == "items" else "left", overflow="fold")
+    for task in TASKS:
+        table.add_row(f"{task.name} ({task.short})", "predict, or a prediction file", "", "")
+    for name, scored_by in BUILT_IN.items():
+        table.add_row(name, "run", scored_by, "")
+    table.add_section()
+    for summary in TaskRegistry().list_available():
+        table.add_row(
+            summary.task_id, "run", ", ".join(summary.metrics), f"{summary.num_examples:,}"
+        )
+    Console().print(table)
+    print("A task file of your own is named by its path: `run --task my_task.yaml`.")
+
+
+def models(
+    endpoints: Annotated[
+        Path, typer.Option(help="Which endpoints may see credentialed text.")
+    ] = Path("endpoints.toml"),
+) -> None:
+    """List the models that come along, and the endpoints that are declared."""
+    from datetime import UTC, datetime
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from medeval.baselines.run import MODELS
+    from medeval.inference.endpoints import read_endpoints
+    from medeval.tasks.task import DEMO
+
+    table = Table(title="models")
+    table.add_column("model")
+    table.add_column("for", overflow="fold")
+    table.add_row(DEMO, "run: rules in this process, no network; shows the way, says nothing more")
+    table.add_row("FILE.py:FUNCTION", "run: your function, from the messages to the reply")
+    table.add_row("any name", "run: the model of an endpoint, --base-url")
+    for name in MODELS:
+        table.add_row(name, "predict: a baseline of the ICU tasks")
+    Console().print(table)
+    declared = read_endpoints(endpoints)
+    if not declared:
+        print(f"{endpoints} declares no endpoint: credentialed text stays in this process.")
+        return
+    today = datetime.now(UTC).date()
+    shown = Table(title=f"endpoints declared in {endpoints}")
+    shown.add_column("address", overflow="fold")
+    shown.add_column("credentialed text")
+    for address, endpoint in declared.items():
+        gaps = [] if endpoint.runs_locally else endpoint.gaps(today)
+        ground = "local" if endpoint.runs_locally else "attested"
+        shown.add_row(address, f"refused: {', '.join(gaps)}" if gaps else f"may go ({ground})")
+    Console().print(shown)

@@ -1,0 +1,95 @@
+"""What `doctor` looks at without a task: the target, what is built in it, the declarations."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from medeval.errors import UserError
+from medeval.tasks.self_check import Check
+
+if TYPE_CHECKING:
+    from medeval.warehouse import Warehouse
+
+# The variables that name a user's own data.
+_DATA = (
+    "MEDEVAL_MIMIC3_DIR",
+    "MEDEVAL_MIMIC3_DB",
+    "MEDEVAL_MIMIC4_DIR",
+    "MEDEVAL_MIMIC4_DB",
+    "MEDEVAL_MIMIC4_NOTE_DIR",
+    "MEDEVAL_CDM_EXTRACT_DIR",
+    "MEDEVAL_MTSAMPLES",
+    "MEDEVAL_YIER",
+)
+
+
+def setup_checks(target: str | None, endpoints: Path) -> Iterator[Check]:
+    """Yield what is found about this set-up, one thing at a time."""
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Check("Python 3.11 or newer", sys.version_info >= (3, 11), version)
+    yield from _data()
+    yield from _warehouse(target)
+    yield _endpoints(endpoints)
+
+
+def _data() -> Iterator[Check]:
+    named = [name for name in _DATA if os.environ.get(name)]
+    if not named:
+        yield Check("your own data", True, "none named; the synthetic data of demo/ is built")
+    for name in named:
+        path = Path(os.environ[name])
+        there = path.exists()
+        yield Check(f"{name} is there", there, str(path) if there else f"no {path}")
+
+
+def _warehouse(target: str | None) -> Iterator[Check]:
+    from medeval.exporting.floor import build_command
+    from medeval.exporting.registry import FLOORS
+    from medeval.profile import load_target, project_root
+    from medeval.warehouse import open_warehouse
+
+    try:
+        root = project_root()
+        chosen = load_target(target, root)
+        command = build_command(" ".join(FLOORS), chosen.name)
+        with open_warehouse(chosen, root, build_command=command) as warehouse:
+            yield Check(f"target {chosen.name} opens", True, warehouse.server_version())
+            for floor in FLOORS:
+                yield _floor(warehouse, floor)
+    except UserError as error:
+        yield Check("the warehouse opens", False, str(error))
+
+
+def _floor(warehouse: Warehouse, name: str) -> Check:
+    from medeval.exporting.builds import newest_build
+
+    try:
+        build = newest_build(warehouse, name)
+    except UserError as error:
+        return Check(f"{name} is built", False, str(error))
+    return Check(f"{name} is built", True, f"started {build.started_at}")
+
+
+def _endpoints(path: Path) -> Check:
+    from datetime import UTC, datetime
+
+    from medeval.inference.endpoints import read_endpoints
+
+    try:
+        declared = read_endpoints(path)
+    except UserError as error:
+        return Check(f"{path} can be read", False, str(error))
+    today = datetime.now(UTC).date()
+    broken = [
+        f"{address} ({', '.join(gaps)})"
+        for address, endpoint in declared.items()
+        if not endpoint.runs_locally and (gaps := endpoint.gaps(today))
+    ]
+    if broken:
+        return Check("attestations hold", False, "; ".join(broken))
+    count = f"{len(declared):,} declared" if declared else "none declared"
+    return Check("endpoints for credentialed text", True, count)

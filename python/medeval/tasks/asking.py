@@ -1,0 +1,206 @@
+"""A task put to a model: the folder of the run, the asking itself, batch files out and in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import medeval
+from medeval.errors import UserError
+from medeval.inference.batch_files import BatchSettings, Imported, export_batch, import_batch
+from medeval.inference.endpoints import read_endpoints
+from medeval.inference.guard import Gate
+from medeval.inference.journal import Journal
+from medeval.inference.prices import Prices
+from medeval.inference.providers import Provider
+from medeval.inference.run_folder import AUDIT, RunFolder
+from medeval.inference.runner import Ended, RunOptions, settings_of
+from medeval.tasks.item_task import ItemTask
+from medeval.tasks.models import ModelChoice, code_sha256, provider_of, settings_of_endpoint
+from medeval.tasks.run_record import RUNS, RunRecord
+from medeval.tasks.task import AskedTask
+
+ENDPOINTS = Path("endpoints.toml")
+LIMIT = "limit"
+# As the user named it; a built-in one calls itself otherwise.
+ASKED_MODEL = "asked_model"
+# The name of an environment variable, never what it holds.
+KEY_VARIABLE = "key_variable"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A task, a model and the folder that keeps what comes of them.
+
+    Attributes:
+        task: what is asked.
+        choice: who is asked.
+        folder: of the run.
+        provider: who answers.
+        limit: how many items are asked at most; None for all.
+    """
+
+    task: AskedTask
+    choice: ModelChoice
+    folder: RunFolder
+    provider: Provider = field(repr=False)
+    limit: int | None = None
+
+    def answer(self, options: RunOptions) -> Ended:
+        """Ask what has no answer yet; see `inference.runner.run`."""
+        return self.task.ask(self.provider, self.folder, options, self.limit)
+
+
+def open_run(
+    task: AskedTask,
+    choice: ModelChoice,
+    *,
+    folder: Path | None = None,
+    runs: Path = RUNS,
+    endpoints: Path = ENDPOINTS,
+    limit: int | None = None,
+) -> Asking:
+    """Make the folder of a run, or open one to go on with it.
+
+    Args:
+        task: what is asked.
+        choice: who is asked.
+        folder: of the run; None makes a new one, named by time, task and model.
+        runs: where new folders are made.
+        endpoints: the declarations of where credentialed text may go.
+        limit: how many items are asked at most; another number than before is fine.
+
+    Raises:
+        UserError: the model cannot be asked, or the folder holds a run with other settings.
+    """
+    path = folder or _new_folder(runs, task.name, choice.model)
+    gate = Gate(read_endpoints(endpoints), path / AUDIT)
+    provider = provider_of(choice, task, gate)
+    is_new = not path.exists()
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        task = task.prepared(provider)
+    except UserError:
+        if is_new:
+            _take_back(path)
+        raise
+    settings = {
+        **settings_of(provider, task.prompt_version),
+        **code_sha256(choice),
+        **task.settings(),
+    }
+    about = {
+        "task": task.name,
+        "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "versions": {"medeval": medeval.__version__},
+    }
+    made = RunFolder(path, settings, about)
+    task.keep(path)
+    made.record(LIMIT, limit)
+    made.record(KEY_VARIABLE, choice.key)
+    made.record(ASKED_MODEL, choice.model)
+    return Asking(task, choice, made, provider, limit)
+
+
+def choice_of(record: RunRecord, key_variable: str | None, timeout: float) -> ModelChoice:
+    """Return the model that a run asked, to go on with it.
+
+    Args:
+        record: of the run.
+        key_variable: where the key is now; None for where it was.
+        timeout: seconds for one call.
+    """
+    endpoint = str(record.settings["endpoint"])
+    return ModelChoice(
+        record.asked_model,
+        None if endpoint == "in-process" else endpoint,
+        key_variable or record.key_variable,
+        dict(record.settings.get("parameters", {})),
+        timeout,
+    )
+
+
+def export_prompts(asking: Asking, path: Path, endpoints: Path = ENDPOINTS) -> int:
+    """Write the prompts of a run as a batch file; return how many.
+
+    Raises:
+        UserError: the model answers in this process, the text may not go to its endpoint, or the
+            file is there already.
+    """
+    _require_single_items(asking.task)
+    gate = Gate(read_endpoints(endpoints), asking.folder.path / AUDIT)
+    return export_batch(asking.task.items(asking.limit), _batch(asking), gate, path)
+
+
+def import_answers(asking: Asking, paths: Sequence[Path], prices: Prices) -> Imported:
+    """Put the answers of batch files into the journal of a run.
+
+    Raises:
+        UserError: a file cannot be read, or holds answers to other questions.
+    """
+    with Journal(asking.folder.journal) as journal:
+        return import_batch(
+            asking.task.items(asking.limit),
+            _batch(asking),
+            paths,
+            journal,
+            prices,
+            asking.task.can_read,
+        )
+
+
+def _require_single_items(task: AskedTask) -> None:
+    if not isinstance(task, ItemTask):
+        raise UserError(
+            f"{task.name} is a conversation: what is asked next depends on the reply. There is no"
+            " batch of it."
+        )
+
+
+def _batch(asking: Asking) -> BatchSettings:
+    settings = settings_of_endpoint(asking.choice)
+    return BatchSettings(
+        settings.base_url, settings.model, settings.parameters, asking.task.prompt_version
+    )
+
+
+def _take_back(folder: Path) -> None:
+    """Remove the folder of a run that never began, unless it has an audit of what was sent."""
+    for path in (folder, folder.parent):
+        with suppress(OSError):
+            path.rmdir()
+
+
+def _new_folder(runs: Path, task: str, model: str) -> Path:
+    """Return a name for a new run: its time first, so that names sort by it."""
+    moment = datetime.now(UTC)
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(model).name if ".py:" in model else model)
+    name = f"{moment:%Y%m%dT%H%M%SZ}-{task}-{plain.strip('-.') or 'model'}"
+    folder, number = runs / name, 1
+    while folder.exists():
+        number += 1
+        folder = runs / f"{name}-{number}"
+    return folder
+
+
+def parse_parameters(text: str | None, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a model: those of a JSON object, and over them those with flags.
+
+    Raises:
+        UserError: the text is no JSON object.
+    """
+    read: Any = {}
+    if text is not None:
+        try:
+            read = json.loads(text)
+        except ValueError as error:
+            raise UserError(f"--parameters is not JSON ({error}).") from None
+        if not isinstance(read, dict):
+            raise UserError("--parameters is one JSON object, such as '{\"top_p\": 0.9}'.")
+    return {**read, **{name: value for name, value in named.items() if value is not None}}

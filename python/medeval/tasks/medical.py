@@ -1,0 +1,298 @@
+"""Tasks of task files: asked item by item, read by their output schema, scored by their metrics."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from medeval.errors import UserError
+from medeval.evaluation.task_loader import TaskLoader
+from medeval.evaluation.task_prompts import (
+    TASK_PROMPT_VERSION,
+    messages_for,
+    output_from_reply,
+    response_format_for,
+)
+from medeval.inference.answers import Answer, read_answers
+from medeval.inference.outcomes import Outcome
+from medeval.inference.requests import Item
+from medeval.inference.run_folder import RESPONSES
+from medeval.metrics.item import rationale_of
+from medeval.metrics.text import text_of
+from medeval.models.schemas import Row
+from medeval.models.task_content import task_hash
+from medeval.models.task_types import EvaluatedTask
+from medeval.tasks.differences import mean_difference
+from medeval.tasks.item_task import ItemTask
+from medeval.tasks.judged import results_of_run
+from medeval.tasks.medical_score import score_of, with_judging
+from medeval.tasks.options import TaskOptions
+from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
+from medeval.tasks.task import DEMO, EMPTY, ORACLE, Difference, LocalModel, Method, TaskScore
+
+if TYPE_CHECKING:
+    from medeval.judging.rubric import Rubric
+    from medeval.judging.subjects import Subject
+
+SETTINGS = "task_file"
+# What gold answers are worth here is not laid down by the gold itself.
+_NOT_OF_THE_GOLD = {"evidence_rate", "reasoning_cue_rate", "readability"}
+# So many ways of giving gold answers to other items are tried, at most.
+_MOST_ROTATIONS = 20
+
+
+class MedicalOptions(TaskOptions):
+    """How the items of a task file are put.
+
+    Attributes:
+        samples: how often each is asked.
+        json_schema: hold replies to the output schema where the endpoint can.
+    """
+
+    samples: int = 1
+    json_schema: bool = True
+
+
+@dataclass(frozen=True)
+class MedicalTaskRun(ItemTask):
+    """The items of a task file; see `AskedTask`.
+
+    Attributes:
+        task: as it was loaded.
+        file: where it is.
+        options: how it is put.
+    """
+
+    task: EvaluatedTask
+    file: str
+    options: MedicalOptions
+    prompt_version: str = TASK_PROMPT_VERSION
+
+    @property
+    def name(self) -> str:
+        """The task's id."""
+        return self.task.task_id
+
+    @property
+    def headline(self) -> str:
+        """The first of the task's metrics."""
+        return next(iter(self.task.metrics or self.task.simple_metrics))
+
+    @property
+    def rubric(self) -> Rubric | None:
+        """The rubric that the task file names under `judge`; None if it names none.
+
+        Raises:
+            UserError: there is no such rubric.
+        """
+        named = self.task.extra.get("judge")
+        if named is None:
+            return None
+        from medeval.judging.rubric import read_rubric, shipped_rubric, shipped_rubrics
+
+        if str(named) in shipped_rubrics():
+            return shipped_rubric(str(named))
+        return read_rubric(Path(self.file).parent / str(named))
+
+    def subjects(self, record: RunRecord) -> list[Subject]:
+        """See `JudgedTask`."""
+        from medeval.judging.subjects import Subject
+
+        inputs, gold = self.task.pairs()
+        return [
+            Subject(
+                answer.item,
+                text_of(inputs[int(answer.item)]),
+                self._shown_to_judges(answer),
+                text_of(gold[int(answer.item)].get(self.task.target)),
+                self.task.data_class,
+                answer.sample,
+            )
+            for answer in read_answers(record.folder / RESPONSES, self.items(record.limit))
+        ]
+
+    def settings(self) -> dict[str, Any]:
+        """See `AskedTask`."""
+        return {
+            SETTINGS: {
+                "file": self.file,
+                "sha256": task_hash(self.task),
+                "samples": self.options.samples,
+                "json_schema": self.options.json_schema,
+            }
+        }
+
+    def items(self, limit: int | None = None) -> Iterator[Item]:
+        """See `AskedTask`."""
+        form = response_format_for(self.task) if self.options.json_schema else None
+        for index, row in enumerate(self.task.pairs()[0][:limit]):
+            messages = messages_for(self.task, row)
+            for sample in range(self.options.samples):
+                yield Item(
+                    str(index),
+                    messages,
+                    self.task.data_class,
+                    sample,
+                    {} if form is None else {"response_format": form},
+                )
+
+    def can_read(self, item: Item, reply: str) -> bool:
+        """See `AskedTask`."""
+        return output_from_reply(self.task, reply) is not None
+
+    def local_model(self, kind: str) -> LocalModel:
+        """See `AskedTask`."""
+        inputs, gold = self.task.pairs()
+        if kind == EMPTY:
+            return lambda item: ""
+        if kind == DEMO:
+            from medeval.evaluation.demo_answers import demo_answer
+
+            return lambda item: json.dumps(demo_answer(self.task, inputs[int(item.id)]))
+        given = gold if kind == ORACLE else _shuffled(gold)
+        return lambda item: json.dumps(given[int(item.id)], ensure_ascii=False)
+
+    def chance(self) -> float:
+        """See `AskedTask`."""
+        gold = self.task.pairs()[1]
+        steps = range(1, len(gold))
+        chosen = steps[:: max(1, len(steps) // _MOST_ROTATIONS)]
+        values = [
+            self.task.score([*gold[step:], *gold[:step]], [self.headline], draws=0)
+            for step in chosen
+        ]
+        defined = [
+            found[self.headline].value or 0.0
+            for found in values
+            if found[self.headline].value is not None
+        ]
+        return sum(defined) / len(defined) if defined else 0.0
+
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """See `AskedTask`."""
+        from medeval.metrics.registry import default_registry
+
+        registry = default_registry()
+        found = {
+            name: registry.find(name) for name in self.task.metrics or self.task.simple_metrics
+        }
+        return {
+            name: (1.0, 0.0)
+            for name, metric in found.items()
+            if metric.direction == "higher" and metric.name not in _NOT_OF_THE_GOLD
+        }
+
+    def score(self, folder: Path, method: Method) -> TaskScore:
+        """See `AskedTask`."""
+        record = read_record(folder)
+        asked = record.settings.get(SETTINGS, {})
+        if asked.get("sha256") != task_hash(self.task):
+            raise UserError(
+                f"{self.file} is not the task that {folder} was made with (its content differs)."
+                " Score with the file as it was then."
+            )
+        task = _limited(self.task, record.limit)
+        outputs = self._outputs(folder, record.limit)
+        facts = facts_of_run(record)
+        scored = score_of(task, self.headline, record.model, outputs, method, facts)
+        if self.rubric is None or not record.judgings:
+            return scored
+        results, plan = results_of_run(self, record)
+        return with_judging(scored, results, plan, method)
+
+    def compare(self, first: Path, second: Path, method: Method) -> list[Difference]:
+        """See `AskedTask`."""
+        plain = Method(0, method.seed)
+        scored = [self.score(folder, plain).result.item_scores or {} for folder in (first, second)]
+        shared = [name for name in scored[0] if name in scored[1]]
+        return [mean_difference(name, scored[0][name], scored[1][name], method) for name in shared]
+
+    def _shown_to_judges(self, answer: Answer) -> str:
+        """Return the answer itself where the reply holds it in a form, else the reply."""
+        read = output_from_reply(self.task, answer.answer) or {}
+        parts = [read.get(self.task.target), rationale_of(read)]
+        told = "\n".join(text_of(part) for part in parts if part)
+        return told or answer.answer
+
+    def _outputs(self, folder: Path, limit: int | None) -> list[list[Row]]:
+        """Return the outputs of each sample, aligned with the items; empty where there is none."""
+        outputs: list[list[Row]] = [[] for _ in range(self.options.samples)]
+        for answer in read_answers(folder / RESPONSES, self.items(limit)):
+            read = None
+            if answer.outcome in (Outcome.ANSWERED, Outcome.UNPARSED):
+                read = output_from_reply(self.task, answer.answer)
+            outputs[answer.sample].append(read or {})
+        return outputs
+
+
+def begin(name: str, options: MedicalOptions) -> MedicalTaskRun:
+    """Load the task of a bundled id, a file or a web address.
+
+    Raises:
+        UserError: there is none, or it cannot be read as a task that is scored.
+    """
+    try:
+        task = TaskLoader().load_task(name)
+    except FileNotFoundError:
+        raise UserError(
+            f"There is no task {name!r}. Tasks: yier, a task file, or one that comes along:"
+            f" {', '.join(bundled())}."
+        ) from None
+    except ValueError as error:
+        raise UserError(f"{error}.") from None
+    if not isinstance(task, EvaluatedTask):
+        raise UserError(f"{name}: tasks of type {task.task_type} cannot be scored.")
+    is_file = name not in bundled() and Path(name).is_file()
+    file = str(Path(name).resolve()) if is_file else name
+    _require_scorable(task)
+    return MedicalTaskRun(task, file, options)
+
+
+def bundled() -> dict[str, Path]:
+    """Return the task files that come along, by id."""
+    return TaskLoader().discover_tasks()
+
+
+def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with which a run was begun."""
+    asked = settings[SETTINGS]
+    return {"samples": asked["samples"], "json_schema": asked["json_schema"]}
+
+
+def _require_scorable(task: EvaluatedTask) -> None:
+    """Find what would fail later, before a model is asked."""
+    from medeval.metrics.registry import default_registry
+
+    registry = default_registry()
+    for name in task.metrics:
+        registry.find(name)
+    try:
+        task.validate()
+    except ValueError as error:
+        raise UserError(f"{task.task_id}: {error}.") from None
+    if not task.pairs()[0]:
+        raise UserError(f"{task.task_id} has no item to be asked.")
+
+
+def _limited(task: EvaluatedTask, limit: int | None) -> EvaluatedTask:
+    if limit is None:
+        return task
+    return task.model_copy(
+        update={
+            "dataset": task.dataset[:limit],
+            "inputs": task.inputs[:limit],
+            "expected_outputs": task.expected_outputs[:limit],
+        }
+    )
+
+
+def _shuffled(gold: Sequence[Row]) -> list[Row]:
+    """Give each item the gold answer of another one."""
+    order = list(range(len(gold)))
+    random.Random(0).shuffle(order)  # noqa: S311
+    after = dict(zip(order, order[1:] + order[:1], strict=True))
+    return [gold[after[index]] for index in range(len(gold))]

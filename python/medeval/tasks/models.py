@@ -1,0 +1,129 @@
+"""Which model is meant: a built-in one, a Python function, or a model at an endpoint."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from medeval.errors import UserError
+from medeval.inference.guard import Gate
+from medeval.inference.providers import (
+    EndpointSettings,
+    OpenAICompatible,
+    Provider,
+    PythonCallable,
+)
+from medeval.inference.requests import Message
+from medeval.tasks.task import DEMO, AskedTask
+
+OPENAI = "https://api.openai.com/v1"
+BASE_URL_VARIABLE = "OPENAI_BASE_URL"
+KEY_VARIABLE = "OPENAI_API_KEY"
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """Which model is asked, and how.
+
+    Attributes:
+        model: `demo`, `FILE.py:FUNCTION`, or the name by which an endpoint knows it.
+        base_url: of the endpoint; None takes OPENAI_BASE_URL, else OpenAI's.
+        key_variable: the environment variable that holds the key; None takes OPENAI_API_KEY where
+            no address is given, else none: a key goes to no address that it was not meant for.
+        parameters: temperature, max_tokens and what else the endpoint takes.
+        timeout: seconds for one call.
+    """
+
+    model: str
+    base_url: str | None = None
+    key_variable: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float = 600.0
+
+    @property
+    def is_demo(self) -> bool:
+        """Whether the built-in model is meant."""
+        return self.model == DEMO and self.base_url is None
+
+    @property
+    def function(self) -> tuple[Path, str] | None:
+        """The file and the name of a Python function, if one is meant."""
+        file, colon, name = self.model.rpartition(":")
+        is_function = bool(colon) and file.endswith(".py") and self.base_url is None
+        return (Path(file), name) if is_function else None
+
+    @property
+    def key(self) -> str | None:
+        """The name of the variable that holds the key; None if none is sent."""
+        if self.is_demo or self.function is not None:
+            return None
+        if self.key_variable is None and self.base_url is None:
+            return KEY_VARIABLE
+        return self.key_variable
+
+    @property
+    def address(self) -> str:
+        """Where an endpoint is."""
+        return self.base_url or os.environ.get(BASE_URL_VARIABLE) or OPENAI
+
+
+def provider_of(choice: ModelChoice, task: AskedTask, gate: Gate) -> Provider:
+    """Return who answers.
+
+    Raises:
+        UserError: no such function, an address that cannot be meant, or a key that is not there.
+    """
+    if choice.is_demo:
+        return task.local_provider(DEMO, gate)
+    if choice.function is not None:
+        answer = _loaded(*choice.function)
+        return PythonCallable(lambda item: answer(item.messages), choice.model, gate)
+    return OpenAICompatible(settings_of_endpoint(choice), gate)
+
+
+def settings_of_endpoint(choice: ModelChoice) -> EndpointSettings:
+    """Return how an endpoint is asked.
+
+    Raises:
+        UserError: a built-in model or a function is meant, which have no endpoint.
+    """
+    if choice.is_demo or choice.function is not None:
+        raise UserError(f"{choice.model} answers in this process; there is no endpoint to ask.")
+    return EndpointSettings(
+        choice.address, choice.model, choice.parameters, choice.key, choice.timeout
+    )
+
+
+def code_sha256(choice: ModelChoice) -> dict[str, str]:
+    """Return the hash of a function's file, by which a run that goes on knows it again."""
+    if choice.function is None:
+        return {}
+    path = choice.function[0]
+    try:
+        return {"code_sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
+
+
+def _loaded(path: Path, name: str) -> Callable[[Sequence[Message]], str]:
+    """Load a function that takes a conversation and returns the reply's text."""
+    if not path.is_file():
+        raise UserError(f"{path}: no such file. A function is named FILE.py:FUNCTION.")
+    specification = importlib.util.spec_from_file_location(path.stem, path)
+    if specification is None or specification.loader is None:
+        raise UserError(f"{path} cannot be loaded as Python.")
+    module = importlib.util.module_from_spec(specification)
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:  # noqa: BLE001  whatever a user's file raises
+        raise UserError(f"{path} cannot be loaded: {type(error).__name__}: {error}.") from None
+    function: Any = getattr(module, name, None)
+    if not callable(function):
+        raise UserError(f"{path} has no function {name!r}.")
+    loaded: Callable[[Sequence[Message]], str] = function
+    return loaded

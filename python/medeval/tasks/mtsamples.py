@@ -1,0 +1,229 @@
+"""MTSamples Procedures as a task: treatment plans for procedure notes, graded by judges."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from medeval.errors import UserError
+from medeval.inference.answers import Answer, read_answers
+from medeval.inference.requests import OPEN, Item
+from medeval.inference.run_folder import RESPONSES
+from medeval.mtsamples.demo_model import plan as demo_plan
+from medeval.mtsamples.examples import Example, keep, read_kept, read_warehouse, sha256_of
+from medeval.mtsamples.prompts import PROMPT_VERSION, Asked, Style
+from medeval.tasks.differences import mean_difference
+from medeval.tasks.item_task import ItemTask
+from medeval.tasks.judged import chosen_plan, results_of_run
+from medeval.tasks.mtsamples_score import results_rows, score_of
+from medeval.tasks.options import TaskOptions
+from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
+from medeval.tasks.task import DEMO, EMPTY, ORACLE, Difference, LocalModel, Method, TaskScore
+
+if TYPE_CHECKING:
+    from medeval.judging.rubric import Rubric
+    from medeval.judging.subjects import Subject
+
+NAME = "mtsamples_procedures"
+SHORT = "mtsamples"
+SETTINGS = "mtsamples"
+
+
+class MtsamplesOptions(TaskOptions):
+    """How notes are put to a model.
+
+    Attributes:
+        cache_dir: the folder of the downloaded notes that the warehouse must have been built of.
+        use_think: ask the model to think between tags first.
+        prompt_style: medarc, the instruction as system message; or helm, all in one message.
+        samples: how often each note is asked about.
+        shuffle_seed: of the notes' order; None keeps that of their names.
+    """
+
+    cache_dir: str | None = None
+    use_think: bool = False
+    prompt_style: Style = "medarc"
+    samples: int = 1
+    shuffle_seed: int | None = None
+
+
+@dataclass(frozen=True)
+class MtsamplesTask(ItemTask):
+    """The task with its examples; see `JudgedTask`."""
+
+    examples: Sequence[Example]
+    options: MtsamplesOptions
+    name: str = NAME
+    prompt_version: str = PROMPT_VERSION
+
+    @property
+    def asked(self) -> Asked:
+        """How a note is put."""
+        return Asked(self.options.prompt_style, self.options.use_think)
+
+    @property
+    def rubric(self) -> Rubric:
+        """See `JudgedTask`."""
+        from medeval.judging.rubric import shipped_rubric
+
+        return shipped_rubric(NAME)
+
+    def settings(self) -> dict[str, Any]:
+        """See `AskedTask`."""
+        return {
+            SETTINGS: {
+                "examples": len(self.examples),
+                "sha256": sha256_of(self.examples),
+                "prompt_sha256": self.asked.sha256,
+                **self.options.model_dump(exclude={"cache_dir", "shuffle_seed"}),
+            }
+        }
+
+    def keep(self, folder: Path) -> list[Path]:
+        """See `AskedTask`."""
+        return [keep(self.examples, folder)]
+
+    def items(self, limit: int | None = None) -> Iterator[Item]:
+        """See `AskedTask`."""
+        for example in self.examples[:limit]:
+            messages = self.asked.messages(example.question)
+            for sample in range(self.options.samples):
+                yield Item(example.example_id, messages, OPEN, sample)
+
+    def can_read(self, item: Item, reply: str) -> bool:
+        """See `AskedTask`; any text is a plan, whatever it is worth."""
+        return True
+
+    def local_model(self, kind: str) -> LocalModel:
+        """See `AskedTask`."""
+        if kind == EMPTY:
+            return lambda item: ""
+        if kind == DEMO:
+            return lambda item: self._thought(demo_plan(self._by_id[item.id].question))
+        given = {one.example_id: one.answer for one in self.examples}
+        if kind != ORACLE:
+            order = list(self.examples)
+            random.Random(0).shuffle(order)  # noqa: S311
+            after = zip(order, order[1:] + order[:1], strict=True)
+            given = {one.example_id: other.answer for one, other in after}
+        return lambda item: self._thought(given[item.id])
+
+    def chance(self) -> float:
+        """See `AskedTask`; by the rule-based judge."""
+        from medeval.judging.local_judge import LocalJudge
+        from medeval.judging.rewards import rewards_of
+
+        judge = LocalJudge(self.rubric)
+        rewards = [
+            rewards_of(judge.scores(one.answer, other.answer), self.rubric).reward
+            for one in self.examples
+            for other in self.examples
+            if one is not other
+        ]
+        return sum(rewards) / len(rewards) if rewards else 0.0
+
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """See `AskedTask`."""
+        return {"reward_judged": (1.0, 0.0), "reward": (1.0, 0.0)}
+
+    def subjects(self, record: RunRecord) -> list[Subject]:
+        """See `JudgedTask`."""
+        from medeval.judging.subjects import Subject
+
+        return [
+            Subject(
+                answer.item,
+                self._by_id[answer.item].question,
+                text,
+                self._by_id[answer.item].answer,
+                OPEN,
+                answer.sample,
+            )
+            for answer, text in self._answers(record)
+        ]
+
+    def score(self, folder: Path, method: Method) -> TaskScore:
+        """See `AskedTask`."""
+        record = read_record(folder)
+        results, plan = results_of_run(self, record)
+        rows = results_rows(self, record, self._answers(record), results)
+        facts = {**facts_of_run(record), "data": self._data(record)}
+        return score_of(self.examples, rows, results, plan, record, facts, method)
+
+    def compare(self, first: Path, second: Path, method: Method) -> list[Difference]:
+        """See `AskedTask`."""
+        plain = Method(0, method.seed)
+        records = [read_record(folder) for folder in (first, second)]
+        judges = [[one.model for one in chosen_plan(record, None).judges] for record in records]
+        if judges[0] != judges[1]:
+            raise UserError(
+                f"{first} was judged by {', '.join(judges[0])}, {second} by"
+                f" {', '.join(judges[1])}. Have both judged by the same judges."
+            )
+        scored = [self.score(folder, plain).result.item_scores or {} for folder in (first, second)]
+        return [
+            mean_difference(name, scored[0][name], scored[1][name], method) for name in scored[0]
+        ]
+
+    def _answers(self, record: RunRecord) -> list[tuple[Answer, str]]:
+        """Return each answer with the text that judges get."""
+        return [
+            (answer, self.asked.to_be_judged(answer.text))
+            for answer in read_answers(record.folder / RESPONSES, self.items(record.limit))
+        ]
+
+    def _thought(self, text: str) -> str:
+        return f"<think>By rule.</think>{text}" if self.options.use_think else text
+
+    def _data(self, record: RunRecord) -> dict[str, Any]:
+        settings = record.settings[SETTINGS]
+        return {
+            "sha256": settings["sha256"],
+            "data_class": OPEN,
+            "examples": settings["examples"],
+            "truncation": self.examples[0].truncation,
+        }
+
+    @cached_property
+    def _by_id(self) -> Mapping[str, Example]:
+        return {one.example_id: one for one in self.examples}
+
+
+def begin(options: MtsamplesOptions) -> MtsamplesTask:
+    """Read the examples that the warehouse holds.
+
+    Raises:
+        UserError: they are not built, or of other notes than those of the cache folder.
+    """
+    examples, build = read_warehouse()
+    if options.cache_dir is not None:
+        wanted = Path(options.cache_dir).expanduser().resolve()
+        if not build.source_location.startswith(str(wanted)):
+            raise UserError(
+                f"The warehouse holds the examples of {build.source_location or 'the demo'}, not of"
+                f" {wanted}. Build them first: `MEDEVAL_MTSAMPLES={wanted} dbt build --select"
+                " mtsamples`."
+            )
+    if options.shuffle_seed is not None:
+        random.Random(options.shuffle_seed).shuffle(examples)  # noqa: S311
+    return MtsamplesTask(examples, options)
+
+
+def resumed(record: RunRecord) -> MtsamplesTask:
+    """Return the task of a run, with the examples that it kept.
+
+    Raises:
+        UserError: they are not there.
+    """
+    asked = dict(record.settings[SETTINGS])
+    options = MtsamplesOptions(
+        use_think=asked["use_think"], prompt_style=asked["prompt_style"], samples=asked["samples"]
+    )
+    task = MtsamplesTask(read_kept(record.folder), options)
+    if sha256_of(task.examples) != asked["sha256"]:
+        raise UserError(f"The examples in {record.folder} are not those that were asked about.")
+    return task

@@ -1,0 +1,130 @@
+"""Scores of MTSamples Procedures, and its rows in the form that is documented for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from medeval.inference.answers import Answer
+from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.text_files import write_text
+from medeval.mtsamples.examples import Example
+from medeval.tasks.judged_score import HEADLINE, aggregates, by_group, item_ids, judging_facts
+from medeval.tasks.run_record import RunRecord
+from medeval.tasks.task import Method, TaskScore
+
+if TYPE_CHECKING:
+    from medeval.judging.results import JudgingResults
+    from medeval.tasks.judged import JudgingPlan
+    from medeval.tasks.mtsamples import MtsamplesTask
+
+RESULTS = "results.jsonl"
+
+
+def results_rows(
+    task: MtsamplesTask,
+    record: RunRecord,
+    answers: Sequence[tuple[Answer, str]],
+    results: JudgingResults,
+) -> list[dict[str, Any]]:
+    """Return one row per answer: what was asked, answered, thought and judged."""
+    from medeval.judging.feedback import judge_feedback
+
+    examples = {one.example_id: one for one in task.examples}
+    rows = []
+    for (answer, _), result in zip(answers, results.subjects, strict=True):
+        example = examples[answer.item]
+        rows.append(
+            {
+                "example_id": example.example_id,
+                "sample": answer.sample,
+                "source_index": example.source_index,
+                "prompt": task.asked.messages(example.question),
+                "completion": [{"role": "assistant", "content": answer.text}],
+                "question": example.question,
+                "answer": example.answer,
+                "extracted_section": example.extracted_section,
+                "answer_text": result.subject.judged,
+                "think_text": "\n".join(
+                    part for part in (answer.reasoning, task.asked.thinking(answer.text)) if part
+                ),
+                "outcome": None if answer.outcome is None else str(answer.outcome),
+                "reward": result.reward,
+                "reward_judged": result.reward_judged,
+                "judge_status": str(result.status),
+                "reason": result.reason or None,
+                "possible_injection": result.possible_injection,
+                "info": {
+                    "filename": example.filename,
+                    "extracted_section": example.extracted_section,
+                    "procedure_note": example.question,
+                    "reference_plan": example.answer,
+                    "judge_feedback": judge_feedback(result),
+                },
+            }
+        )
+    return rows
+
+
+def score_of(
+    examples: Sequence[Example],
+    rows: Sequence[Mapping[str, Any]],
+    results: JudgingResults,
+    plan: JudgingPlan,
+    record: RunRecord,
+    facts: Mapping[str, Any],
+    method: Method,
+) -> TaskScore:
+    """Score a judging, and write the rows into the run's folder."""
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    write_text(record.folder / RESULTS, text)
+    known = {one.example_id: one for one in examples}
+    items = item_ids(results)
+    scored = aggregates(results, plan, method)
+    groups = by_group(
+        {
+            "extracted_section": {item: known[item].extracted_section for item in items},
+            "medical_specialty": {item: known[item].medical_specialty for item in items},
+            "leak": {item: _leak(known[item]) for item in items},
+        },
+        results,
+        plan,
+        method,
+    )
+    result = EvaluationResult(
+        model_id=record.model,
+        task_id=record.task,
+        inputs=[{"example_id": item, "filename": known[item].filename} for item in items],
+        model_outputs=[
+            {"judge_status": [row["judge_status"] for row in rows if row["example_id"] == item]}
+            for item in items
+        ],
+        metrics_results={
+            name: found.value for name, found in scored.items() if found.value is not None
+        },
+        item_scores={name: list(found.item_scores) for name, found in scored.items()},
+        intervals={
+            name: found.interval for name, found in scored.items() if found.interval is not None
+        },
+        metadata={
+            **facts,
+            "headline": HEADLINE,
+            "n": {name: found.n for name, found in scored.items()},
+            "undefined": {
+                name: {"items": found.n_undefined, "reason": found.reason}
+                for name, found in scored.items()
+                if found.n_undefined or found.value is None
+            },
+            "judging": judging_facts(results, plan),
+            "n_iters": method.n_iters,
+            "seed": method.seed,
+            "warnings": list(results.warnings),
+            "groups": groups,
+        },
+    )
+    return TaskScore(result, HEADLINE, results.warnings, groups)
+
+
+def _leak(example: Example) -> str:
+    return "leaked" if example.is_leaked else "not leaked"

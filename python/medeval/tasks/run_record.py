@@ -1,0 +1,117 @@
+"""The record of a run, read back: which task it is of, how it was asked, what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medeval.errors import UserError
+from medeval.inference.journal import read_journal
+from medeval.inference.progress import Progress
+from medeval.inference.run_folder import RESPONSES, RUN
+
+RUNS = Path("runs")
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What `run.json` says.
+
+    Attributes:
+        folder: of the run.
+        task: its name.
+        settings: all that decided the answers.
+        limit: how many items were asked at most; None for all.
+        key_variable: the environment variable that held the endpoint's key; None if it took none.
+        judgings: who judged the answers, the oldest first.
+        named: the model as the user named it; empty if that is how it calls itself.
+    """
+
+    folder: Path
+    task: str
+    settings: Mapping[str, Any]
+    limit: int | None
+    key_variable: str | None = None
+    judgings: Sequence[Mapping[str, Any]] = ()
+    named: str = ""
+
+    @property
+    def model(self) -> str:
+        """The model as reports call it."""
+        return str(self.settings["model"])
+
+    @property
+    def asked_model(self) -> str:
+        """The model as it was asked for, by which a run goes on."""
+        return self.named or self.model
+
+
+def read_record(folder: Path) -> RunRecord:
+    """Read the record of a run of a task that is put to models.
+
+    Raises:
+        UserError: the folder holds no such run.
+    """
+    try:
+        content = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        settings = content["settings"]
+        return RunRecord(
+            folder,
+            str(content["task"]),
+            dict(settings),
+            content.get("limit"),
+            content.get("key_variable"),
+            tuple(content.get("judgings", ())),
+            str(content.get("asked_model", "")),
+        )
+    except OSError as error:
+        raise UserError(
+            f"{folder / RUN} cannot be read ({error.strerror or error}). Name the folder of a run."
+        ) from None
+    except (ValueError, TypeError, KeyError):
+        raise UserError(f"{folder / RUN} is not the record of a run of a model.") from None
+
+
+def newest_run(task: str, runs: Path = RUNS) -> Path | None:
+    """Return the newest run of a task; names of runs start with their time."""
+    if not runs.is_dir():
+        return None
+    for folder in sorted((one for one in runs.iterdir() if one.is_dir()), reverse=True):
+        try:
+            record = read_record(folder)
+        except UserError:
+            continue  # a baseline's run, or something else that somebody keeps there
+        if record.task == task and (folder / RESPONSES).is_file():
+            return folder
+    return None
+
+
+def facts_of_run(record: RunRecord, answers: str = RESPONSES) -> dict[str, Any]:
+    """Return what every report says of a run: who answered, how, and what became of each item.
+
+    Args:
+        record: of the run.
+        answers: the name of its journal.
+    """
+    progress = Progress()
+    models: Counter[str] = Counter()
+    for line in read_journal(record.folder / answers):
+        progress.add(line, is_new=True)
+        if line.get("model"):
+            models[line["model"]] += 1
+    sums = progress.as_json()
+    ledger = {name: sums.pop(name) for name in progress.ledger.as_json()}
+    return {
+        "run_id": record.folder.name,
+        "model": record.model,
+        "endpoint": record.settings.get("endpoint"),
+        "parameters": record.settings.get("parameters", {}),
+        "prompt_version": record.settings.get("prompt_version"),
+        "models_reported": dict(sorted(models.items())),
+        "ledger": ledger,
+        "usage": sums,
+    }

@@ -1,0 +1,92 @@
+"""Does the way from question to score hold? Models whose score is known beforehand go it.
+
+A model that answers with the gold must score the maximum, one that says nothing the minimum, and
+gold answers that are given to other items must score like chance. Each is asked, journalled, read
+and scored like any other model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from medeval.inference.guard import Gate
+from medeval.inference.run_folder import AUDIT, RunFolder
+from medeval.inference.runner import RunOptions, settings_of
+from medeval.judging.local_judge import LOCAL
+from medeval.judging.options import JudgingOptions
+from medeval.tasks.judged import judge, judged, plan_of
+from medeval.tasks.task import EMPTY, ORACLE, SHUFFLED, AskedTask, Method, TaskScore
+
+# Sums of floats, not more.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: what.
+        passed: whether it is as it must be.
+        told: what was found.
+    """
+
+    name: str
+    passed: bool
+    told: str
+
+
+def check_task(task: AskedTask) -> Iterator[Check]:
+    """Run the three models through a task and yield what they scored."""
+    oracle = _scored(task, ORACLE)
+    empty = _scored(task, EMPTY)
+    for metric, (highest, lowest) in task.bounds().items():
+        yield _bound(metric, "the gold answers", oracle, highest)
+        yield _bound(metric, "no answers", empty, lowest)
+    yield _near_chance(task, oracle)
+
+
+def tolerance(n: int) -> float:
+    """Return how far from chance a score of n items may be: sampling, and a little."""
+    return 0.05 + 0.5 / sqrt(n)
+
+
+def _bound(metric: str, who: str, scored: TaskScore, wanted: float) -> Check:
+    value = scored.result.metrics_results.get(metric)
+    # Without an answer some metrics are undefined, which is right as well.
+    passed = wanted == 0.0 if value is None else abs(value - wanted) <= ROUNDING
+    found = "undefined" if value is None else f"{value:.4f}"
+    return Check(f"{metric}: {who} must score {wanted:g}", passed, found)
+
+
+def _near_chance(task: AskedTask, oracle: TaskScore) -> Check:
+    shuffled = _scored(task, SHUFFLED)
+    name = f"{shuffled.headline}: gold answers of other items must score like chance"
+    value = shuffled.result.metrics_results.get(shuffled.headline)
+    n = len(shuffled.result.inputs)
+    if value is None or n < 2:
+        return Check(name, n < 2, "one item only, there is no other" if n < 2 else "undefined")
+    chance, far = task.chance(), tolerance(n)
+    best = oracle.result.metrics_results[oracle.headline]
+    passed = abs(value - chance) <= far and value < best
+    return Check(name, passed, f"{value:.4f}; chance is {chance:.4f}, within {far:.2f} of it")
+
+
+def _scored(task: AskedTask, kind: str) -> TaskScore:
+    with TemporaryDirectory() as place:
+        path = Path(place)
+        provider = task.local_provider(kind, Gate({}, path / AUDIT))
+        task = task.prepared(provider)
+        settings = {**settings_of(provider, task.prompt_version), **task.settings()}
+        folder = RunFolder(path, settings, {"task": task.name})
+        options = RunOptions(prompt_version=task.prompt_version, can_read=task.can_read)
+        task.keep(path)
+        task.ask(provider, folder, options, None)
+        asked = judged(task)
+        if asked is not None:
+            judge(asked, path, plan_of([LOCAL], []), JudgingOptions())
+        return task.score(path, Method(n_iters=0))

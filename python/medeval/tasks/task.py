@@ -1,0 +1,157 @@
+"""What a run and a score need of a benchmark that is put to models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from medeval.inference.guard import Gate
+    from medeval.inference.providers import Provider
+    from medeval.inference.requests import Item
+    from medeval.inference.run_folder import RunFolder
+    from medeval.inference.runner import Ended, RunOptions
+    from medeval.models.evaluation_result import EvaluationResult
+
+LocalModel = Callable[["Item"], str]
+
+# Answers by simple rules, from what is asked alone.
+DEMO = "demo"
+# These know the gold answers, or nothing at all: what every scorer is checked with.
+ORACLE = "oracle"
+EMPTY = "empty"
+SHUFFLED = "shuffled"
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a score and its intervals are made.
+
+    Attributes:
+        n_iters: resamples; 0 gives values only.
+        seed: of the resamples.
+        groupings: by what the values are shown again.
+        cluster: what is drawn as one unit, if not the item.
+        min_cell: groups with fewer items are not shown.
+        score_version: cdm: 1 for the reference's scores, 2 for the repaired ones.
+    """
+
+    n_iters: int = 1000
+    seed: int = 0
+    groupings: Sequence[str] = ()
+    cluster: str | None = None
+    min_cell: int = 1
+    score_version: int = 2
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """The score of one run or file.
+
+    Attributes:
+        result: values, intervals and item scores, with what a reader must know in its metadata.
+        headline: the metric that counts.
+        warnings: in sentences.
+        groups: grouping to group to metric to value; `n` stands among the metrics, and None for
+            what is hidden.
+    """
+
+    result: EvaluationResult
+    headline: str
+    warnings: Sequence[str] = ()
+    groups: dict[str, dict[str, dict[str, float | None]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two runs by one metric, on the same items.
+
+    Attributes:
+        metric: its name.
+        first: value of the first run.
+        second: value of the second run.
+        difference: first less second.
+        low: lower end of the difference's interval.
+        high: upper end.
+        p_value: two-sided, by random exchanges of the runs' answers to an item.
+        n: items that both have a score for.
+    """
+
+    metric: str
+    first: float
+    second: float
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    n: int
+
+
+class AskedTask(Protocol):
+    """A benchmark with its data and options, ready to be asked and scored.
+
+    Attributes:
+        name: as the command line, run records and reports call it.
+        prompt_version: of the text around the items' own; part of each request's key.
+    """
+
+    @property
+    def name(self) -> str:
+        """See the class."""
+
+    @property
+    def prompt_version(self) -> str:
+        """See the class."""
+
+    def settings(self) -> dict[str, Any]:
+        """Return what decides the questions, as `run.json` keeps it: options, hash of the data."""
+
+    def keep(self, folder: Path) -> list[Path]:
+        """Write into a run's folder what it is scored with, if that may not be had again.
+
+        Returns:
+            The files.
+        """
+
+    def items(self, limit: int | None = None) -> Iterator[Item]:
+        """Yield what is asked, in the order of the data.
+
+        Args:
+            limit: only so many items, from the first on, each with all its samples.
+        """
+
+    def can_read(self, item: Item, reply: str) -> bool:
+        """Tell whether a reply without its thinking holds an answer to the item."""
+
+    def prepared(self, provider: Provider) -> AskedTask:
+        """Return the task as it is put to a model, once that has told what it takes in."""
+
+    def ask(
+        self, provider: Provider, folder: RunFolder, options: RunOptions, limit: int | None
+    ) -> Ended:
+        """Ask all that has no answer yet; see `inference.runner.run`."""
+
+    def local_provider(self, kind: str, gate: Gate) -> Provider:
+        """Return a built-in model: demo, oracle, empty or shuffled."""
+
+    def chance(self) -> float:
+        """Return the mean headline score of gold answers that are given to other items."""
+
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """Return for each metric what an oracle must score and what an empty model must score."""
+
+    def score(self, folder: Path, method: Method) -> TaskScore:
+        """Score the answers of a run.
+
+        Raises:
+            UserError: the folder holds no run of this task with these data.
+        """
+
+    def compare(self, first: Path, second: Path, method: Method) -> list[Difference]:
+        """Compare two runs of this task on the items that both were asked, the headline first.
+
+        Raises:
+            UserError: a folder holds no run of this task with these data.
+        """
