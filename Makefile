@@ -61,3 +61,4 @@ bench: setup
 	$(BIN)/python -m benchmarks.bench_cdm
 	$(BIN)/python -m benchmarks.bench_scoring
 	$(BIN)/python -m benchmarks.bench_runner
+	$(BIN)/python -m benchmarks.bench_judging

@@ -14,6 +14,7 @@ from medeval.commands import (
     doctor,
     export,
     judge,
+    judge_audit,
     listing,
     load,
     predict,
@@ -37,6 +38,7 @@ app.command("load")(load.load)
 app.command("export")(export.export)
 app.command("run")(run.run)
 app.command("judge")(judge.judge)
+app.command("judge-audit")(judge_audit.judge_audit)
 app.command("predict")(predict.predict)
 app.command("score")(score.score)
 app.command("compare")(compare.compare)

@@ -59,6 +59,9 @@ class _Wrong:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._task, name)
 
+    def prepared(self, provider: Any) -> Any:
+        return self
+
     def score(self, folder: Path, method: Method) -> Any:
         scored = self._task.score(folder, method)
         kind = scored.result.model_id

@@ -17,6 +17,8 @@ from cdm_bedside import answering, calling, demo_reply
 from commands import PROJECT_ROOT, run_medeval
 from model_server import Body, Script, error, model_server, slow
 
+from medeval.cdm.case_files import read_case_files
+from medeval.errors import UserError
 from medeval.inference.guard import Gate
 from medeval.inference.run_folder import AUDIT, RunFolder
 from medeval.inference.runner import RunOptions, settings_of
@@ -50,6 +52,11 @@ def scored(folder: Path, *args: str | Path) -> dict[str, Any]:
 def lines(folder: Path, name: str = "responses.jsonl") -> list[dict[str, Any]]:
     text = (folder / name).read_text(encoding="utf-8")
     return [json.loads(line) for line in text.split("\n") if line]
+
+
+def plain(printed: str) -> str:
+    """Return what was printed with its lines joined."""
+    return " ".join(printed.split())
 
 
 def exported(folder: Path) -> list[dict[str, Any]]:
@@ -120,6 +127,168 @@ def test_all_at_once_in_several_orders(tmp_path: Path, asked_export: Path) -> No
     assert refused.returncode == 2
     assert "full_information" in refused.stderr
     assert not (tmp_path / "no").exists()
+
+
+def test_a_permuted_run_that_stopped_keeps_its_denominator(
+    tmp_path: Path, asked_export: Path
+) -> None:
+    done = run_cdm(
+        tmp_path, asked_export, "--model", "demo", "--mode", "full_information", "--permute", "2",
+        "--limit", "5",
+    )  # fmt: skip
+    folder = folder_of(done)
+    journal = folder / "responses.jsonl"
+    kept = lines(folder)
+    first = exported(asked_export)[0]["hadm_id"]
+    kept.remove(next(one for one in kept if (one["item"], one["sample"]) == (str(first), 0)))
+    journal.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+    done = run_medeval("score", "--task", "cdm", folder)
+    assert done.returncode == 1
+    assert "Left out are 1 cases that were not asked in every order." in plain(done.stdout)
+    report = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    metadata = report["detailed_results"][0]["metadata"]
+    assert (metadata["n"], metadata["n_failed"], metadata["failures"]) == (5, 1, {"not_asked": 1})
+    order = metadata["order_sensitivity"]
+    assert (order["orders"], order["cases"], order["n_incomplete"]) == (3, 4, 1)
+
+
+def test_a_function_goes_to_the_bedside_by_text_only(tmp_path: Path, asked_export: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(
+        "def reply(messages):\n    return 'Diagnosis: appendicitis\\nTreatment: surgery'\n",
+        encoding="utf-8",
+    )
+    refused = run_cdm(tmp_path / "no", asked_export, "--model", f"{path}:reply")
+    assert refused.returncode == 2
+    assert "--tool-protocol text" in plain(refused.stderr)
+    assert not list((tmp_path / "no").glob("*/responses.jsonl"))
+    done = run_cdm(
+        tmp_path / "yes", asked_export, "--model", f"{path}:reply", "--tool-protocol", "text",
+        "--limit", "2",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert [line["outcome"] for line in lines(folder_of(done))] == ["answered"] * 2
+
+
+def test_each_case_has_a_line_with_its_score_or_failure(tmp_path: Path, asked_export: Path) -> None:
+    cases = exported(asked_export)[:12]
+    silent = cases[0]["history_of_present_illness"]
+
+    def reply(body: Body) -> str | dict[str, Any]:
+        return "No idea." if silent in body["messages"][1]["content"] else demo_reply(body)
+
+    with model_server(Script(reply=reply)) as server:
+        done = run_cdm(
+            tmp_path, asked_export, "--model", "m", "--base-url", server.url, "--limit", "12"
+        )
+    folder = folder_of(done)
+    result = scored(folder)
+    path = folder / "case_scores.jsonl"
+    assert path.stat().st_mode & 0o777 == 0o600
+    kept = lines(folder, path.name)
+    assert [line["hadm_id"] for line in kept] == [case["hadm_id"] for case in cases]
+    assert [line["pathology"] for line in kept] == [case["pathology"] for case in cases]
+    assert (kept[0]["outcome"], kept[0]["failure"]) == ("unparsed", "unparsed")
+    assert "scores" not in kept[0]
+    values = result["item_scores"]["Laboratory Tests"]
+    assert [line["scores"]["Laboratory Tests"] for line in kept[1:]] == values[1:]
+    # What is asked for by pathology adds up to the scores: a category is a point.
+    for pathology, kinds in result["metadata"]["rates_by_pathology"].items():
+        of = [value for line, value in zip(kept, values, strict=True)
+              if line["pathology"] == pathology]  # fmt: skip
+        asked = kinds["Laboratory Tests"].values()
+        assert sum(one["asked"] for one in asked) == sum(of)
+        assert {one["n"] for one in asked} == {len(of)}
+        assert all(one["share"] == one["asked"] / one["n"] for one in asked)
+        images = [line["scores"]["Imaging"] for line in kept
+                  if line["pathology"] == pathology and "scores" in line]  # fmt: skip
+        assert kinds["Imaging"]["acceptable"]["asked"] == sum(value > 0 for value in images)
+        assert kinds["Imaging"]["preferred"]["asked"] == sum(value >= 2 for value in images)
+        needed = kinds["Treatment Requested"]
+        assert needed
+        assert all(0 < one["n"] <= len(of) for one in needed.values())
+    # A comparison reads the run and writes nothing into it.
+    path.unlink()
+    compared = run_medeval("compare", "--task", "cdm", folder, folder)
+    assert compared.returncode in (0, 2), compared.stderr
+    assert not path.exists()
+
+
+def test_a_run_without_tools_and_answers_shows_no_scores_of_tools(
+    tmp_path: Path, asked_export: Path
+) -> None:
+    with model_server(Script(reply=lambda body: "No idea.")) as server:
+        done = run_cdm(
+            tmp_path, asked_export, "--model", "m", "--base-url", server.url, "--limit", "4",
+            "--mode", "full_information",
+        )  # fmt: skip
+    result = scored(folder_of(done), "--by", "gender", "--min-cell", "1")
+    wanted = {"Diagnosis", "Gracious Diagnosis", "Treatment Requested"}
+    assert result["metrics_results"] == dict.fromkeys(wanted, 0.0)
+    groups = result["metadata"]["subgroups"]["attributes"]["gender"]["groups"]
+    assert all(set(group["scores"]) == wanted for group in groups)
+    assert set(result["metadata"]["by_pathology"]["appendicitis"]) == wanted
+
+
+def test_without_resamples_there_is_no_interval_anywhere(
+    tmp_path: Path, asked_export: Path
+) -> None:
+    folder = folder_of(run_cdm(tmp_path, asked_export, "--model", "demo"))
+    result = scored(folder, "--by", "gender,pathology", "--n-iters", "0")
+    assert result["intervals"] == {}
+    metadata = result["metadata"]
+    means = [mean for found in metadata["by_pathology"].values() for mean in found.values()]
+    for group in metadata["subgroups"]["attributes"]["gender"]["groups"]:
+        means += group["scores"].values()
+    ends = ("low", "high", "low_failures_as_zero", "high_failures_as_zero")
+    assert {mean[end] for mean in means for end in ends} == {None}
+
+
+def test_gaps_between_groups_and_what_the_order_does_are_printed(
+    tmp_path: Path, asked_export: Path
+) -> None:
+    done = run_cdm(
+        tmp_path, asked_export, "--model", "demo", "--mode", "full_information", "--permute", "1"
+    )
+    done = run_medeval("score", "--task", "cdm", folder_of(done), "--by", "gender")
+    assert "gaps between groups" in done.stdout
+    assert "F less M" in done.stdout
+    assert re.search(
+        r"In \d+ of 118 cases the diagnosis is right in some of 2 orders .* Wilson\)",
+        plain(done.stdout),
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"max_rounds": 0}, "max_rounds"),
+        ({"max_calls": 0}, "max_calls"),
+        ({"tools": []}, "tools"),
+        ({"context_limit": 0}, "context_limit"),
+        ({"mode": "full_information", "permute": -1}, "permute"),
+        ({"mode": "full_information", "tool_protocol": "native"}, "tool_protocol"),
+        ({"mode": "full_information", "max_rounds": 20}, "max_rounds"),
+        ({"mode": "full_information", "max_calls": 5, "tools": ["request_imaging"]}, "max_calls"),
+        ({"permute": 1}, "--permute"),
+        ({"permute_seed": 1}, "--permute"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(
+    asked_export: Path, given: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(UserError, match=told):
+        begin("cdm", {"cases": str(asked_export), **given})
+
+
+def test_a_case_that_comes_twice_is_told(tmp_path: Path, asked_export: Path) -> None:
+    for name in ("benchmark.jsonl", "lab_test_mapping.json"):
+        (tmp_path / name).write_bytes((asked_export / name).read_bytes())
+    text = (asked_export / "benchmark.jsonl").read_text(encoding="utf-8")
+    first = text.split("\n")[0]
+    (tmp_path / "benchmark.jsonl").write_text(text + first + "\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"line 1\d\d: case \d+ stands in line 1 already"):
+        read_case_files(tmp_path)
 
 
 def test_what_an_endpoint_does_ends_in_counted_outcomes(tmp_path: Path, asked_export: Path) -> None:

@@ -68,6 +68,23 @@ def test_another_layout_is_understood_and_counted(tmp_path: Path) -> None:
     assert (transcript.custom_parsings, transcript.rounds, transcript.invalid_calls) == (1, 2, 0)
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        'Action: Final Answer\nAction Input: {"final_diagnosis": "Acute appendicitis",'
+        ' "treatment": ["surgery", "antibiotics"]}',
+        "Action: none\n" + DECIDED,
+        "Action: N/A\nAction Input: N/A\n" + DECIDED,
+    ],
+)
+def test_an_action_that_is_none_gives_the_answer_and_is_counted(tmp_path: Path, reply: str) -> None:
+    transcript, bodies = played(tmp_path, reply)
+    assert (len(bodies), transcript.invalid_calls, transcript.custom_parsings) == (1, 0, 1)
+    assert transcript.answer is not None
+    assert transcript.answer.final_diagnosis == "Acute appendicitis"
+    assert transcript.answer.treatment == ("surgery", "antibiotics")
+
+
 def test_an_unknown_tool_is_answered_and_counted(tmp_path: Path) -> None:
     transcript, bodies = played(tmp_path, "Action: biopsy\nAction Input: liver", DECIDED)
     assert "no tool biopsy" in bodies[1]["messages"][-1]["content"]

@@ -58,6 +58,9 @@ def affirmed(text: str, keyword: str, version: int = 2) -> bool:
         ("no fever (abscess)", True),
         ("not an ulcer; abscess", True),
         ("no\nabscess", True),
+        *((f"no fever{dash}abscess", True) for dash in (" - ", " -- ", " \u2013 ", "\u2014")),
+        # A hyphen within a word is no dash.
+        ("no peri-umbilical abscess", False),
         # One mention is enough, wherever it stands.
         ("no abscess at first, later an abscess", True),
         ("abscess without fever", True),

@@ -89,6 +89,24 @@ def test_one_case_has_no_interval() -> None:
     assert (two.low, two.high, two.reason) == (1, 1, None)
 
 
+def test_without_resamples_there_is_no_interval_and_it_is_said_why() -> None:
+    found = aggregate(of_run([True, False, None]), n_iters=0)
+    for mean in (found.overall["Diagnosis"], found.by_pathology["appendicitis"]["Diagnosis"]):
+        assert (mean.mean, mean.mean_failures_as_zero) == (
+            pytest.approx(1 / 2),
+            pytest.approx(1 / 3),
+        )
+        assert (
+            mean.low is mean.high is mean.low_failures_as_zero is mean.high_failures_as_zero is None
+        )
+        assert mean.reason == "without resamples there is no interval"
+
+
+def test_a_run_in_which_all_failed_has_the_scores_that_it_could_have_had() -> None:
+    found = aggregate(of_run([None, None]), n_iters=QUICK, possible=["Diagnosis"])
+    assert set(found.overall) == {"Diagnosis"}
+
+
 def test_the_interval_is_that_of_resampled_cases() -> None:
     outcomes = [True] * 30 + [False] * 20
     mean = aggregate(of_run(outcomes), seed=5, n_iters=2000).overall["Diagnosis"]

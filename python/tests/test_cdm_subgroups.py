@@ -163,6 +163,21 @@ def test_groups_have_means_with_intervals_and_failures() -> None:
     assert gap.gap == pytest.approx(14 / 20 - 5 / 20)
 
 
+def test_without_resamples_groups_have_values_only() -> None:
+    found = run([("F", 20, 15), ("M", 20, 5)], n_iters=0)
+    for group in found.groupings["gender"].groups:
+        mean = group.scores["Diagnosis"]
+        assert mean.mean_failures_as_zero in (0.75, 0.25)
+        assert mean.low_failures_as_zero is mean.high_failures_as_zero is None
+
+
+def test_groups_of_a_run_in_which_all_failed_have_the_scores_that_it_could_have_had() -> None:
+    cases, attributes = people([("F", 2, 0)])
+    failed = [ScoredCase(case.hadm_id, case.pathology, None, "timeout") for case in cases]
+    found = subgroups(failed, attributes, min_cell=1, possible=["Diagnosis"], **QUICK)
+    assert set(found.groupings["gender"].groups[0].scores) == {"Diagnosis"}
+
+
 def test_a_large_gap_is_found_and_none_is_where_there_is_none() -> None:
     found = run([("F", 40, 36), ("M", 40, 8)]).groupings["gender"].gaps
     gap = next(gap for gap in found if gap.score == "Diagnosis")

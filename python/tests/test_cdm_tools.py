@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from medeval.cdm.toolbox import TOOLS, Toolbox
 from medeval.cdm.tools.imaging_words import understood
 from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
 from medeval.cdm.tools.lab_requests import requested_names
+from medeval.cdm.words import name_parts
 from medeval.errors import UserError
 
 NO_LABS = "No laboratory results available for this patient."
@@ -147,6 +149,11 @@ def test_the_examination_is_that_of_the_case_or_none() -> None:
         ("Hepatitis A virus", ["Hepatitis virus"], ["Hepatitis A virus"]),
         ("- CBC\n- lipase.", ["- CBC", "- lipase."], ["CBC", "lipase"]),
         ("a lipase", ["a lipase"], ["lipase"]),
+        ("1. CBC\n2. lipase", ["1. CBC", "2. lipase"], ["CBC", "lipase"]),
+        ("1) CBC\n(2) lipase", ["1) CBC", "(2) lipase"], ["CBC", "lipase"]),
+        ("1. CBC 2. lipase", ["1. CBC 2. lipase"], ["CBC", "lipase"]),
+        ("Tests:\n1) CBC\n2) CRP", ["Tests:,1) CBC,2) CRP"], ["Tests", "CBC", "CRP"]),
+        ("CA 19-9, vitamin B 12", ["CA 19-9", "vitamin B 12"], ["CA 19-9", "vitamin B 12"]),
     ],
 )
 def test_names_of_a_request(request_text: str, first: list[str], second: list[str]) -> None:
@@ -182,6 +189,11 @@ def items(name: str, version: int) -> list[int]:
         ("lfts", None, "Liver Function Panel (LFP)"),
         ("RFT", None, "Renal Function Panel (RFP)"),
         ("CBC with differential", None, "Complete Blood Count (CBC)"),
+        # An abbreviation in parentheses, or what stands before it.
+        ("Complete Blood Count (CBC)", *["Complete Blood Count (CBC)"] * 2),
+        ("Urinalysis (UA)", None, "Urinalysis"),
+        ("Liver Function Tests (LFTs)", None, "Liver Function Panel (LFP)"),
+        ("full count (CBC)", None, "Complete Blood Count (CBC)"),
     ],
 )
 def test_names_of_panels(name: str, first: str | None, second: str) -> None:
@@ -213,11 +225,49 @@ def test_names_of_panels(name: str, first: str | None, second: str) -> None:
         ("WBC", [51516], [51301]),
         ("bilirubin", [], [50885]),
         ("xyz", [], []),
+        ("ALT (SGPT)", [], [50861]),
+        ("WBC (white count)", [51516], [51301]),
+        ("WBC (urine)", [51516], [51516]),
+        ("LDH", [], [50954]),
+        # Several names in one, where the whole means nothing.
+        ("AST/ALT", [], [50878, 50861]),
+        ("lipase/creatinine level", [], [50956]),
+        ("ptt/INR", [], [51275, 51274]),
+        ("xyz/lipase", [], [50956]),
+        ("xyz/abc", [], []),
     ],
 )
 def test_names_of_tests(name: str, first: list[int], second: list[int]) -> None:
     assert items(name, 1) == first
     assert items(name, 2) == second
+
+
+@pytest.mark.parametrize("text", ["(" * 40_000, "a " * 20_000 + "(", "a" + "." * 40_000 + "b"])
+def test_no_name_takes_long_to_read(text: str) -> None:
+    began = time.monotonic()
+    name_parts(text)
+    requested_names(text, facts().labs, 2)
+    requested_names("," * 40_000 + text, facts().labs, 2)
+    assert time.monotonic() - began < 2
+
+
+@given(st.text("a, ()", max_size=30))
+def test_a_comma_parts_names_unless_parentheses_close_behind_it(request_text: str) -> None:
+    pattern = re.compile(r",\s*(?![^()]*\))")
+    parts = [part.strip() for part in pattern.split(" ".join(request_text.split()))]
+    wanted = [part for part in parts if part]
+    assert requested_names(request_text, facts().labs, 1) == wanted
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+def test_a_request_that_is_too_long_is_an_invalid_call(is_list: bool) -> None:
+    for length, is_valid in ((4000, True), (4001, False)):
+        names = ["lipase", "x" * (length - 6)]
+        asked = names if is_list else "lipase," + "x" * (length - 7)
+        answer = toolbox(case(labs=[lab(50956)])).call("request_lab_test", {"test_name": asked})
+        assert answer.is_valid is is_valid
+        assert ("no more than 4,000 characters" in answer.text) is not is_valid
+        assert (answer.record["itemids"]["2"] == [50956]) is is_valid
 
 
 def test_names_that_mean_nothing_are_recorded() -> None:

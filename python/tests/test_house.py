@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from benchmarks import cdm_results, scoring_results
+from benchmarks import cdm_results, judging_results, runner_results, scoring_results
 from benchmarks.page import markdown
 from benchmarks.results import Results
 from commands import PROJECT_ROOT, run_medeval
@@ -161,3 +161,13 @@ def test_the_page_of_scoring_is_what_its_benchmark_writes() -> None:
 def test_the_page_of_the_cdm_cases_is_what_its_benchmark_writes() -> None:
     page = (PROJECT_ROOT / "docs" / "performance_cdm.md").read_text(encoding="utf-8")
     assert page == cdm_results.markdown(cdm_results.Results.read())
+
+
+def test_the_page_of_judging_is_what_its_benchmark_writes() -> None:
+    page = (PROJECT_ROOT / "docs" / "performance_judging.md").read_text(encoding="utf-8")
+    assert page == judging_results.markdown(judging_results.Results.read())
+
+
+def test_the_page_of_runs_is_what_its_benchmark_writes() -> None:
+    page = (PROJECT_ROOT / "docs" / "performance_runner.md").read_text(encoding="utf-8")
+    assert page == runner_results.markdown(runner_results.Results.read())

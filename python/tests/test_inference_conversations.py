@@ -38,7 +38,7 @@ from medeval.inference.answers import read_answers
 from medeval.inference.completions import ToolCall, read_completion
 from medeval.inference.conversations import STEPS, EpisodesEnded, converse
 from medeval.inference.endpoints import Endpoint
-from medeval.inference.episodes import Ask, AskModel, Finished
+from medeval.inference.episodes import Ask, AskModel, Finished, failed
 from medeval.inference.failures import CallFailedError, Failure, Kind
 from medeval.inference.guard import Gate, RefusedError
 from medeval.inference.outcomes import Outcome
@@ -60,6 +60,7 @@ class Dialogue:
     sample: int = 0
     turns: int = TURNS
     parameters: dict[str, Any] = field(default_factory=dict)
+    ends_if_too_long: bool = False
 
     @property
     def opening(self) -> Ask:
@@ -70,6 +71,8 @@ class Dialogue:
         text = ""
         for number in range(self.turns):
             turn = await ask(Ask(messages, self.parameters))
+            if turn.completion is None and self.ends_if_too_long:
+                return failed(Failure(Kind.REQUEST, code=CODE))
             if turn.completion is None:
                 return Finished(Outcome.UNPARSED, text, "too_long", {"asked": number})
             text = turn.completion.text
@@ -261,6 +264,20 @@ def test_an_episode_with_another_end_is_had_anew_when_wished(tmp_path: Path) -> 
     assert (ended.progress.ledger[Outcome.ANSWERED], ended.reasons) == (2, {})
 
 
+def test_an_episode_that_was_too_long_is_had_anew_when_errors_are_asked_again(
+    tmp_path: Path,
+) -> None:
+    overflow = error(400, "This model's maximum context length is 10 tokens")
+    with model_server(in_turn("case-000", 2, overflow, times=1)) as server:
+        ended = talk(server.url, tmp_path, [Dialogue("case-000", ends_if_too_long=True)])
+        assert ended.progress.ledger[Outcome.ERRORED] == 1
+        asked = server.seen.requests
+        again = RunOptions(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        ended = talk(server.url, tmp_path, [Dialogue("case-000", ends_if_too_long=True)], again)
+        assert server.seen.requests == asked + TURNS
+    assert ended.progress.ledger[Outcome.ANSWERED] == 1
+
+
 def test_a_conversation_too_long_is_told_to_the_episode_and_known_on_resume(
     tmp_path: Path,
 ) -> None:
@@ -291,6 +308,8 @@ def test_a_conversation_too_long_is_told_to_the_episode_and_known_on_resume(
             Failure(Kind.REQUEST, 400, detail="The input token count (9) exceeds the maximum"),
             True,
         ),
+        (Failure(Kind.REQUEST, 413, detail="Request Entity Too Large"), True),
+        (Failure(Kind.REQUEST, 413), True),
         (Failure(Kind.REQUEST, 400, detail="Invalid value for messages"), False),
         (Failure(Kind.REQUEST, 404, CODE), False),
         (Failure(Kind.SERVER, 500, detail="maximum context length"), False),
@@ -302,22 +321,28 @@ def test_a_prompt_that_is_too_long_is_told_apart(failure: Failure, is_one: bool)
 
 
 @pytest.mark.parametrize(
-    "message",
+    ("status", "message"),
     [
-        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
-        "registry.example.org/library/small:1b does not support tools",
-        "Function calling is not supported by this model",
-        "tool_choice is unsupported",
+        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser'),
+        (400, "registry.example.org/library/small:1b does not support tools"),
+        (400, "Function calling is not supported by this model"),
+        (400, "tool_choice is unsupported"),
+        (400, "tools param requires --jinja flag"),
+        (500, "tools param requires --jinja flag"),
+        (404, "No endpoints found that support tool use. To learn more, see the routing guide"),
+        (400, "Function calling is not enabled for models/small-1b"),
+        (400, "Unrecognized request argument supplied: tools"),
+        (422, "tools: Extra inputs are not permitted"),
     ],
 )
 def test_an_endpoint_without_tools_ends_the_run_and_is_asked_again_later(
-    tmp_path: Path, message: str
+    tmp_path: Path, status: int, message: str
 ) -> None:
     tools = {"tools": [{"type": "function", "function": {"name": "look"}}]}
     has_tools = False
-    script = Script(lambda body, before: None if has_tools else error(400, message))
+    script = Script(lambda body, before: None if has_tools else error(status, message))
     with model_server(script) as server:
-        with pytest.raises(UserError, match="text protocol"):
+        with pytest.raises(UserError, match="--tool-protocol text"):
             talk(server.url, tmp_path, dialogues(20, parameters=tools), RunOptions(concurrency=2))
         assert server.seen.requests <= 2
         assert (steps(tmp_path), lines(tmp_path)) == ([], [])

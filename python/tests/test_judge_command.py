@@ -387,3 +387,164 @@ def test_credentialed_answers_go_to_no_undeclared_judge(tmp_path: Path) -> None:
         assert "Nothing was sent" in done.stderr
         assert server.seen.connections == 0
     assert not (tmp_path / "runs").exists()
+
+
+def test_runs_are_compared_note_by_note_whatever_each_was_asked_with(tmp_path: Path) -> None:
+    def runs(*args: str) -> Path:
+        done = run_mtsamples(
+            tmp_path / "-".join(args).strip("-"), "--model", "demo", "--judge-model", "local", *args
+        )
+        assert done.returncode == 0, done.stderr
+        return folder_of(done)
+
+    plain, twice = runs("--limit", "10"), runs("--samples", "2")
+    shuffled = runs("--shuffle-seed", "3", "--limit", "4")
+    for one, two in ((plain, twice), (twice, plain), (shuffled, plain), (plain, shuffled)):
+        before = (two / "results.jsonl").exists()
+        out = tmp_path / "compared.json"
+        done = run_medeval(
+            "compare", "--task", "mtsamples", one, two, "--metric", "reward_judged", "--out", out
+        )
+        assert done.returncode == 0, done.stderr
+        (found,) = json.loads(out.read_text(encoding="utf-8"))["comparisons"]
+        # The same model on the same notes.
+        assert found["difference"] == 0
+        assert found["n"] == (4 if shuffled in (one, two) else 10)
+        # To compare is to read.
+        assert (two / "results.jsonl").exists() == before
+
+
+def test_runs_that_were_judged_otherwise_are_not_compared(tmp_path: Path) -> None:
+    one = folder_of(run_mtsamples(tmp_path, "--model", "demo", "--judge-model", "local"))
+    with model_server(Script(reply=reply_of)) as server:
+        two = folder_of(
+            run_mtsamples(
+                tmp_path,
+                "--model",
+                "demo",
+                "--judge-model",
+                "judge-a",
+                "--judge-base-url",
+                server.url,
+            )
+        )
+    done = run_medeval("compare", "--task", "mtsamples", one, two)
+    assert done.returncode == 2
+    assert "judged" in done.stderr
+
+
+def test_thinking_that_the_server_splits_off_needs_no_tag(tmp_path: Path) -> None:
+    def reply(body: Body) -> str | dict[str, Any]:
+        if is_judge(body):
+            return reply_of(body)
+        return {"content": "Rest, fluids.", "reasoning_content": "What now?"}
+
+    with model_server(Script(reply=reply)) as server:
+        done = run_mtsamples(
+            tmp_path, "--model", "m", "--base-url", server.url, "--judge-model", "judge-a",
+            "--judge-base-url", server.url, "--use-think", "--limit", "2",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    folder = folder_of(done)
+    assert scored(folder)["metrics_results"]["reward_judged"] == pytest.approx(0.8)
+    row = rows_of(folder, "results.jsonl")[0]
+    assert (row["answer_text"], row["think_text"]) == ("Rest, fluids.", "What now?")
+
+
+def test_another_pooling_of_the_same_jury_pays_nobody_again(tmp_path: Path) -> None:
+    with model_server(Script(reply=reply_of)) as server:
+        done = run_mtsamples(
+            tmp_path, "--model", "demo", "--judge-base-url", server.url, "--judge-model",
+            "judge-a", "--judge-model", "judge-b",
+        )  # fmt: skip
+        folder = folder_of(done)
+        before = server.seen.requests
+        again = run_medeval(
+            "judge", folder, "--judge-model", "judge-b", "--judge-model", "judge-a",
+            "--judge-base-url", server.url, "--jury", "median",
+        )  # fmt: skip
+        assert again.returncode == 0, again.stderr
+        newest = run_medeval("judge", folder, "--jury", "trimmed_mean")
+        assert newest.returncode == 0, newest.stderr
+        assert server.seen.requests == before
+    assert scored(folder)["metadata"]["judging"]["pooling"] == "trimmed_mean"
+    assert not (folder / "judging-2").exists()
+
+
+def test_a_flag_that_cannot_be_meant_leaves_a_judging_as_it_was(tmp_path: Path) -> None:
+    folder = folder_of(run_mtsamples(tmp_path, "--model", "demo", "--judge-model", "local"))
+    record = (folder / "run.json").read_text(encoding="utf-8")
+    for args in (["--re-asks", "99"], ["--jury", "best"], ["--judge-repeats", "0"]):
+        assert run_medeval("judge", folder, *args).returncode == 2
+    # No price, so no limit on cost can be held: nobody is asked, nothing is recorded.
+    with model_server(Script(reply=reply_of)) as server:
+        held = run_medeval(
+            "judge", folder, "--judge-model", "judge-a", "--judge-base-url", server.url,
+            "--max-cost", "1",
+        )  # fmt: skip
+        assert held.returncode == 2
+        assert server.seen.connections == 0
+    assert (folder / "run.json").read_text(encoding="utf-8") == record
+    assert scored(folder)["metadata"]["judging"]["ok"] == 10
+
+
+def test_judges_that_say_nothing_take_the_place_of_none(tmp_path: Path) -> None:
+    folder = folder_of(run_mtsamples(tmp_path, "--model", "demo", "--judge-model", "local"))
+    first = scored(folder)["metrics_results"]
+    with model_server(Script(fault=lambda body, before: BAD_KEY)) as server:
+        dead = run_medeval(
+            "judge", folder, "--judge-model", "judge-a", "--judge-base-url", server.url
+        )
+    assert dead.returncode == 1
+    assert scored(folder)["metrics_results"] == first
+
+
+def test_a_key_that_is_gone_is_told_before_answers_are_paid(tmp_path: Path) -> None:
+    with model_server(Script(reply=reply_of)) as server:
+        done = run_mtsamples(
+            tmp_path, "--model", "m", "--base-url", server.url, "--judge-model", "judge-a",
+            "--judge-base-url", server.url, "--judge-key-variable", "MY_JUDGE", "--limit", "1",
+            MY_JUDGE="a-key-of-a-judge",
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        folder = folder_of(done)
+        before = server.seen.requests
+        gone = run_medeval("run", "--resume", folder, "--limit", "3")
+        assert gone.returncode == 2
+        assert "MY_JUDGE" in gone.stderr
+        assert server.seen.requests == before
+
+
+def test_the_address_of_a_judge_is_that_of_when_it_was_named(tmp_path: Path) -> None:
+    with model_server(Script(reply=reply_of)) as server:
+        done = run_mtsamples(
+            tmp_path, "--model", "demo", "--judge-model", "judge-a", "--limit", "1",
+            JUDGE_BASE_URL=server.url,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        folder = folder_of(done)
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        assert record["judgings"][0]["judges"][0]["base_url"] == server.url
+        more = run_medeval("run", "--resume", folder, "--limit", "2")
+        assert more.returncode == 0, more.stderr
+        assert server.seen.requests == 2
+
+
+def test_what_the_model_failed_on_says_why_it_earned_nothing(tmp_path: Path) -> None:
+    def fault(body: Body, before: int) -> Fault | None:
+        bad = not is_judge(body) and "Colonoscopy" in prompt_of(body)
+        return error(400, "cannot answer this", code="invalid_value") if bad else None
+
+    with model_server(Script(reply=reply_of, fault=fault)) as server:
+        done = run_mtsamples(
+            tmp_path, "--model", "m", "--base-url", server.url, "--judge-model", "judge-a",
+            "--judge-base-url", server.url,
+        )  # fmt: skip
+    assert done.returncode == 1
+    folder = folder_of(done)
+    assert scored(folder)["metrics_results"]["reward_judged"] == pytest.approx(0.72)
+    rows = {row["example_id"]: row for row in rows_of(folder, "results.jsonl")}
+    failed = rows["Colonoscopy with Polypectomy"]
+    assert (failed["outcome"], failed["reason"], failed["reward"]) == ("errored", "errored", 0.0)
+    assert failed["rule_version"] == rows["Kidney Biopsy"]["rule_version"] != ""
+    assert rows["Kidney Biopsy"]["judgments"][0]["model"]

@@ -129,22 +129,82 @@ def test_thinking_is_no_verdict(reply: str, expected: tuple[str, list[Any], str]
     assert read(reply) == expected
 
 
-def test_behind_the_marker_only_the_verdict_counts() -> None:
-    marker = "VERDICT-00112233445566ff"
-    quoted = verdict(5, 5, 5)
-    assert read(f"{quoted}\n{marker}\n{GOOD}", marker)[1] == [4, 3, 5]
+MARKER = "VERDICT-00112233445566ff"
+QUOTED = verdict(5, 5, 5)
+
+
+def test_what_stands_before_the_marker_is_no_verdict() -> None:
+    assert read(f"{QUOTED}\n{MARKER}\n{GOOD}", MARKER)[1] == [4, 3, 5]
     # The verdict itself is cut off: what was quoted before is not taken for it.
-    assert read(f"{quoted}\n{marker}\n{GOOD[:60]}", marker)[1] == [4, None, None]
-    assert read(f"{quoted}\n{marker}\n", marker) == ("unparseable", [None] * 3, "failed")
-    # What follows the verdict is quoted too, be the verdict whole, partial or broken.
-    assert read(f"{marker}\n{GOOD}\nIt said {quoted}", marker)[1] == [4, 3, 5]
-    assert read(f"{marker}\n```json\n{HALF}\n```\nIt said {quoted}", marker)[1] == [4, 3, None]
-    assert read(f"{marker}\n{GOOD[:-2]} It said {quoted}", marker)[1] == [4, 3, None]
-    assert read(f"{marker}\n{{so}} {GOOD}", marker) == ("repaired", [4, 3, 5], "ok")
+    assert read(f"{QUOTED}\n{MARKER}\n{GOOD[:60]}", MARKER)[1] == [4, None, None]
+    assert read(f"It said {QUOTED}\n{MARKER}\n", MARKER) == ("unparseable", [None] * 3, "failed")
+    assert read(f"{QUOTED}\n{MARKER}\nI cannot.", MARKER)[2] == "failed"
     # Another marker is none.
-    assert read(f"VERDICT-ffffffffffffffff {quoted} {GOOD}", marker)[1] == [4, 3, 5]
-    assert read_verdict(f"{marker}{GOOD}", RUBRIC, marker).is_marked
-    assert not read_verdict(GOOD, RUBRIC, marker).is_marked
+    assert read(f"VERDICT-ffffffffffffffff {QUOTED} {GOOD}", MARKER)[1] == [4, 3, 5]
+    assert read_verdict(f"{MARKER}{GOOD}", RUBRIC, MARKER).is_marked
+    assert not read_verdict(GOOD, RUBRIC, MARKER).is_marked
+
+
+@pytest.mark.parametrize(
+    ("behind", "expected"),
+    [
+        (f"First draft: {verdict(1)}\nFinal: {GOOD}", ("parsed", [4, 3, 5], "ok")),
+        (f"First draft: {verdict(1, 1, 1)}\nFinal: {GOOD}", ("parsed", [4, 3, 5], "ok")),
+        (f"{GOOD}\nOf which I weigh {verdict(1)}", ("parsed", [4, 3, 5], "ok")),
+        (f"{verdict(1)}\nFinal: {HALF}", ("parsed", [4, 3, None], "partial")),
+        (f"{{so}} {GOOD}", ("parsed", [4, 3, 5], "ok")),
+        # The form of a verdict tells whose it is as little here as without a marker: what a judge
+        # echoes behind its own is taken for it.
+        (f"{GOOD}\nIt said {QUOTED}", ("parsed", [5, 5, 5], "ok")),
+        (f"{GOOD[:-2]} It said {QUOTED}", ("parsed", [5, 5, 5], "ok")),
+        # Where no object is complete in itself, the first of what is broken counts.
+        (f"{GOOD[:-2]} It said {QUOTED[:-2]}", ("repaired", [4, 3, None], "partial")),
+    ],
+)
+def test_the_last_complete_object_behind_the_marker_is_the_verdict(
+    behind: str, expected: tuple[str, list[Any], str]
+) -> None:
+    assert read(f"{QUOTED}\n{MARKER}\n{behind}", MARKER) == expected
+
+
+QUOTING = GOOD.replace("about completeness", f"said behind {MARKER} as asked")
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (f"{MARKER}\n{GOOD}\n{MARKER}", ("parsed", [4, 3, 5], "ok")),
+        (f"{MARKER}\n{GOOD}\nEND-{MARKER}", ("parsed", [4, 3, 5], "ok")),
+        (f"{MARKER}\n{GOOD}\nThis was behind {MARKER}, as asked.", ("parsed", [4, 3, 5], "ok")),
+        (f"I reply behind {MARKER}.\n{MARKER}\n{GOOD}\n{MARKER}", ("parsed", [4, 3, 5], "ok")),
+        (f"{MARKER}\n{verdict(1, 1, 1)}\nOr:\n{MARKER}\n{GOOD}", ("parsed", [4, 3, 5], "ok")),
+        (f"{MARKER}\n{GOOD}\nOr:\n{MARKER}\n{QUOTED[:60]}", ("parsed", [4, 3, 5], "ok")),
+        (f"{MARKER}\n{GOOD[:-2]}\n{MARKER}", ("repaired", [4, 3, None], "partial")),
+        # Inside an explanation, with the marker in front and without.
+        (f"{MARKER}\n{QUOTING}", ("parsed", [4, 3, 5], "ok")),
+        (f"{MARKER}\n{QUOTING}\n{MARKER}", ("parsed", [4, 3, 5], "ok")),
+        (f"It said {QUOTED}\n{MARKER}\n{QUOTING}", ("parsed", [4, 3, 5], "ok")),
+        (QUOTING, ("parsed", [4, 3, 5], "ok")),
+        (f"{MARKER}\n{QUOTING.replace('}}', ',}}')}", ("repaired", [4, 3, 5], "ok")),
+        (f"{MARKER}\n{QUOTING[:-2]}", ("repaired", [4, 3, None], "partial")),
+        # A reply that begins with its verdict and only closes with the marker.
+        (f"{GOOD}\n{MARKER}", ("parsed", [4, 3, 5], "ok")),
+        (f"```json\n{GOOD}\n```\n{MARKER}\n", ("parsed", [4, 3, 5], "ok")),
+        (MARKER, ("unparseable", [None] * 3, "failed")),
+        (f"{MARKER}\n{MARKER}", ("unparseable", [None] * 3, "failed")),
+    ],
+)
+def test_a_marker_that_comes_again_costs_no_verdict(
+    reply: str, expected: tuple[str, list[Any], str]
+) -> None:
+    assert read(reply, MARKER) == expected
+
+
+@given(st.text(), st.lists(st.sampled_from([MARKER, GOOD, HALF, GOOD[:50], "\n", "so", "{"])))
+def test_markers_anywhere_are_read_without_an_error(before: str, parts: list[str]) -> None:
+    found = read_verdict(before + "".join(parts), RUBRIC, MARKER)
+    assert set(found.scores) == set(NAMES)
+    assert all(found.scores[name] in (score, None) for name, score in zip(NAMES, (4, 3, 5)))  # noqa: B905
 
 
 @given(st.text(), st.sampled_from([GOOD, HALF, "", verdict(9, 0, 3.5), GOOD[:50]]), st.text())
@@ -201,6 +261,23 @@ def test_judges_without_a_verdict_are_left_out_of_every_kind_of_mean() -> None:
     assert combined([failed]) == Rewards(0.0, None)
     assert median_reward([failed]) is None
     assert trimmed_mean_reward([]) is None
+
+
+@pytest.mark.parametrize(
+    ("scores", "median", "trimmed"),
+    [
+        ([(4, None, 5)], 0.9, 0.9),
+        ([(4, None, 5), (None, 4, None)], 0.85, 0.85),
+        ([(4, 4, 4), (4, None, 5), (2, None, None)], 0.8, 0.8),
+        ([(4, 4, 4), (4, None, 5), (2, None, None), (None, None, None)], 0.8, 0.8),
+    ],
+)
+def test_median_and_trimmed_mean_are_of_what_was_judged(
+    scores: list[tuple[float | None, ...]], median: float, trimmed: float
+) -> None:
+    jury = [rewards(*each) for each in scores]
+    assert median_reward(jury) == pytest.approx(median)
+    assert trimmed_mean_reward(jury) == pytest.approx(trimmed)
 
 
 def test_the_score_of_helms_jury_is_a_mean_of_whole_numbers_and_1_without_judges() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from commands import PROJECT_ROOT, run_medeval
 from model_server import (
+    BAD_KEY,
     BAD_REQUEST,
     LIMIT_FOR_NOW,
     QUOTA,
@@ -501,3 +502,153 @@ def test_faults_of_every_kind_end_answered_in_the_order_of_the_items(tmp_path: P
     assert result["metadata"]["ledger"]["answered"] == 60
     assert result["metadata"]["usage"]["retries"] > 0
     assert [row["sample_id"] for row in result["inputs"]] == [f"q{n:03}" for n in range(60)]
+
+
+def test_a_run_that_is_not_whole_says_so_and_stands_beside_no_other(tmp_path: Path) -> None:
+    def fault(body: Body, before: int) -> Fault | None:
+        return QUOTA if server.seen.requests > 3 else None
+
+    with model_server(Script(fault=fault, reply=lambda body: '{"answer": ["A", "B"]}')) as server:
+        asked = ["--task", "yier", "--model", "m", "--base-url", server.url, "--concurrency", "1",
+                 "--questions", str(questions_file(tmp_path, 10))]  # fmt: skip
+        part = folder_of(run_task(tmp_path / "part", *asked))
+        server.script.fault = lambda body, before: None
+        whole = folder_of(run_task(tmp_path / "whole", *asked))
+    scored = run_medeval("score", "--task", "yier", part)
+    assert scored.returncode == 1
+    assert "7 items were never asked" in scored.stderr
+    report = json.loads((part / "scores.json").read_text(encoding="utf-8"))
+    metadata = report["detailed_results"][0]["metadata"]
+    assert (metadata["status"], metadata["not_asked"]) == ("incomplete", 7)
+    assert metadata["ledger"]["asked"] == 3
+    assert run_medeval("score", "--task", "yier", whole).returncode == 0
+    for command in (["compare", "--task", "yier"], ["report"]):
+        refused = run_medeval(*command, whole, part)
+        assert refused.returncode == 2
+        assert "7 items" in refused.stderr
+    assert not (PROJECT_ROOT / "leaderboard.html").exists()
+
+
+def test_a_run_of_which_nothing_was_asked_has_no_score(tmp_path: Path) -> None:
+    with model_server(Script(fault=lambda body, before: BAD_KEY)) as server:
+        done = run_task(tmp_path, "--task", "yier", "--model", "m", "--base-url", server.url)
+    folder = folder_of(done)
+    scored = run_medeval("score", "--task", "yier", folder)
+    assert scored.returncode == 2
+    assert "No item" in scored.stderr
+    newest = run_medeval("score", "--task", "yier", cwd=tmp_path.parent)
+    assert newest.returncode == 2
+
+
+def test_flags_of_the_model_are_refused_when_a_run_goes_on(tmp_path: Path) -> None:
+    folder = folder_of(run_task(tmp_path, "--task", "yier", "--model", "demo", "--limit", "1"))
+    for flag in (["--temperature", "0.9"], ["--max-tokens", "7"], ["--model-seed", "1"]):
+        done = run_medeval("run", "--resume", folder, *flag)
+        assert done.returncode == 2
+        assert f"leave {flag[0]} away" in done.stderr
+
+
+def test_the_limit_on_cost_goes_on_with_the_run(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text('[[price]]\nmodel = "m"\ninput = 1000\noutput = 1000\n')
+    with model_server(Script(reply=lambda body: "A")) as server:
+        done = run_task(
+            tmp_path, "--task", "yier", "--model", "m", "--base-url", server.url, "--questions",
+            questions_file(tmp_path, 30), "--prices", prices, "--max-cost", "3", "--max-tokens",
+            "10", "--concurrency", "1",
+        )  # fmt: skip
+        folder = folder_of(done)
+        count = len(lines(folder))
+        again = run_medeval("run", "--resume", folder)
+        assert again.returncode == 1
+        assert "raise it" in again.stderr
+        assert len(lines(folder)) == count
+        more = run_medeval("run", "--resume", folder, "--max-cost", "100")
+        assert more.returncode == 0, more.stderr
+    assert len(lines(folder)) == 30
+
+
+@pytest.mark.parametrize("task_id", ["x/../../../escaped/y", "a/b c"])
+def test_no_name_of_a_task_leads_out_of_the_folder_of_runs(tmp_path: Path, task_id: str) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        f"task_id: {json.dumps(task_id)}\ntask_type: qa\ndata_class: open\nmetrics: [accuracy]\n"
+        "dataset:\n  - {input: {question: one}, output: {answer: 'yes'}}\n"
+    )
+    done = run_task(tmp_path / "runs", "--task", file, "--model", "demo")
+    folder = folder_of(done)
+    assert folder.parent == tmp_path / "runs"
+    # What the run tells to do next works as it stands.
+    assert run_medeval("score", "--task", file, folder).returncode == 0
+    moved = file.rename(tmp_path / "moved.yaml")
+    assert run_medeval("score", "--task", moved, folder).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("lines_of_task", "said"),
+    [
+        ("task_id: yier\n", "the name of another task"),
+        ("task_id: own\njudge: nonsense\n", "there is no rubric 'nonsense'"),
+        ("task_id: own\njudge: [a]\n", "there is no rubric"),
+    ],
+)
+def test_a_task_file_that_could_not_be_scored_is_told_before_a_model_is_asked(
+    tmp_path: Path, lines_of_task: str, said: str
+) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        f"{lines_of_task}task_type: qa\ndata_class: open\nmetrics: [accuracy]\n"
+        "dataset:\n  - {input: {question: one}, output: {answer: 'yes'}}\n"
+    )
+    done = run_task(tmp_path / "runs", "--task", file, "--model", "demo")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_task_without_gold_answers_is_told_before_a_model_is_asked(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        "task_id: own\ntask_type: qa\ndata_class: open\nmetrics: [accuracy]\n"
+        "dataset:\n  - {question: one}\n"
+    )
+    done = run_task(tmp_path / "runs", "--task", file, "--model", "demo")
+    assert done.returncode == 2
+    assert "no expected output" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["api_key", "extra_headers", "Authorization", "base_url"])
+def test_a_key_among_the_parameters_is_refused(tmp_path: Path, name: str) -> None:
+    with model_server() as server:
+        done = run_task(
+            tmp_path / "runs", "--task", "yier", "--model", "m", "--base-url", server.url,
+            "--parameters", json.dumps({name: "sk-planted"}),
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert server.seen.connections == 0
+    assert "sk-planted" not in done.stdout + done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    done = run_task(file, "--task", "yier", "--model", "demo")
+    assert done.returncode == 2
+    assert "cannot be made" in done.stderr
+
+
+def test_records_that_cannot_be_used_are_left_out_and_counted(tmp_path: Path) -> None:
+    rows = json.loads(questions_file(tmp_path, 4).read_text(encoding="utf-8"))
+    rows[1]["selection"] = []
+    file = tmp_path / "damaged.json"
+    file.write_text(json.dumps(rows), encoding="utf-8")
+    done = run_task(tmp_path, "--task", "yier", "--model", "demo", "--questions", file)
+    assert done.returncode == 0, done.stderr
+    folder = folder_of(done)
+    assert len(lines(folder)) == 3
+    scored = run_medeval("score", "--task", "yier", folder)
+    assert scored.returncode == 0, scored.stderr
+    assert "1 records of the file cannot be used" in scored.stderr
+    report = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    assert report["detailed_results"][0]["metadata"]["details"]["n_left_out"] == 1

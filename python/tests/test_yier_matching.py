@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from medeval.errors import UserError
 from medeval.yier.matching import Options, Step
-from medeval.yier.records import check_records, require_records, submitted_records
+from medeval.yier.records import check_records, submitted_records, usable_records
 
 SYMPTOMS = ["发热", "咳嗽", "皮疹", "腹痛"]
 
@@ -154,7 +154,7 @@ def test_outcomes_of_records(changes: dict[str, Any], state: str, finding: str) 
 
 def test_missing_keys_have_a_rule() -> None:
     bare = {"question": "q", "selection": ["a", "b"], "sample_id": "1"}
-    record = require_records([bare], "f")[0]
+    record = usable_records([bare], "f")[0]
     assert (record.context, record.answer_choices, record.source) == (None, (), "")
     for key in bare:
         cut = {name: value for name, value in bare.items() if name != key}
@@ -165,8 +165,14 @@ def test_a_repeated_id_is_an_error_also_as_a_number() -> None:
     checked = check_records([raw(sample_id="1"), raw(sample_id=1), raw(sample_id="2")])
     assert [entry.state for entry in checked.outcomes] == ["ok", "error", "ok"]
     assert "record 1" in str(checked.findings[0])
-    with pytest.raises(UserError, match="1 of 3 records"):
-        require_records([raw(sample_id="1"), raw(sample_id=1), raw(sample_id="2")], "f")
+    kept = usable_records([raw(sample_id="1"), raw(sample_id=1), raw(sample_id="2")], "f")
+    assert [record.sample_id for record in kept] == ["1", "2"]
+
+
+def test_a_file_of_which_no_record_can_be_used_is_an_error() -> None:
+    with pytest.raises(UserError, match="2 of 2 records"):
+        usable_records([raw(selection=[]), raw(question="")], "f")
+    assert usable_records([], "f") == []
 
 
 def test_strict_takes_no_numbers_for_answers() -> None:

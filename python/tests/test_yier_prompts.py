@@ -16,7 +16,7 @@ from medeval.commands.yier import app
 from medeval.errors import UserError
 from medeval.inference.journal import Journal
 from medeval.inference.run_folder import RESPONSES, RunFolder
-from medeval.yier.evaluating import Method, score_run
+from medeval.yier.evaluating import Method, report
 from medeval.yier.prompts import (
     PROMPT_VERSION,
     agreement,
@@ -26,7 +26,7 @@ from medeval.yier.prompts import (
     shuffled_order,
 )
 from medeval.yier.reading import read_file
-from medeval.yier.records import Record, require_records
+from medeval.yier.records import Record, usable_records
 from medeval.yier.runs import SETTINGS, Plan, items, load_questions, prompts, read_run
 
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
@@ -46,7 +46,7 @@ def record(**changes: Any) -> Record:
 
 @pytest.fixture(scope="module")
 def demo() -> list[Record]:
-    return require_records(read_file(DEMO).records, str(DEMO))
+    return usable_records(read_file(DEMO).records, str(DEMO))
 
 
 def test_the_chinese_prompt_word_for_word() -> None:
@@ -209,7 +209,8 @@ def test_an_oracle_run_scores_one_also_with_shuffled_passes(
     assert len({item.id for item in items(plan, demo)}) == len(demo)
     assert all(item.is_open for item in items(plan, demo))
     make_run(tmp_path / "run", plan, replies)
-    found = score_run(tmp_path / "run", method=Method(n_iters=20))
+    run = read_run(tmp_path / "run")
+    found = report(run.answered, Method(n_iters=20), run.agreement)
     assert found.score.summary.micro.f1 == 1
     assert found.agreement == 1
     assert found.score.extractions == {"cue": len(demo)}

@@ -20,7 +20,7 @@ from medeval.yier.intervals import bootstrap, compare, units_of
 from medeval.yier.joining import Answered, join
 from medeval.yier.matching import Answers
 from medeval.yier.reading import read_file
-from medeval.yier.records import Record, Submitted, require_records
+from medeval.yier.records import Record, Submitted, usable_records
 from medeval.yier.score import Grouping, Scored, score
 
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
@@ -48,7 +48,7 @@ def scored(pairs: list[tuple[list[str], list[str]]], **changes: Any) -> tuple[Sc
 
 @pytest.fixture(scope="module")
 def demo() -> list[Record]:
-    return require_records(read_file(DEMO).records, str(DEMO))
+    return usable_records(read_file(DEMO).records, str(DEMO))
 
 
 def test_sets_are_counted_once_and_unknown_answers_cost_precision() -> None:

@@ -59,19 +59,26 @@ class Aggregate:
         }
 
 
-def aggregate(cases: Sequence[ScoredCase], *, seed: int = 0, n_iters: int = N_ITERS) -> Aggregate:
+def aggregate(
+    cases: Sequence[ScoredCase],
+    *,
+    seed: int = 0,
+    n_iters: int = N_ITERS,
+    possible: Sequence[str] = SCORES,
+) -> Aggregate:
     """Return the means of all scores and counts, by pathology and overall.
 
     Args:
         cases: every case that was asked, with its score or the reason of its failure.
         seed: of the intervals.
-        n_iters: how many draws they are made from.
+        n_iters: how many draws they are made from; 0 makes none.
+        possible: the scores that there are for a case that is answered.
 
     Raises:
         ValueError: a case twice, or scores of two versions.
     """
     check_cases(cases)
-    names = [*score_names(cases), *_present(cases, COUNTS)]
+    names = [*score_names(cases, possible), *_present(cases, COUNTS)]
     failed = [case for case in cases if case.score is None]
     reasons = Counter(case.failure or UNKNOWN_FAILURE for case in failed)
     groups = {name: [case for case in cases if case.pathology == name] for name in PATHOLOGIES}
@@ -104,9 +111,9 @@ def check_cases(cases: Sequence[ScoredCase]) -> None:
         raise ValueError("scores of two versions, or with and without tools, have no common mean")
 
 
-def score_names(cases: Sequence[ScoredCase]) -> list[str]:
-    """Return the scores that the cases have; all of them if every case failed."""
-    return _present(cases, SCORES) or list(SCORES)
+def score_names(cases: Sequence[ScoredCase], possible: Sequence[str] = SCORES) -> list[str]:
+    """Return the scores that the cases have; all that are possible if every case failed."""
+    return _present(cases, possible) or list(possible)
 
 
 def _present(cases: Sequence[ScoredCase], names: Sequence[str]) -> list[str]:

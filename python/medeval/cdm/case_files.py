@@ -64,7 +64,8 @@ def read_case_files(folder: Path | None = None) -> CaseFiles:
     is nowhere is credentialed.
 
     Raises:
-        UserError: the export is not there, a case cannot be read, or none has a pathology.
+        UserError: the export is not there, a case cannot be read or comes twice, or none has a
+            pathology.
     """
     place = folder or EXPORT
     path = place / LINES
@@ -74,9 +75,16 @@ def read_case_files(folder: Path | None = None) -> CaseFiles:
         raise UserError(f"{path}: {error.strerror}. `{COMMAND}` writes it.") from None
     classes = _classes(place / PROVENANCE)
     cases = []
+    numbers: dict[int, int] = {}
     for number, line in enumerate(data.split(b"\n"), 1):
         if line.strip():
             case = read_case(line, f"{path}, line {number}")
+            if case.hadm_id in numbers:
+                raise UserError(
+                    f"{path}, line {number}: case {case.hadm_id} stands in line"
+                    f" {numbers[case.hadm_id]} already. `{COMMAND}` writes each case once."
+                )
+            numbers[case.hadm_id] = number
             own = classes.get(case.hadm_id)
             cases.append(case if own is None else case.model_copy(update={"data_class": own}))
     asked = tuple(case for case in cases if case.pathology is not None)

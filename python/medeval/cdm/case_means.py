@@ -20,6 +20,7 @@ N_ITERS = 1000
 NO_CASE = "no case"
 NO_ANSWER = "no case was answered"
 ONE_CASE = "one case only: there is no interval"
+NO_DRAWS = "without resamples there is no interval"
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def means(
         cases: the cases.
         names: scores and counts.
         seed: of the draws.
-        n_iters: how many draws.
+        n_iters: how many draws; 0 gives values without intervals.
         counts: those of the names for which zero is no worst value, so a failure is none.
     """
     ordered = sorted(cases, key=lambda case: case.hadm_id)
@@ -133,8 +134,8 @@ def means(
     if not ordered:
         return {name: Mean(0, 0, *(None,) * 6, reason=NO_CASE) for name in names}
     statistic = _Means(values_of(ordered, names))
-    found = summarise(score(statistic, Resampling(n_iters, seed % (LARGEST_SEED + 1))))
-    reason = ONE_CASE if len(ordered) == 1 else None
+    found = summarise(score(statistic, Resampling(max(1, n_iters), seed % (LARGEST_SEED + 1))))
+    reason = ONE_CASE if len(ordered) == 1 else None if n_iters else NO_DRAWS
     made = {}
     for place, name in enumerate(names):
         answered, zeroed = found[str(place)], found[str(place + len(names))]

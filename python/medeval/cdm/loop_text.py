@@ -31,6 +31,12 @@ _WORDS = (
 )
 # A tool with its input as a call, on one line.
 _CALL = re.compile(r"(?P<name>[A-Za-z_ ]{3,40}?)\s*[(\[](?P<input>.*)[)\]]", re.DOTALL)
+# An action that is none: the model has decided.
+_NO_ACTION = re.compile(
+    r"[\W_]*(?:none|n/a|nothing|no (?:further )?actions?(?: (?:is )?needed)?|(?:the )?final answer"
+    r"|(?:final )?(?:answer|decision)|finish(?:ed)?|done)[\W_]*",
+    re.IGNORECASE,
+)
 _PAIR = re.compile(r"\b(region|modality)\s*[:=]\s*([^,;\n]+)", re.IGNORECASE)
 
 
@@ -71,8 +77,12 @@ def read_written(text: str, tools: Sequence[str]) -> Written:
         stop = labels[place + 1].start() if place + 1 < len(labels) else len(text)
         fields.append((name, text[label.end() : stop].strip().strip("*_`").strip()))
     kept = text[:end].rstrip()
+    has_said_none = False
     for place, (name, value) in enumerate(fields):
         if name in ("action", "actions") and value:
+            if _NO_ACTION.fullmatch(value.splitlines()[0]):
+                has_said_none = True  # what follows is the answer, in one layout or another
+                continue
             call = _CALL.fullmatch(value)
             known, is_exact = _tool(call["name"] if call else value, tools)
             asked = next((value for name, value in fields[place + 1 :] if "input" in name), "")
@@ -83,7 +93,7 @@ def read_written(text: str, tools: Sequence[str]) -> Written:
             thought = next((v for n, v in fields[:place] if n.startswith(("thought", "rat"))), "")
             if treatment is not None:
                 answer = FinalAnswer(value, treatments_in(treatment), thought)
-                return Written("", "", answer, kept)
+                return Written("", "", answer, kept, has_said_none)
     answer_in_json = read_answer(kept)
     return Written("", "", answer_in_json, kept, is_custom=answer_in_json is not None)
 

@@ -16,6 +16,7 @@ import numpy as np
 from medeval.cdm.aggregate import check_cases, score_names
 from medeval.cdm.case_means import N_ITERS, Mean, ScoredCase, means, values_of
 from medeval.cdm.gaps import N_PERMUTATIONS, Gap, gap_tests
+from medeval.cdm.scoring import SCORES
 from medeval.errors import UserError
 from medeval.models.clinical_case import ClinicalCase
 from medeval.predictions.attributes import age_band
@@ -127,6 +128,7 @@ def subgroups(
     seed: int = 0,
     n_iters: int = N_ITERS,
     n_permutations: int = N_PERMUTATIONS,
+    possible: Sequence[str] = SCORES,
 ) -> Subgroups:
     """Return the scores of each group of each attribute, and what lies between groups.
 
@@ -135,8 +137,9 @@ def subgroups(
         attributes: the groups of each case by its `hadm_id`; every case has the same attributes.
         min_cell: groups with fewer cases are hidden, 1 hides none.
         seed: of intervals and permutations.
-        n_iters: how many draws the intervals are made from.
+        n_iters: how many draws the intervals are made from; 0 makes none.
         n_permutations: how many permutations a test makes.
+        possible: the scores that there are for a case that is answered.
 
     Raises:
         UserError: `min_cell` or `n_permutations` below 1, or a case without attributes.
@@ -150,7 +153,7 @@ def subgroups(
     for case in ordered:
         if list(attributes.get(case.hadm_id, {})) != names:
             raise UserError(f"Case {case.hadm_id} does not have the attributes {', '.join(names)}.")
-    scores = score_names(ordered)
+    scores = score_names(ordered, possible)
     groupings = {}
     for name in names:
         members: dict[str, list[ScoredCase]] = {}

@@ -27,6 +27,8 @@ from medeval.models.clinical_case import ClinicalCase
 __all__ = ["TOOLS", "VERSIONS", "ToolAnswer", "Toolbox"]
 
 VERSIONS = (1, 2)
+# No list of tests is as long; a model that repeats itself writes one that is.
+LONGEST_REQUEST = 4000
 NO_EXAMINATION = "No physical exam data available."
 
 
@@ -111,6 +113,14 @@ class Toolbox:
         return _valid(self._case.physical_exams or NO_EXAMINATION, record)
 
     def _test(self, record: dict[str, Any], test_name: str | Sequence[str]) -> ToolAnswer:
+        if sum(map(len, test_name)) > LONGEST_REQUEST:
+            nothing: dict[str, list[int]] = {str(version): [] for version in VERSIONS}
+            record |= {"itemids": nothing, "unknown_names": []}
+            return _invalid(
+                f"A request for tests has no more than {LONGEST_REQUEST:,} characters. Name fewer"
+                " tests at a time.",
+                record,
+            )
         tests = {version: self._laboratory.requested(test_name, version) for version in VERSIONS}
         record["itemids"] = {
             str(version): list(dict.fromkeys(item for test in found for item in test.items))

@@ -58,11 +58,18 @@ class Transcript:
     model: str = ""
 
 
-def read_transcripts(folder: Path, cases: Iterable[ClinicalCase]) -> list[Transcript]:
+def read_transcripts(
+    folder: Path, cases: Iterable[ClinicalCase], samples: int = 1
+) -> list[Transcript]:
     """Return what came of each case, in the order of the cases and of their samples.
 
-    A case without a line has one transcript without an outcome: nothing leaves the denominator
-    unseen.
+    A sample without a line has a transcript without an outcome: nothing leaves the denominator
+    unseen, wherever a run stopped.
+
+    Args:
+        folder: of the run.
+        cases: all that were to be asked.
+        samples: how often each of them was to be asked.
 
     Raises:
         UserError: there is no journal, a line of it is of none of the cases, or it is not of a run
@@ -76,10 +83,12 @@ def read_transcripts(folder: Path, cases: Iterable[ClinicalCase]) -> list[Transc
         by_case.setdefault(line["item"], []).append(line)
     transcripts: list[Transcript] = []
     for case in cases:
-        lines = by_case.pop(str(case.hadm_id), [])
-        lines.sort(key=lambda line: int(line["sample"]))
-        transcripts += [_transcript(case, line, path) for line in lines] or [
-            Transcript(case, 0, None)
+        lines = {int(line["sample"]): line for line in by_case.pop(str(case.hadm_id), [])}
+        transcripts += [
+            _transcript(case, lines[sample], path)
+            if sample in lines
+            else Transcript(case, sample, None)
+            for sample in sorted({*range(samples), *lines})
         ]
     if by_case:
         raise UserError(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 _NOT_A_WORD = re.compile(r"[\W_]+")
-_PARENTHESES = re.compile(r"(.*?)\s*\((.*?)\)")
 
 
 def plain(text: str) -> str:
@@ -22,8 +22,11 @@ def holds(words: str, phrase: str, *, is_stem: bool = False) -> bool:
 
 def name_parts(name: str) -> tuple[str, str]:
     """Return the long name before parentheses and the abbreviation in them; else the name twice."""
-    match = _PARENTHESES.search(name)
-    return (match[1].strip(), match[2].strip()) if match else (name.strip(), name.strip())
+    long_name, _, rest = name.partition("(")
+    abbreviation, closed, _ = rest.partition(")")
+    if not closed:
+        return name.strip(), name.strip()
+    return long_name.strip(), abbreviation.strip()
 
 
 def closest(name: str, choices: Sequence[str]) -> tuple[str, int]:
@@ -34,5 +37,14 @@ def closest(name: str, choices: Sequence[str]) -> tuple[str, int]:
     """
     from rapidfuzz import fuzz, process, utils
 
-    found = process.extractOne(name, choices, scorer=fuzz.ratio, processor=utils.default_process)
-    return (found[0], round(found[1])) if found else ("", 0)
+    processed = _processed(tuple(choices))
+    found = process.extractOne(utils.default_process(name), processed, scorer=fuzz.ratio)
+    return (choices[found[2]], round(found[1])) if found else ("", 0)
+
+
+@lru_cache(maxsize=8)
+def _processed(choices: tuple[str, ...]) -> list[str]:
+    """Return choices as they are compared: the same few lists are compared with all the time."""
+    from rapidfuzz import utils
+
+    return [utils.default_process(choice) for choice in choices]

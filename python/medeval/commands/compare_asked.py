@@ -76,7 +76,7 @@ def _compared(
 ) -> list[Compared]:
     from medeval.scoring.holm import holm
     from medeval.tasks.catalogue import recorded_name, resumed
-    from medeval.tasks.run_record import read_record
+    from medeval.tasks.run_record import facts_of_run, read_record
 
     if len(folders) < 2:
         raise UserError("Name two runs or more to compare.")
@@ -85,16 +85,23 @@ def _compared(
     for record in records:
         if record.task != name:
             raise UserError(f"{record.folder} is a run of {record.task}, not of {name}.")
-    asked = resumed(records[0])
+    runs = [(folder, resumed(record)) for folder, record in zip(folders, records, strict=True)]
+    for record, (_, asked) in zip(records, runs, strict=True):
+        missing = facts_of_run(record, asked.items(record.limit))["not_asked"]
+        if missing:
+            raise UserError(
+                f"{missing:,} items of {record.folder} were never asked: it cannot be compared"
+                f" before it is whole. `python -m medeval run --resume {record.folder}`."
+            )
     found = [
         (one.name, two.name, difference)
-        for one, two in combinations(folders, 2)
-        for difference in asked.compare(one, two, method)
+        for (one, asked), (two, other) in combinations(runs, 2)
+        for difference in asked.compare(one, other, two, method)
         if not metrics or difference.metric in metrics
     ]
-    missing = [metric for metric in metrics if metric not in {one[2].metric for one in found}]
-    if missing:
-        raise UserError(f"--metric {missing[0]}: the runs cannot be compared by it.")
+    unknown = [metric for metric in metrics if metric not in {one[2].metric for one in found}]
+    if unknown:
+        raise UserError(f"--metric {unknown[0]}: the runs cannot be compared by it.")
     adjusted = holm([difference.p_value for _, _, difference in found])
     return [
         Compared(one, two, difference, 1.0 if p is None else p)

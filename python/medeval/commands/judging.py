@@ -29,6 +29,7 @@ class JudgeFlags:
         models: one, or a jury; empty if none is named.
         base_urls: one for all, or one for each.
         api_key: given by itself; kept in this process's environment and nowhere else.
+        key_variable: the environment variable with the key; `none` for endpoints without keys.
         pooling: of a jury.
         repeats: judgments of each answer by each judge.
         re_asks: how often an unusable verdict is asked for again.
@@ -37,6 +38,7 @@ class JudgeFlags:
     models: Sequence[str] = ()
     base_urls: Sequence[str] = ()
     api_key: str | None = None
+    key_variable: str | None = None
     pooling: str | None = None
     repeats: int | None = None
     re_asks: int | None = None
@@ -53,16 +55,18 @@ class JudgeFlags:
             os.environ[KEY_VARIABLE] = self.api_key
         models = list(self.models) or ([default] if default else [])
         if not models:
-            if self.base_urls:
-                raise UserError("--judge-base-url without --judge-model: name the judge.")
+            named = shown_flags(
+                {"--judge-base-url": self.base_urls, "--judge-key-variable": self.key_variable}
+            )
+            if named:
+                raise UserError(f"{named[0]} without --judge-model: name the judge.")
             return None
-        return plan_of(
-            models,
-            list(self.base_urls),
-            pooling=self.pooling,
-            repeats=self.repeats,
-            re_asks=self.re_asks,
-        )
+        return plan_of(models, list(self.base_urls), self.key_variable, **self.choices())
+
+    def choices(self) -> dict[str, Any]:
+        """Return what is said of the judging apart from who judges."""
+        said = {"pooling": self.pooling, "repeats": self.repeats, "re_asks": self.re_asks}
+        return {name: value for name, value in said.items() if value is not None}
 
 
 def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFlags:
@@ -71,7 +75,11 @@ def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFla
     Raises:
         UserError: one of them is no text, nor a list of texts.
     """
-    given: dict[str, Any] = {name: options.pop(name) for name in _ARGUMENTS if name in options}
+    given: dict[str, Any] = {
+        name: value
+        for name in _ARGUMENTS
+        if name in options and (value := options.pop(name)) is not None
+    }
     for name, value in given.items():
         texts = value if isinstance(value, list) and name != "judge_api_key" else [value]
         if not all(isinstance(text, str) for text in texts):
@@ -80,6 +88,7 @@ def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFla
         flags.models or _listed(given.get("judge_model")),
         flags.base_urls or _listed(given.get("judge_base_url")),
         flags.api_key or given.get("judge_api_key"),
+        flags.key_variable,
         flags.pooling,
         flags.repeats,
         flags.re_asks,

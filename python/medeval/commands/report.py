@@ -42,9 +42,21 @@ def report(
         place = out or (runs[0] if runs[0].is_dir() else runs[0].parent) / "report.html"
         write_report(reports[0], place, show_text=show_text)
     else:
+        for path, one in zip(runs, reports, strict=True):
+            _require_whole(path, one)
         place = out or Path("leaderboard.html")
         leaderboard(reports).write(place)
     print(place)
+
+
+def _require_whole(path: Path, report: BenchmarkReport) -> None:
+    for result in report.detailed_results:
+        missing = result.metadata.get("not_asked", 0)
+        if missing:
+            raise UserError(
+                f"{missing:,} items of {path} were never asked: it has no place beside others"
+                f" before it is whole. `python -m medeval run --resume {path}`."
+            )
 
 
 def _read(path: Path) -> BenchmarkReport:

@@ -8,12 +8,24 @@ from typing import Annotated
 import typer
 
 from medeval.commands.judging import JudgeFlags
+from medeval.commands.shared_options import (
+    ENDPOINTS,
+    HOW,
+    WHO_JUDGES,
+    Concurrency,
+    Endpoints,
+    JudgeApiKey,
+    JudgeBaseUrls,
+    JudgeKeyVariable,
+    JudgeModels,
+    Jury,
+    MaxCost,
+    PriceFile,
+)
 from medeval.commands.task_options import given_options
 
 QUESTIONS = "What is asked"
 MODEL = "The model"
-JUDGES = "Who judges"
-HOW = "How it is asked"
 BATCH = "Without a connection"
 
 
@@ -54,7 +66,9 @@ def run(
             rich_help_panel=MODEL,
         ),
     ] = None,
-    temperature: Annotated[float, typer.Option(min=0, rich_help_panel=MODEL)] = 0.0,
+    temperature: Annotated[
+        float | None, typer.Option(min=0, help="Default: 0.", rich_help_panel=MODEL)
+    ] = None,
     max_tokens: Annotated[
         int | None,
         typer.Option(min=1, help="The most tokens of a reply.", rich_help_panel=MODEL),
@@ -197,64 +211,24 @@ def run(
             rich_help_panel=QUESTIONS,
         ),
     ] = None,
-    judge_model: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Who grades the answers, where a task has a rubric; local for a rule that needs no"
-            " network. Repeated: a jury. mtsamples without it: gpt-4o-mini.",
-            rich_help_panel=JUDGES,
-        ),
-    ] = None,
-    judge_base_url: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Address of all judges, or one for each. Default: JUDGE_BASE_URL, else"
-            " OPENAI_BASE_URL, else OpenAI.",
-            rich_help_panel=JUDGES,
-        ),
-    ] = None,
-    judge_api_key: Annotated[
-        str | None,
-        typer.Option(
-            help="Better in JUDGE_API_KEY: a command line can be seen by others. Never stored.",
-            rich_help_panel=JUDGES,
-        ),
-    ] = None,
-    jury: Annotated[
-        str | None,
-        typer.Option(
-            help="How a jury's rewards become one: mean, median or trimmed_mean.",
-            rich_help_panel=JUDGES,
-        ),
-    ] = None,
+    judge_model: JudgeModels = None,
+    judge_base_url: JudgeBaseUrls = None,
+    judge_api_key: JudgeApiKey = None,
+    judge_key_variable: JudgeKeyVariable = None,
+    jury: Jury = None,
     no_judge: Annotated[
         bool,
-        typer.Option("--no-judge", help="Answers only; `judge RUN` later.", rich_help_panel=JUDGES),
+        typer.Option(
+            "--no-judge", help="Answers only; `judge RUN` later.", rich_help_panel=WHO_JUDGES
+        ),
     ] = False,
-    concurrency: Annotated[
-        int, typer.Option(min=1, help="Items under way at a time.", rich_help_panel=HOW)
-    ] = 32,
+    concurrency: Concurrency = 32,
     timeout: Annotated[
         float, typer.Option(min=0.1, help="Seconds for one call.", rich_help_panel=HOW)
     ] = 600.0,
-    prices: Annotated[
-        Path | None,
-        typer.Option(help="What tokens cost, TOML or JSON.", rich_help_panel=HOW),
-    ] = None,
-    max_cost: Annotated[
-        str | None,
-        typer.Option(
-            help="A limit that is not exceeded; needs prices and --max-tokens.",
-            rich_help_panel=HOW,
-        ),
-    ] = None,
-    endpoints: Annotated[
-        Path,
-        typer.Option(
-            help="Which endpoints may see credentialed text (docs/data_use.md).",
-            rich_help_panel=HOW,
-        ),
-    ] = Path("endpoints.toml"),
+    prices: PriceFile = None,
+    max_cost: MaxCost = None,
+    endpoints: Endpoints = ENDPOINTS,
     out: Annotated[
         Path, typer.Option(help="Folder for the run's folder.", rich_help_panel=HOW)
     ] = Path("runs"),
@@ -279,8 +253,16 @@ def run(
     Exit code 1: items without a reply, or a run that stopped before its end.
     """
     # Here, not above: every other command starts without the client of endpoints.
-    from medeval.commands.amounts import amount, read_price_file
-    from medeval.commands.run_flow import Batch, How, ModelFlags, begin, go_on, go_through
+    from medeval.commands.amounts import amount
+    from medeval.commands.run_flow import (
+        Batch,
+        How,
+        ModelFlags,
+        begin,
+        go_on,
+        go_through,
+        with_recorded_limits,
+    )
     from medeval.tasks.asking import parse_parameters
 
     options = given_options(
@@ -304,11 +286,13 @@ def run(
         permute=permute,
         context_limit=context_limit,
     )
-    judges = JudgeFlags(judge_model or (), judge_base_url or (), judge_api_key, jury)
+    judges = JudgeFlags(
+        judge_model or (), judge_base_url or (), judge_api_key, judge_key_variable, jury
+    )
     how = How(
         concurrency,
         timeout,
-        read_price_file(prices),
+        prices,
         amount(max_cost),
         endpoints,
         limit,
@@ -320,11 +304,19 @@ def run(
             "--model": model,
             "--base-url": base_url,
             "--parameters": parameters,
+            "--temperature": temperature,
+            "--max-tokens": max_tokens,
+            "--model-seed": model_seed,
             **{f"--{name.replace('_', '-')}": True for name in options},
         }
         asking = go_on(resume, given, key_variable, judges, how)
+        how = with_recorded_limits(how, resume)
     else:
-        named = {"temperature": temperature, "max_tokens": max_tokens, "seed": model_seed}
+        named = {
+            "temperature": 0.0 if temperature is None else temperature,
+            "max_tokens": max_tokens,
+            "seed": model_seed,
+        }
         flags = ModelFlags(
             model, base_url, key_variable, parse_parameters(parameters, named), parameters
         )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from medeval.commands.amounts import amount, read_price_file
 from medeval.commands.judging import (
     JudgeFlags,
     check_before,
@@ -40,11 +43,16 @@ class How:
 
     concurrency: int
     timeout: float
-    prices: Prices
+    price_file: Path | None
     max_cost: Decimal | None
     endpoints: Path
     limit: int | None
     no_judge: bool
+
+    @cached_property
+    def prices(self) -> Prices:
+        """What tokens cost."""
+        return read_price_file(self.price_file)
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,7 @@ def begin(
     asked = catalogue.begin(task, options)
     choice = flags.choice(how.timeout)
     plan = _plan(asked, judges, how)
+    _ = how.prices  # a file that cannot be read is told before a folder is made
     asking = open_run(asked, choice, runs=out, endpoints=how.endpoints, limit=how.limit)
     asking.folder.record(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
     return asking
@@ -117,7 +126,7 @@ def go_on(
     Raises:
         UserError: what the run was begun with is given again, or has changed.
     """
-    named = [*shown_flags(given), *(["--judge-model"] if judges.models else [])]
+    named = shown_flags({**given, "--judge-model": judges.models, "--jury": judges.pooling})
     if named:
         raise UserError(
             f"--resume goes on with what the run was begun with; leave {', '.join(named)} away, or"
@@ -125,12 +134,26 @@ def go_on(
         )
     judges.plan()  # a key for them may be given anew
     record = read_record(folder)
+    task = catalogue.resumed(record)
+    asked, plans = judged(task), plans_of(record)
+    if asked is not None and plans and not how.no_judge:
+        check_before(asked, plans[-1], how.endpoints)
     return open_run(
-        catalogue.resumed(record),
+        task,
         choice_of(record, key_variable, how.timeout),
         folder=folder,
         endpoints=how.endpoints,
         limit=record.limit if how.limit is None else how.limit,
+    )
+
+
+def with_recorded_limits(how: How, folder: Path) -> How:
+    """Return how a run goes on: with the prices and the limit on cost of before, if not others."""
+    record = read_record(folder)
+    return replace(
+        how,
+        price_file=how.price_file or (Path(record.prices) if record.prices else None),
+        max_cost=how.max_cost or amount(record.max_cost or None),
     )
 
 
@@ -141,6 +164,8 @@ def go_through(asking: Asking, how: How, batch: Batch, *, is_again: bool) -> boo
         Whether all items have a reply, and all answers that were to be judged a verdict.
     """
     print(f"run {asking.folder.path}")
+    asking.folder.record("max_cost", "" if how.max_cost is None else str(how.max_cost))
+    asking.folder.record("prices", "" if how.price_file is None else str(how.price_file.resolve()))
     if batch.prompts is not None:
         _export(asking, how, batch.prompts)
         return True
@@ -153,7 +178,8 @@ def go_through(asking: Asking, how: How, batch: Batch, *, is_again: bool) -> boo
         if ended.stopped:
             return False
     is_whole = _judged(asking, how) and is_whole
-    print(f"python -m medeval score --task {asking.task.name} {asking.folder.path}")
+    name = shlex.quote(asking.task.asked_as)
+    print(f"python -m medeval score --task {name} {asking.folder.path}")
     return is_whole
 
 
@@ -161,6 +187,8 @@ def _plan(task: AskedTask, judges: JudgeFlags, how: How) -> JudgingPlan | None:
     """Return who judges; checked, so that no answer is paid that cannot be judged."""
     named = judges.plan(None if how.no_judge else default_judge(task))
     if named is None:
+        if judges.choices():
+            raise UserError("--jury without --judge-model: name the judges.")
         return None
     if how.no_judge:
         raise UserError("--no-judge and --judge-model: leave one of them away.")

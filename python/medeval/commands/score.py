@@ -138,7 +138,7 @@ def score(
     ] = None,
     min_cell: Annotated[
         int,
-        typer.Option("--min-cell", min=1, help="Groups of patients with fewer are not shown."),
+        typer.Option("--min-cell", min=1, help="Groups of patients with fewer are not shown; cdm's pathologies always are."),
     ] = 11,
     target: Annotated[
         str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
@@ -179,7 +179,8 @@ def score(
             min_cell,
             score_version or 2,
         )
-        score_asked(task, Files(prediction, gold, allow_extra, out, cases), method)
+        if not score_asked(task, Files(prediction, gold, allow_extra, out, cases), method):
+            raise typer.Exit(1)
         return
     refuse_flags(
         task,

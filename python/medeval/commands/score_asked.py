@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from medeval.tasks.task import Method, TaskScore
+    from medeval.tasks.task import Table as TableData
 
 SCORES = "scores.json"
 CDM = "cdm"
@@ -40,8 +42,11 @@ class Files:
     cases: Path | None = None
 
 
-def score_asked(task: str, files: Files, method: Method) -> None:
+def score_asked(task: str, files: Files, method: Method) -> bool:
     """Score, print the tables, write the report.
+
+    Returns:
+        Whether all items were asked.
 
     Raises:
         UserError: no such task or run, files that do not fit, or a place that cannot be written.
@@ -62,9 +67,17 @@ def score_asked(task: str, files: Files, method: Method) -> None:
     if files.out is not None:
         write_json(files.out, json.loads(report.to_json()), bare_nan=False)
     _print(scored, method.groupings)
+    missing = scored.result.metadata.get("not_asked", 0)
+    if missing:
+        print(
+            f"medeval: {missing:,} items were never asked and count as not answered; go on with"
+            f" `python -m medeval run --resume {folder}`",
+            file=sys.stderr,
+        )
     for place in [folder / SCORES if folder else None, files.out]:
         if place is not None:
             print(f"saving the results in {place}")
+    return not missing
 
 
 def _scored(task: str, files: Files, method: Method) -> tuple[TaskScore, Path | None]:
@@ -90,7 +103,7 @@ def _scored(task: str, files: Files, method: Method) -> tuple[TaskScore, Path | 
     _refuse_what_others_have(name, files, method)
     if files.cases is not None:
         return scored_again(path, files.cases, method), path
-    return resumed(record).score(path, method), path
+    return resumed(record, name).score(path, method), path
 
 
 def _refuse_what_others_have(name: str, files: Files, method: Method) -> None:
@@ -123,11 +136,14 @@ def _hashes(prediction: Path, gold: Path) -> dict[str, Any]:
 
 def _say_for_reports(scored: TaskScore) -> None:
     """Put what reports and leaderboards ask of every result under the names that they know."""
+    from medeval.inference.requests import canonical
+
     metadata = scored.result.metadata
     data = metadata["data"]
+    content = canonical([data["sha256"], metadata.get("items_sha256")])
     about = {
-        "status": "ok",
-        "task_hash": data["sha256"],
+        "status": "incomplete" if metadata.get("not_asked") else "ok",
+        "task_hash": hashlib.sha256(content.encode()).hexdigest(),
         "data_class": data.get("data_class", "credentialed"),
         "outcomes": metadata.get("ledger", {}),
     }
@@ -152,10 +168,21 @@ def _print(scored: TaskScore, groupings: Sequence[str]) -> None:
     console.print(_table(scored))
     for grouping in groupings:
         console.print(_group_table(grouping, scored.groups[grouping]))
+    for table in scored.tables:
+        console.print(_further_table(table))
+    for note in scored.notes:
+        print(note)
     ledger = scored.result.metadata.get("ledger")
     if ledger:
         ends = ", ".join(f"{name} {count:,}" for name, count in ledger.items() if count)
         print(f"items: {ends}")
+    judging = scored.result.metadata.get("judging")
+    if judging:
+        blank = ", ".join(f"{count:,} {why}" for why, count in judging["not_judged"].items())
+        print(
+            f"verdicts: {judging['ok']:,} complete, {judging['partial']:,} partial,"
+            f" {judging['failed']:,} failed{f'; earned 0 without one: {blank}' if blank else ''}"
+        )
 
 
 def _table(scored: TaskScore) -> Table:
@@ -165,9 +192,12 @@ def _table(scored: TaskScore) -> Table:
 
     result = scored.result
     table = Table(title=f"{result.task_id}: {result.model_id}")
-    for name in ("metric", "value", "95 % interval", "n"):
-        table.add_column(name, justify="left" if name == "metric" else "right")
     undefined = result.metadata.get("undefined", {})
+    columns = ["metric", "value", "95 % interval", "n"]
+    if undefined:
+        columns.append("missing")
+    for name in columns:
+        table.add_column(name, justify="left" if name == "metric" else "right")
     counts = result.metadata.get("n")
     # Where nothing failed, means over the answered items say the same again.
     is_whole = result.metadata.get("n_failed") == 0
@@ -185,6 +215,7 @@ def _table(scored: TaskScore) -> Table:
             "undefined" if value is None else f"{value:.4f}",
             between,
             "" if n is None else f"{n:,}",
+            *([f"{undefined.get(name, {}).get('items', 0):,}"] if undefined else []),
         )
     return table
 
@@ -209,6 +240,18 @@ def _group_table(grouping: str, groups: Mapping[str, Mapping[str, float | None]]
     else:
         for name in metrics:
             table.add_row(name, *(cells[group, name] for group in groups))
+    return table
+
+
+def _further_table(data: TableData) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(data.title))
+    for name in data.columns:
+        table.add_column(escape(name), overflow="fold")
+    for row in data.rows:
+        table.add_row(*map(escape, row))
     return table
 
 

@@ -95,7 +95,7 @@ def prompt(
     out: Out = None,
 ) -> None:
     """Write the prompts, one JSON object a line, as a run would send them."""
-    from medeval.yier.records import require_records
+    from medeval.yier.records import usable_records
     from medeval.yier.runs import Plan, load_questions, prompts
 
     found, sha256 = load_questions(file)
@@ -111,7 +111,7 @@ def prompt(
         example_seed,
         skip_without_context,
     )
-    records = require_records(found.records, found.name)
+    records = usable_records(found.records, found.name)
     lines = [
         {
             "sample_id": made.record.sample_id,
@@ -161,10 +161,10 @@ def submit(
 
 def _records(path: Path) -> list[Record]:
     from medeval.yier.reading import read_file
-    from medeval.yier.records import require_records
+    from medeval.yier.records import usable_records
 
     found = read_file(path)
-    return require_records(found.records, found.name)
+    return usable_records(found.records, found.name)
 
 
 def _write(out: Path | None, text: str) -> None:

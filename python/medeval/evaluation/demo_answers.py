@@ -18,8 +18,6 @@ from medeval.metrics.text import text_of
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import Row
 
-DEMO_MODEL = "demo-rules"
-
 _LEADING_SENTENCES = 2
 _RANKED = 3
 # A full stop after a digit and before one is a decimal point; one after "Dr" ends nothing.

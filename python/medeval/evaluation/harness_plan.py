@@ -87,6 +87,8 @@ def plan(
         UserError: there is no task, two tasks share an id, a metric is not known, or averages
             cannot be made.
     """
+    if isinstance(refs, str):
+        raise UserError(f"task_ids is a list of ids: [{refs!r}].")
     planned = [_planned(ref, tasks) for ref in dict.fromkeys(map(str, refs))]
     if not planned:
         raise UserError("No task to evaluate. Name at least one.")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from medeval.errors import UserError
 from medeval.inference.journal import Journal, Line
@@ -28,6 +29,9 @@ class Answer:
         error: the kind of failure; empty if there was none.
         text: the reply as it came.
         reasoning: what the model thought, in a field of its own.
+        finish_reason: why the reply ended.
+        usage: tokens as the endpoint counted them.
+        measured: seconds, attempts and the like.
     """
 
     item: str
@@ -39,6 +43,9 @@ class Answer:
     error: str = ""
     text: str = ""
     reasoning: str = ""
+    finish_reason: str = ""
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    measured: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_answers(path: Path, items: Iterable[Item]) -> Iterator[Answer]:
@@ -68,4 +75,7 @@ def _answer(line: Line) -> Answer:
         error=(line.get("error") or {}).get("kind", ""),
         text=line.get("text", ""),
         reasoning=line.get("reasoning", ""),
+        finish_reason=line.get("finish_reason", ""),
+        usage=line.get("usage") or {},
+        measured=line.get("measured") or {},
     )

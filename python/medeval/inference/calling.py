@@ -189,7 +189,9 @@ class Caller:
         """Make one call within the budget; None if the budget does not allow it."""
         most = self._most(request)
         if not await self._budget.set_aside(most):
-            self._stop_because(f"The next call could exceed the limit of {self._budget.limit}")
+            self._stop_because(
+                f"The next call could exceed the limit of {self._budget.limit}: raise it"
+            )
             return None
         cost: Decimal | None = None
         try:

@@ -28,11 +28,11 @@ from medeval.inference.episodes import (
 )
 from medeval.inference.failures import CallFailedError, Failure
 from medeval.inference.journal import Journal, Line, read_journal
-from medeval.inference.lines import answered_line, failed_line
+from medeval.inference.lines import answered_line, failed_line, failure_of
 from medeval.inference.outcomes import Outcome
 from medeval.inference.progress import Progress
 from medeval.inference.providers import Provider
-from medeval.inference.refusals import refuses_tools, with_overflow_named
+from medeval.inference.refusals import CODE, refuses_tools, with_overflow_named
 from medeval.inference.requests import Item, Request
 from medeval.inference.run_folder import RunFolder
 from medeval.inference.runner import Ended, RunOptions, asked_otherwise
@@ -96,22 +96,35 @@ async def run_episodes(
 
 def _to_be_had_again(
     folder: RunFolder, outcomes: frozenset[Outcome]
-) -> dict[tuple[str, int], Outcome]:
+) -> dict[tuple[str, int], bool]:
+    """Return the episodes to be had again, each with whether it goes on where it failed."""
     if not outcomes or not folder.journal.exists():
         return {}
     ended = {
-        (line["item"], line["sample"]): Outcome(line["outcome"])
+        (line["item"], line["sample"]): line
         for line in read_journal(folder.journal)
+        if Outcome(line["outcome"]) in outcomes
     }
-    return {name: outcome for name, outcome in ended.items() if outcome in outcomes}
+    return {name: _goes_on(line) for name, line in ended.items()}
 
 
-def _is_out(line: Line, again: Mapping[tuple[str, int], Outcome]) -> bool:
-    """Tell whether a turn is forgotten: the failed one of an errored episode, else all of them."""
-    outcome = again.get((line["item"], line["sample"]))
-    if outcome is not Outcome.ERRORED:
-        return outcome is not None
-    return isinstance(turn_of(line), Failure)
+def _goes_on(line: Line) -> bool:
+    """Tell whether an episode goes on from its failed turn, else it is had anew.
+
+    One that was too long would meet the same end again behind the same turns: what a server says
+    of its limit is remembered with them.
+    """
+    if Outcome(line["outcome"]) is not Outcome.ERRORED:
+        return False
+    return failure_of(line).code != CODE
+
+
+def _is_out(line: Line, again: Mapping[tuple[str, int], bool]) -> bool:
+    """Tell whether a turn is forgotten: the failed one if its episode goes on, else all of them."""
+    goes_on = again.get((line["item"], line["sample"]))
+    if goes_on is None:
+        return False
+    return not goes_on or isinstance(turn_of(line), Failure)
 
 
 class _StoppedError(Exception):
@@ -207,7 +220,8 @@ class _Run:
                     raise UserError(
                         f"{request.endpoint} takes no tools for {request.model}: every conversation"
                         " would fail. Let the server call tools (vLLM: --enable-auto-tool-choice"
-                        " and --tool-call-parser), or use the text protocol."
+                        " and --tool-call-parser; llama.cpp: --jinja), or use the text protocol:"
+                        " --tool-protocol text."
                     )
                 line = failed_line(request, with_overflow_named(answer), cost, measured)
             else:

@@ -78,6 +78,21 @@ _QUOTA_TEXT = re.compile(
     r"|quota (?:is |has been )?(?:exhausted|used up)|billing (?:hard )?limit",
     re.IGNORECASE,
 )
+# vLLM and llama.cpp without their flags for tools, Ollama and others with a model that has no
+# template for them, OpenRouter without a host that calls tools, Gemini, OpenAI.
+_NO_TOOLS_TEXT = re.compile(
+    r"(?:not|n't) support[^.]{0,30}(?:\btool|\bfunction)"
+    r"|(?:\btool|\bfunction)[^.]{0,40}(?:not|n't|un)[ -]?support"
+    r"|tool choice requires|enable-auto-tool-choice"
+    r"|\btools? param(?:eter)?s? requires?|\brequires? --jinja"
+    r"|no endpoints found that (?:can )?support (?:tool|function)"
+    r"|(?:tool|function)[ -](?:calling|use) (?:is |has )?not (?:been )?(?:enabled|available)"
+    r"|(?:unrecognized|unknown|unexpected)[^.]{0,40}(?<!\w)[`'\"]?tools\b"
+    r"|(?<!\w)tools\b[^.]{0,20}(?:extra inputs|extra fields|not permitted|not allowed)",
+    re.IGNORECASE,
+)
+# Statuses with which that is said: none of them passes with time when it is.
+_NO_TOOLS_STATUSES = {400, 404, 405, 422, 500, 501}
 # Where a number of seconds stands in the body, also inside JSON that is a string of other JSON.
 _DELAY_TEXT = re.compile(r"retry_?delay\\*[\"']?\s*:\s*\\*[\"']?(\d+(?:\.\d+)?)s?", re.IGNORECASE)
 _LONGEST_DETAIL = 200
@@ -210,6 +225,8 @@ def failure_in_body(body: str, now: datetime) -> Failure | None:
 def _kind(status: int, codes: set[str], message: str, retry_after: float | None) -> Kind:
     if codes & _QUOTA_CODES:
         return Kind.QUOTA
+    if refuses_tools_by(status, message):
+        return Kind.REQUEST
     # Limits by the minute are told in the words of a quota too, but with a time to wait.
     if status in (400, 402, 403, 429) and retry_after is None and _QUOTA_TEXT.search(message):
         return Kind.QUOTA
@@ -220,6 +237,11 @@ def _kind(status: int, codes: set[str], message: str, retry_after: float | None)
     if status < 400:
         return Kind.MODEL  # a redirection, which is not followed: text goes where it was allowed
     return _BY_STATUS.get(status, Kind.REQUEST)
+
+
+def refuses_tools_by(status: int | None, message: str) -> bool:
+    """Tell whether an endpoint says that it takes no tools, or none for the model."""
+    return status in _NO_TOOLS_STATUSES and _NO_TOOLS_TEXT.search(message) is not None
 
 
 def _error_of(body: str) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,10 +30,12 @@ from medeval.inference.threads import in_a_thread
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+# What the runner says itself; and names by which keys would get into requests and records.
 _RESERVED = {"messages", "model", "n", "stream"}
+_NOT_OF_A_MODEL = re.compile(r"key|token$|secret|password|authorization|headers|extra_|base_url")
 _SHORTEST_KEY = 8
 # An address where nobody answers the first packet is not waited for as long as a reply.
-_LONGEST_CONNECT = 30.0
+_LONGEST_CONNECT = 10.0
 # All that an endpoint needs to be told; the client would add what the environment holds for others.
 _HEADERS = {
     "accept",
@@ -128,7 +131,11 @@ class OpenAICompatible:
         self._is_opening = False
         self._opened = asyncio.Event()
         self._first_failure: Failure | None = None
-        reserved = sorted(_RESERVED & set(settings.parameters))
+        reserved = sorted(
+            name
+            for name in settings.parameters
+            if name in _RESERVED or _NOT_OF_A_MODEL.search(name.lower())
+        )
         if reserved:
             raise UserError(f"{', '.join(reserved)} cannot be set as parameters of a model.")
         key_from_environment(settings.key_variable, os.environ)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from medeval.inference.failures import Failure, Kind
+from medeval.inference.failures import Failure, Kind, refuses_tools_by
 
 CODE = "context_length_exceeded"
 _OTHER_CODES = {"exceed_context_size_error", "string_above_max_length"}
-_STATUSES = {400, 413, 422}
+_CONTENT_TOO_LARGE = 413
+_STATUSES = {400, _CONTENT_TOO_LARGE, 422}
 # As the endpoints in use say it: OpenAI and vLLM, llama.cpp, Anthropic, Gemini, SGLang, TGI.
 _TEXT = re.compile(
     r"maximum context length|context[ _](?:length|size|window)|max_model_len"
@@ -18,19 +19,13 @@ _TEXT = re.compile(
     re.IGNORECASE,
 )
 
-# vLLM without its flag for tools, Ollama and others with a model that has no template for them.
-_NO_TOOLS = re.compile(
-    r"(?:not|n't) support[^.]{0,30}(?:tool|function)"
-    r"|(?:tool|function)[^.]{0,40}(?:not|n't|un)[ -]?support"
-    r"|tool choice requires|enable-auto-tool-choice",
-    re.IGNORECASE,
-)
-
 
 def is_overflow(failure: Failure) -> bool:
     """Tell whether a request failed because its prompt is too long."""
     if failure.kind is not Kind.REQUEST or failure.status not in _STATUSES:
         return False
+    if failure.status == _CONTENT_TOO_LARGE:
+        return True  # the status says it, whatever the words are
     return failure.code in {CODE, *_OTHER_CODES} or _TEXT.search(failure.detail) is not None
 
 
@@ -44,4 +39,4 @@ def with_overflow_named(failure: Failure) -> Failure:
 
 def refuses_tools(failure: Failure) -> bool:
     """Tell whether the endpoint takes no tools, or none for this model."""
-    return failure.kind is Kind.REQUEST and _NO_TOOLS.search(failure.detail) is not None
+    return failure.kind is Kind.REQUEST and refuses_tools_by(failure.status, failure.detail)

@@ -46,7 +46,10 @@ class RunFolder:
         self.path = path
         self.journal = path / answers
         self._record = path / record
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{path} cannot be made ({error.strerror}).") from None
         asked: dict[str, Any] = json.loads(json.dumps(dict(settings)))
         found = _read(self._record)
         if found is None:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _TITLES = {
     "exact": "equal",
     "within_1": "within 1",
-    "quadratic_kappa": "weighted kappa",
-    "krippendorff_alpha": "Krippendorff's alpha",
+    "quadratic_kappa": "kappa",
+    "krippendorff_alpha": "alpha",
     "icc_2_1": "ICC(2,1)",
     "icc_3_k": "ICC(3,k)",
 }
@@ -48,38 +48,39 @@ def audit_tables(report: Mapping[str, Any]) -> Iterator[Table | str]:
 
 
 def shown(estimate: Mapping[str, Any]) -> str:
-    """Return a value, below it its interval; a dash where there is none."""
+    """Return a value, below it its 95 % interval; a dash where there is none."""
     if estimate["value"] is None:
         return "-"
     value = f"{estimate['value']:.2f}"
     if estimate["low"] is None:
         return value
-    return f"{value}\n{estimate['low']:.2f} to {estimate['high']:.2f}"
+    return f"{value}\n{estimate['low']:.2f}, {estimate['high']:.2f}"
 
 
 def _human(found: Mapping[str, Any]) -> Iterator[Table]:
     several = found["raters"] > 1
-    each = f", with each of {found['raters']} raters"
     for dimension, own in found["dimensions"].items():
-        rows: list[tuple[str, Mapping[str, Any]]] = []
-        who = [
-            *own["judges"].items(),
-            *([("mean of the jury", own["jury"])] if "jury" in own else []),
-        ]
-        for name, agreed in who:
-            rows.append(
-                (f"{name}, with the mean of raters" if several else name, agreed["with_mean"])
-            )
+        who = dict(own["judges"])
+        if "jury" in own:
+            who["the jury's mean"] = own["jury"]
+        rows: list[tuple[str, str, Mapping[str, Any]]] = []
+        for name, agreed in who.items():
+            rows.append((name, "raters' mean" if several else "rater", agreed["with_mean"]))
             if several:
-                rows.append((f"{name}{each}", agreed["with_each"]))
+                rows.append(("", "each rater", agreed["with_each"]))
         if several:
-            rows.append(("raters with each other", own["raters"]))
+            rows.append(("each rater", "other raters", own["raters"]))
         yield _table(
             f"agreement with people: {dimension}",
-            ["", "answers", *_TITLES.values()],
+            ["", "with", "answers", *_TITLES.values()],
             (
-                [name, _count(agreed["exact"]), *(shown(agreed[each]) for each in STATISTICS)]
-                for name, agreed in rows
+                [
+                    name,
+                    other,
+                    _count(agreed["exact"]),
+                    *(shown(agreed[each]) for each in STATISTICS),
+                ]
+                for name, other, agreed in rows
             ),
         )
 
@@ -169,7 +170,7 @@ def _attacks(found: Mapping[str, Any]) -> Iterator[Table]:
             ["attack", "answers", "raised", "lowered", "largest rise", "verdicts lost", "flagged"],
             (
                 [
-                    f"{name} (harmless)" if row["kind"] == "control" else name,
+                    f"{name}, harmless" if row["kind"] == "control" else name,
                     f"{row['answers']:,}",
                     f"{row['raised']:,}",
                     f"{row['lowered']:,}",
@@ -210,9 +211,12 @@ def _count(estimate: Mapping[str, Any]) -> str:
 
 def _table(title: str, columns: Sequence[str], rows: Iterator[list[str]]) -> Table:
     """Return a table; the columns after the last one that names something are numbers."""
+    from rich import box
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left")
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False
+    )
     is_number = False
     for name in columns:
         is_number = is_number or name.startswith("answers")

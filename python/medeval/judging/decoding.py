@@ -13,7 +13,7 @@ _COMMA_BEFORE_CLOSER = re.compile(r",(?=\s{0,100}[}\]])")
 _AFTER_VALUE = re.compile(r"\s{0,100}[,}\]]")
 
 
-def candidates(text: str, names: Sequence[str], is_marked: bool) -> list[dict[str, Any]]:
+def candidates(text: str, names: Sequence[str]) -> list[dict[str, Any]]:
     """Return the objects that could be a verdict, in their order, keys trimmed and in lower case.
 
     An object with one key is looked into: some judges wrap their verdict.
@@ -21,10 +21,9 @@ def candidates(text: str, names: Sequence[str], is_marked: bool) -> list[dict[st
     Args:
         text: of the reply.
         names: of the dimensions.
-        is_marked: the verdict was to come first: no object but the first is looked at.
     """
     found = []
-    for each in _first_object(text) if is_marked else objects(text):
+    for each, _, _ in _placed_objects(text):
         verdict = folded(each)
         if len(verdict) == 1 and not set(verdict) & set(names):
             (inner,) = verdict.values()
@@ -34,27 +33,32 @@ def candidates(text: str, names: Sequence[str], is_marked: bool) -> list[dict[st
     return found
 
 
-def objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a text from the left; of nested ones only the outer."""
-    place = text.find("{")
-    while place >= 0:
+def pieces(text: str, marker: str) -> list[str]:
+    """Return what stands before, between and behind the markers of a text.
+
+    A marker inside a JSON object is a part of that object and divides nothing.
+    """
+    inside = [(start, end) for _, start, end in _placed_objects(text)]
+    found, begin = [], 0
+    for match in re.finditer(re.escape(marker), text):
+        if not any(start < match.start() < end for start, end in inside):
+            found.append(text[begin : match.start()])
+            begin = match.end()
+    return [*found, text[begin:]]
+
+
+def _placed_objects(text: str) -> Iterator[tuple[dict[str, Any], int, int]]:
+    """Yield the JSON objects of a text with begin and end; of nested ones only the outer."""
+    start = text.find("{")
+    while start >= 0:
+        end = start + 1
         try:
-            value, place = _DECODER.raw_decode(text, place)
+            value, end = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
-            place += 1
+            pass
         else:
-            yield value
-        place = text.find("{", place)
-
-
-def _first_object(text: str) -> list[dict[str, Any]]:
-    place = text.find("{")
-    if place < 0:
-        return []
-    try:
-        return [_DECODER.raw_decode(text, place)[0]]
-    except (ValueError, RecursionError):
-        return []
+            yield value, start, end
+        start = text.find("{", end)
 
 
 def without_trailing_commas(text: str) -> str:
@@ -68,7 +72,7 @@ def complete_members(text: str, names: Sequence[str], is_marked: bool) -> dict[s
     Args:
         text: of the reply.
         names: of the dimensions.
-        is_marked: the verdict was to come first: where a dimension comes again, another begins.
+        is_marked: the verdict comes first: where a dimension comes again, another begins.
     """
     either = "|".join(map(re.escape, names))
     key = re.compile(rf'"\s{{0,9}}({either})\s{{0,9}}"\s{{0,9}}:\s{{0,99}}', re.IGNORECASE)

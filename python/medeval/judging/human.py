@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # An answer's id has the name that one of a run's files gives it.
 ID_COLUMNS = ("id", "example_id", "item")
 SAMPLE, RATER, DIMENSION, SCORE, COMMENT = "sample", "rater", "dimension", "score", "comment"
+_LONGEST_SHOWN = 12
 
 Answer = tuple[str, int]
 
@@ -176,7 +177,7 @@ class _Form:
         if self.is_long:
             if row[DIMENSION] not in self.rubric.names:
                 raise UserError(
-                    f"{place}, column {DIMENSION}: {row[DIMENSION]!r} is none of"
+                    f"{place}, column {DIMENSION}: {_cell(row[DIMENSION])} is none of"
                     f" {', '.join(self.rubric.names)}."
                 )
             given = {row[DIMENSION]: SCORE}
@@ -224,7 +225,7 @@ def _sample(text: str, place: str) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdigit()):
-        raise UserError(f"{place}: {text!r} is no number of a sample.")
+        raise UserError(f"{place}: {_cell(text)} is no number of a sample.")
     return int(text)
 
 
@@ -235,7 +236,12 @@ def _score(text: str, rubric: Rubric, place: str) -> float:
         score = math.nan
     if not rubric.low <= score <= rubric.high:
         raise UserError(
-            f"{place}: {text!r} is no score from {rubric.low} to {rubric.high}. Leave the cell"
+            f"{place}: {_cell(text)} is no score from {rubric.low} to {rubric.high}. Leave the cell"
             " empty where there is none."
         )
     return score
+
+
+def _cell(text: str) -> str:
+    """Return what an error says of a cell: a longer one may be a text that slipped into it."""
+    return repr(text) if len(text) <= _LONGEST_SHOWN else "what stands there"

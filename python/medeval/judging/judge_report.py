@@ -64,21 +64,31 @@ class JudgeReport:
             )
         return found
 
+    def counts(self) -> dict[str, Any]:
+        """Return how its judgments ended, with the reasons, and why it stopped.
+
+        What a stopped judge was not asked has failed here, though no call of the ledger tells of
+        it: a call that stops a judge is no answer's, so that the answer is asked about again.
+        """
+        statuses = Counter(each.status for each in self.judgments)
+        return {
+            "judgments": len(self.judgments),
+            **{str(status): statuses[status] for status in Status},
+            "reasons": dict(sorted(Counter(e.reason for e in self.judgments if e.reason).items())),
+            "stopped": self.stopped or None,
+        }
+
     def as_json(self) -> dict[str, Any]:
         """Return counts, ledger and cost."""
-        statuses = Counter(each.status for each in self.judgments)
         parses = Counter(str(each.verdict.parse) for each in self.judgments if each.verdict)
         return {
             "judge": self.judge,
             "model": self.model,
             "models_reported": sorted({each.model for each in self.judgments if each.model}),
             "endpoint": self.endpoint,
-            "judgments": len(self.judgments),
-            **{str(status): statuses[status] for status in Status},
+            **self.counts(),
             "parses": dict(sorted(parses.items())),
-            "reasons": dict(sorted(Counter(e.reason for e in self.judgments if e.reason).items())),
             "learned": dict(self.learned),
-            "stopped": self.stopped or None,
             "cost": None if self.cost is None else str(self.cost),
             "calls": self.progress.as_json(),
         }

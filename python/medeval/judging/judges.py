@@ -72,11 +72,6 @@ class Judge:
         return re.sub(r"[^A-Za-z0-9._-]+", "-", self.name or self.model).strip("-.") or "judge"
 
     @property
-    def is_in_process(self) -> bool:
-        """Tell whether nothing leaves this process for it."""
-        return self.function is not None or self.is_rule
-
-    @property
     def is_rule(self) -> bool:
         """Tell whether it is the rule that is built in, which needs the reference."""
         return self.function is None and self.model == LOCAL and self.base_url is None

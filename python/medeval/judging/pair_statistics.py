@@ -45,8 +45,8 @@ def pair_agreement(scores: Floats, pairs: Sequence[tuple[int, int]], seed: int) 
     """
     import numpy as np
 
-    given = [np.isfinite(scores[:, list(pair)]).all(axis=1) for pair in pairs]
-    shared = np.logical_or.reduce(given)
+    given = np.array([np.isfinite(scores[:, list(pair)]).all(axis=1) for pair in pairs])
+    shared = given.any(axis=0)
     n = int(shared.sum())
     weights = _weights(n, seed)
     sums = {name: np.zeros(len(weights)) for name in STATISTICS}

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 
 from medeval.inference.requests import Message
@@ -102,22 +102,29 @@ class JudgePrompt:
         }
         shown = {name: texts[name].strip() for name in self.variant.blocks}
         fence = fence_of(self.seed, subject.name, sample, list(shown.values()))
+        values = {
+            **self._of_the_rubric,
+            "blocks": "\n\n".join(fence.around(name, text) for name, text in shown.items()),
+            "marker": fence.marker,
+        }
+        return [{"role": "user", "content": filled(template(), values)}]
+
+    @cached_property
+    def _of_the_rubric(self) -> Mapping[str, str]:
+        """What every prompt says alike."""
         dimensions = self.rubric.dimensions[:: -1 if self.variant.is_reversed else 1]
         file = self.rubric.file
-        values = {
+        return {
             "role": file.role,
             "answer_name": file.answer_name,
             "low": str(file.low),
             "low_means": file.low_means,
             "high": str(file.high),
             "high_means": file.high_means,
-            "blocks": "\n\n".join(fence.around(name, text) for name, text in shown.items()),
             "criteria": "\n".join(f"- {each.name}: {each.description}" for each in dimensions),
             "how_to_compare": _WITH_REFERENCE if self.variant.has_reference else _WITHOUT_REFERENCE,
             "sample": sample_verdict(self.rubric, tuple(each.name for each in dimensions)),
-            "marker": fence.marker,
         }
-        return [{"role": "user", "content": filled(template(), values)}]
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:

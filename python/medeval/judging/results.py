@@ -35,8 +35,8 @@ class SubjectResult:
         subject: what was judged.
         judgments: of every judge and repeat, those that failed included.
         rewards: the mean over the judges that gave a verdict.
-        reward_median: over the same judges; None if there is none.
-        reward_trimmed_mean: over the same judges without the highest and the lowest.
+        reward_median: the median of `reward_judged` over the same judges; None if there is none.
+        reward_trimmed_mean: likewise the mean without the highest and the lowest judge.
         status: ok if at least one judge gave a complete verdict.
         reason: why it was not judged; empty if it was.
         scores: of each dimension, the mean over judges; None where no judge gave one.
@@ -119,7 +119,11 @@ class JudgingResults:
         return int(any(judge.warnings() for judge in self.judges))
 
     def summary(self) -> dict[str, Any]:
-        """Return means with intervals, counts of every status, and the cost of judging alone."""
+        """Return means with intervals, counts of every status, and the cost of judging alone.
+
+        The counts are of answers, where the best of a jury's judges counts, and under `judges` of
+        each judge's own judgments.
+        """
         statuses = Counter(each.status for each in self.subjects)
         costs = [judge.cost for judge in self.judges]
         known = [cost for cost in costs if cost is not None]
@@ -140,6 +144,7 @@ class JudgingResults:
                 name: mean_estimate([e.scores.get(name) for e in self.subjects], self.seed)
                 for name in names
             },
+            "judges": {judge.judge: judge.counts() for judge in self.judges},
             "judging_cost": str(sum(known, Decimal(0))) if len(known) == len(costs) else None,
             "judging_cost_of_priced": str(
                 sum((judge.progress.cost for judge in self.judges), Decimal(0))

@@ -49,22 +49,32 @@ def combined(rewards: Sequence[Rewards]) -> Rewards:
     usable = [each for each in rewards if each.reward_judged is not None]
     if not usable:
         return Rewards(0.0, None)
-    judged = [each.reward_judged for each in usable if each.reward_judged is not None]
-    return Rewards(fmean(each.reward for each in usable), fmean(judged))
+    return Rewards(fmean(each.reward for each in usable), fmean(_judged(usable)))
 
 
 def median_reward(rewards: Sequence[Rewards]) -> float | None:
-    """Return the median over the judges that gave a verdict; None if none did."""
-    usable = [each.reward for each in rewards if each.reward_judged is not None]
+    """Return the median of what was judged over the judges that gave a verdict; None if none did.
+
+    A dimension that a judge left out is missing in its part, as in `reward_judged`, and not 0.
+    """
+    usable = _judged(rewards)
     return median(usable) if usable else None
 
 
 def trimmed_mean_reward(rewards: Sequence[Rewards]) -> float | None:
-    """Return the mean without the highest and the lowest judge; of fewer than three, of all."""
-    usable = sorted(each.reward for each in rewards if each.reward_judged is not None)
+    """Return the mean of what was judged without the highest and the lowest judge.
+
+    Of fewer than three judges with a verdict it is the mean of all; None if there is none. A
+    dimension that a judge left out is missing in its part, as in `reward_judged`, and not 0.
+    """
+    usable = sorted(_judged(rewards))
     if len(usable) >= _FEWEST_TO_TRIM:
         usable = usable[1:-1]
     return fmean(usable) if usable else None
+
+
+def _judged(rewards: Sequence[Rewards]) -> list[float]:
+    return [each.reward_judged for each in rewards if each.reward_judged is not None]
 
 
 def helm_jury_score(verdicts: Sequence[tuple[Status, Scores]]) -> float:

@@ -19,12 +19,14 @@ from medeval.judging.decoding import (
     candidates,
     complete_members,
     folded,
+    pieces,
     without_trailing_commas,
 )
 from medeval.judging.rubric import Rubric
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,8})(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _LONGEST_RAW = 100
+_BEGINS_WITH_OBJECT = re.compile(r"(?:`{3,}\w{0,9}\s{0,9})?\{")
 
 
 class Parse(StrEnum):
@@ -95,28 +97,40 @@ def read_verdict(text: str | None, rubric: Rubric, marker: str = "") -> Verdict:
     Args:
         text: the reply; None if there is none.
         rubric: whose dimensions and scale count.
-        marker: if the reply holds it, the verdict is the first object behind its last occurrence,
-            and what follows that is a quotation.
+        marker: if the reply holds it, the verdict is the last complete object behind it, and what
+            stands before it is none. If it comes again, the last piece behind one of them that
+            holds a verdict counts: some judges close with it too.
     """
     left = after_thinking(text or "").strip()
-    _, is_marked, behind = left.rpartition(marker) if marker else ("", "", left)
-    if is_marked:
-        left = behind
-    if not left.strip():
-        parse = Parse.UNPARSEABLE if is_marked else Parse.EMPTY
-        return _verdict({}, parse, rubric, bool(is_marked))
-    for parse, tried in (
-        (Parse.PARSED, left),
-        (Parse.REPAIRED, without_trailing_commas(left)),
-    ):
-        found = candidates(tried, rubric.names, bool(is_marked))
-        if found:
-            # Without a marker the judge's own verdict comes after anything that it quotes.
-            complete = [each for each in found if set(rubric.names) <= set(each)]
-            return _verdict((complete or found)[-1], parse, rubric, bool(is_marked))
-    members = complete_members(without_trailing_commas(left), rubric.names, bool(is_marked))
-    parse = Parse.REPAIRED if members else Parse.UNPARSEABLE
-    return _verdict(members, parse, rubric, bool(is_marked))
+    if not left:
+        return _verdict({}, Parse.EMPTY, rubric, False)
+    is_marked, tried = _to_read(left, marker)
+    for piece in tried:
+        for parse, form in (
+            (Parse.PARSED, piece),
+            (Parse.REPAIRED, without_trailing_commas(piece)),
+        ):
+            found = candidates(form, rubric.names)
+            if found:
+                # The judge's own verdict comes after anything that it quotes or drafts.
+                complete = [each for each in found if set(rubric.names) <= set(each)]
+                return _verdict((complete or found)[-1], parse, rubric, is_marked)
+    for piece in tried:
+        members = complete_members(without_trailing_commas(piece), rubric.names, is_marked)
+        if members:
+            return _verdict(members, Parse.REPAIRED, rubric, is_marked)
+    return _verdict({}, Parse.UNPARSEABLE, rubric, is_marked)
+
+
+def _to_read(reply: str, marker: str) -> tuple[bool, list[str]]:
+    """Return whether a reply is marked, and where its verdict may stand, the likeliest first."""
+    before, *behind = pieces(reply, marker) if marker and marker in reply else [reply]
+    is_closing = not any(re.search(r"\w", piece) for piece in behind)
+    # Only a reply that begins with its verdict needs no marker in front: after other words it may
+    # be a quotation, with the judge's own verdict cut off behind the marker.
+    if not behind or (is_closing and _BEGINS_WITH_OBJECT.match(before)):
+        return False, [before]
+    return True, behind[::-1]
 
 
 def _verdict(found: Mapping[str, Any], parse: Parse, rubric: Rubric, is_marked: bool) -> Verdict:

@@ -22,8 +22,6 @@ from medeval.models.plotting import bars
 from medeval.models.scores import Finite, Moment, checked_scores, utc_now
 from medeval.models.text_files import Format
 
-MetricScores = dict[str, float]
-
 
 class BenchmarkReport(Document):
     """Scores of a model by task and over all tasks.

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from medeval.errors import UserError
-from medeval.exporting.builds import Build, newest_build
+from medeval.exporting.builds import newest_build
 from medeval.exporting.floor import build_command
-from medeval.exporting.mtsamples import COLUMNS, EXAMPLES, NAME
+from medeval.exporting.mtsamples import COLUMNS, EXAMPLES, NAME, SETTINGS
 from medeval.models.text_files import write_text
 from medeval.profile import load_target, project_root
 from medeval.warehouse import flat, open_warehouse, schema_name
@@ -35,8 +35,23 @@ class Example:
     is_leaked: bool
 
 
-def read_warehouse(target: str | None = None) -> tuple[list[Example], Build]:
-    """Return the examples in the order of their file names, and the build that made them.
+@dataclass(frozen=True)
+class Examples:
+    """The examples of a warehouse.
+
+    Attributes:
+        rows: in the order of their file names.
+        rule_version: of the extraction.
+        source: the place of the notes.
+    """
+
+    rows: list[Example]
+    rule_version: str
+    source: str
+
+
+def read_warehouse(target: str | None = None) -> Examples:
+    """Return the examples that were built last.
 
     Args:
         target: of profiles.yml; None takes MEDEVAL_TARGET.
@@ -49,10 +64,12 @@ def read_warehouse(target: str | None = None) -> tuple[list[Example], Build]:
     command = build_command(NAME, chosen.name)
     with open_warehouse(chosen, root, build_command=command) as warehouse:
         build = newest_build(warehouse, NAME)
-        rows = flat(warehouse.select(COLUMNS, schema_name(NAME), EXAMPLES, "order by source_index"))
+        schema = schema_name(NAME)
+        rows = flat(warehouse.select(COLUMNS, schema, EXAMPLES, "order by source_index"))
+        ((rule_version,),) = flat(warehouse.select(["rule_version"], schema, SETTINGS))
     if not rows:
         raise UserError(f"{EXAMPLES} is empty. Name the notes and build again: `{command}`.")
-    return [Example(*row) for row in rows], build
+    return Examples([Example(*row) for row in rows], str(rule_version), build.source_location)
 
 
 def as_lines(examples: Sequence[Example]) -> str:

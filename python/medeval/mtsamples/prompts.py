@@ -53,21 +53,28 @@ class Asked:
         """The hash of the prompt without a note in it."""
         return hashlib.sha256(str(self.messages("")).encode()).hexdigest()
 
-    def to_be_judged(self, reply: str) -> str:
+    def to_be_judged(self, reply: str, reasoning: str = "") -> str:
         """Return what judges get of a reply, from which thinking in tags is still to be taken.
 
         Asked to think, a model that never closes its thinking has given no answer: all of it is
-        thinking.
+        thinking. Where the server has split the thinking off, there are no tags to be closed.
+
+        Args:
+            reply: as it came.
+            reasoning: what the server has split off.
         """
-        if not self.use_think or not reply.strip():
+        is_split = bool(reasoning.strip()) and "think>" not in reply.lower()
+        if not self.use_think or is_split or not reply.strip():
             return reply
         closed = _LAST_CLOSING.match(reply)
         return f"<think>{reply}" if closed is None else reply[closed.end() :].strip()
 
-    def thinking(self, reply: str) -> str:
-        """Return what was thought in the reply itself."""
-        if not self.use_think:
-            return split_thinking(reply).thinking
-        closed = _LAST_CLOSING.match(reply)
-        thought = reply if closed is None else closed[0]
-        return thought.replace("<think>", "").removesuffix("</think>").strip()
+    def thinking(self, reply: str, reasoning: str = "") -> str:
+        """Return what was thought, in the reply itself and in what the server has split off."""
+        judged = self.to_be_judged(reply, reasoning)
+        if judged == reply:
+            own = split_thinking(reply).thinking
+        else:
+            thought = reply.removesuffix(judged) if not judged.startswith("<think>") else reply
+            own = thought.strip().removesuffix("</think>").replace("<think>", "").strip()
+        return "\n".join(part for part in (reasoning, own) if part)

@@ -83,7 +83,12 @@ def open_run(
     gate = Gate(read_endpoints(endpoints), path / AUDIT)
     provider = provider_of(choice, task, gate)
     is_new = not path.exists()
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be made ({error.strerror}). Choose another --out."
+        ) from None
     try:
         task = task.prepared(provider)
     except UserError:
@@ -180,13 +185,18 @@ def _take_back(folder: Path) -> None:
 def _new_folder(runs: Path, task: str, model: str) -> Path:
     """Return a name for a new run: its time first, so that names sort by it."""
     moment = datetime.now(UTC)
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(model).name if ".py:" in model else model)
-    name = f"{moment:%Y%m%dT%H%M%SZ}-{task}-{plain.strip('-.') or 'model'}"
+    model = Path(model).name if ".py:" in model else model
+    name = f"{moment:%Y%m%dT%H%M%SZ}-{_plain(task) or 'task'}-{_plain(model) or 'model'}"
     folder, number = runs / name, 1
     while folder.exists():
         number += 1
         folder = runs / f"{name}-{number}"
     return folder
+
+
+def _plain(text: str) -> str:
+    """Return a part of a folder's name, which leads into no other folder."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")
 
 
 def parse_parameters(text: str | None, named: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,8 +69,12 @@ def begin(name: str, given: Mapping[str, Any]) -> AskedTask:
     return medical.begin(name, read_options(medical.MedicalOptions, given, name))
 
 
-def resumed(record: RunRecord) -> AskedTask:
+def resumed(record: RunRecord, named: str | None = None) -> AskedTask:
     """Return the task of a run, as it was asked there.
+
+    Args:
+        record: of the run.
+        named: the task file, if it is elsewhere now.
 
     Raises:
         UserError: its data are not there any more, or its record says nothing of them.
@@ -82,7 +86,7 @@ def resumed(record: RunRecord) -> AskedTask:
             return mtsamples.resumed(record)
         if record.task == yier.NAME:
             return begin(yier.NAME, yier.options_of(record.settings))
-        name = str(record.settings[medical.SETTINGS]["file"])
+        name = named or str(record.settings[medical.SETTINGS]["file"])
         return begin(name, medical.options_of(record.settings))
     except (KeyError, TypeError):
         raise UserError(f"{record.folder} does not say how {record.task} was asked.") from None

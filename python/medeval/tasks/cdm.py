@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic import Field
+
 from medeval.cdm.case_files import CaseFiles, read_case_files
 from medeval.cdm.context import Room, room_in
 from medeval.cdm.facts import Facts, load_facts
@@ -20,17 +22,19 @@ from medeval.cdm.oracle import best_scores
 from medeval.cdm.prompts import PROMPT_VERSION
 from medeval.cdm.scoring import COUNTS, DIAGNOSIS, SCORES
 from medeval.cdm.toolbox import TOOLS
-from medeval.cdm.transcripts import read_transcripts
+from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
 from medeval.inference.conversations import converse
 from medeval.inference.requests import Item
 from medeval.inference.tokens import ContextWindow, context_window
+from medeval.models.text_files import write_text
+from medeval.tasks.cdm_case_scores import case_lines
 from medeval.tasks.cdm_models import local_provider
 from medeval.tasks.cdm_score import TOOLS_ONLY, score_of
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import Difference, Method, TaskScore
+from medeval.tasks.task import AskedTask, Difference, Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.inference.episodes import Episode
@@ -41,6 +45,9 @@ if TYPE_CHECKING:
 
 NAME = "cdm"
 SETTINGS = "cdm"
+# Options that only one way of asking has; `permute` may be said to be none.
+TOOLS_OPTIONS = ("tool_protocol", "max_rounds", "max_calls", "tools")
+CASE_SCORES = "case_scores.jsonl"
 
 
 class CdmOptions(TaskOptions):
@@ -61,12 +68,12 @@ class CdmOptions(TaskOptions):
     cases: str | None = None
     mode: Literal["tools", "full_information"] = "tools"
     tool_protocol: Literal["native", "text"] = "native"
-    max_rounds: int = 20
-    max_calls: int = 10
-    tools: tuple[str, ...] = TOOLS
-    permute: int = 0
+    max_rounds: int = Field(20, ge=1)
+    max_calls: int = Field(10, ge=1)
+    tools: tuple[str, ...] = Field(TOOLS, min_length=1)
+    permute: int = Field(0, ge=0)
     permute_seed: int = 0
-    context_limit: int | None = None
+    context_limit: int | None = Field(None, ge=1)
 
 
 @dataclass(frozen=True)
@@ -80,9 +87,26 @@ class CdmTask:
     room: Room | None = None
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
+    asked_as: str = NAME
 
     def prepared(self, provider: Provider) -> CdmTask:
-        """See `AskedTask`: the model says how much it takes in."""
+        """See `AskedTask`: the model says how much it takes in.
+
+        Raises:
+            UserError: a function, which can call no tools, and tools in an endpoint's form.
+        """
+        from medeval.inference.providers import PythonCallable
+
+        how = self._how
+        if (
+            isinstance(how, LoopOptions)
+            and how.tool_protocol == "native"
+            and isinstance(provider, PythonCallable)
+        ):
+            raise UserError(
+                f"{provider.model} is a function, which returns text and can call no tools. Use"
+                " --tool-protocol text, or --mode full_information."
+            )
         window = asyncio.run(
             context_window(provider, self.files.is_open, self.options.context_limit)
         )
@@ -138,37 +162,63 @@ class CdmTask:
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """See `AskedTask`."""
-        names = (
-            SCORES
-            if self.options.mode == "tools"
-            else [name for name in SCORES if name not in TOOLS_ONLY]
-        )
         best = [best_scores(str(case.pathology), self.facts) for case in self.files.cases]
-        return {name: (sum(one[name] for one in best) / len(best), 0.0) for name in names}
+        return {name: (sum(one[name] for one in best) / len(best), 0.0) for name in self._possible}
 
     def score(self, folder: Path, method: Method) -> TaskScore:
-        """See `AskedTask`."""
+        """See `AskedTask`; what became of each case is written into the run's folder."""
+        found, transcripts = self._scored(folder, method)
+        lines = case_lines(transcripts, self.facts, method.score_version)
+        write_text(folder / CASE_SCORES, lines)
+        return found
+
+    def _scored(self, folder: Path, method: Method) -> tuple[TaskScore, list[Transcript]]:
         record = read_record(folder)
         self._require_same_cases(record)
         cases = self.files.cases[: record.limit]
-        transcripts = read_transcripts(folder, cases)
-        facts = {**facts_of_run(record), "data": self._data(cases_asked=len(cases))}
-        return score_of(transcripts, self.facts, record.model, facts, method)
+        samples = 1 + int(record.settings[SETTINGS].get("permute", 0))
+        transcripts = read_transcripts(folder, cases, samples)
+        facts = {
+            **facts_of_run(record, self.items(record.limit)),
+            "data": self._data(cases_asked=len(cases)),
+        }
+        found = score_of(
+            transcripts, self.facts, record.model, facts, method, possible=self._possible
+        )
+        return found, transcripts
 
-    def compare(self, first: Path, second: Path, method: Method) -> list[Difference]:
+    def compare(
+        self, first: Path, other: AskedTask, second: Path, method: Method
+    ) -> list[Difference]:
         """See `AskedTask`; a case that failed has a score of 0."""
+        if not isinstance(other, CdmTask):
+            raise UserError(f"{second} is a run of {other.name}, not of {NAME}.")
         plain = replace(method, n_iters=0, groupings=())
-        scored = [self.score(folder, plain).result.item_scores or {} for folder in (first, second)]
+        scored = [
+            task._scored(folder, plain)[0].result.item_scores or {}
+            for task, folder in ((self, first), (other, second))
+        ]
         shared = [name for name in scored[0] if name in scored[1] and name not in COUNTS]
         shared.sort(key=lambda name: name != DIAGNOSIS)
         return [mean_difference(name, scored[0][name], scored[1][name], method) for name in shared]
+
+    @property
+    def _possible(self) -> list[str]:
+        """The scores that there are for a case that is answered."""
+        has_tools = self.options.mode == "tools"
+        return [name for name in SCORES if has_tools or name not in TOOLS_ONLY]
 
     @cached_property
     def _how(self) -> LoopOptions | FullInformationOptions:
         options = self.options
         if options.mode == "full_information":
+            unused = [name for name in TOOLS_OPTIONS if name in options.model_fields_set]
+            if unused:
+                raise UserError(
+                    f"{', '.join(unused)}: for the mode tools; full_information has none of it."
+                )
             return FullInformationOptions(options.permute, options.permute_seed)
-        if options.permute:
+        if options.permute or "permute_seed" in options.model_fields_set:
             raise UserError(
                 "--permute is for full_information: with tools the model chooses the order itself."
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 from medeval.cdm.aggregate import Aggregate, aggregate
@@ -16,24 +15,22 @@ from medeval.cdm.scoring import (
     IMAGING,
     LABORATORY,
     LATE_EXAMINATION,
-    CaseScore,
-    score_case,
+    SCORES,
 )
 from medeval.cdm.subgroups import attributes_of, subgroups
 from medeval.cdm.transcripts import Transcript
 from medeval.errors import UserError
-from medeval.inference.outcomes import Outcome
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import Interval
-from medeval.tasks.task import Method, TaskScore
+from medeval.tasks.cdm_case_scores import failure_of, rates, score_transcript
+from medeval.tasks.cdm_order import LEVEL, order_sensitivity, order_sentence
+from medeval.tasks.task import Method, Table, TaskScore
 
 PATHOLOGY = "pathology"
 GROUPINGS = (PATHOLOGY, "gender", "age_band")
 # Scores of what was asked for, which full information leaves nothing to.
 TOOLS_ONLY = (LATE_EXAMINATION, EXAMINATION, LABORATORY, IMAGING)
 ANSWERED_ONLY = "answered only"
-NOT_ASKED = "not_asked"
-LEVEL = 0.95
 BOOTSTRAP = "bootstrap_percentile over cases"
 
 
@@ -43,8 +40,8 @@ def scored_cases(transcripts: Sequence[Transcript], facts: Facts, version: int) 
         ScoredCase(
             one.case.hadm_id,
             str(one.case.pathology),
-            _score(one, facts, version),
-            None if one.answer is not None else _failure(one),
+            score_transcript(one, facts, version),
+            failure_of(one),
         )
         for one in transcripts
     ]
@@ -56,6 +53,7 @@ def score_of(
     model: str,
     about: Mapping[str, Any],
     method: Method,
+    possible: Sequence[str] = SCORES,
 ) -> TaskScore:
     """Score what came of the cases.
 
@@ -68,6 +66,7 @@ def score_of(
         model: as the user named it.
         about: the run.
         method: of intervals and groups; its `score_version` says by which rules.
+        possible: the scores that there are for a case that is answered.
 
     Raises:
         UserError: a grouping that there is not.
@@ -79,10 +78,10 @@ def score_of(
         raise UserError(f"--cluster {method.cluster}: cases are drawn by themselves.")
     first = [one for one in transcripts if one.sample == 0]
     cases = scored_cases(first, facts, method.score_version)
-    n_iters = max(1, method.n_iters)
-    found = aggregate(cases, seed=method.seed, n_iters=n_iters)
+    found = aggregate(cases, seed=method.seed, n_iters=method.n_iters, possible=possible)
     other = 1 if method.score_version == 2 else 2
-    beside = aggregate(scored_cases(first, facts, other), seed=method.seed, n_iters=1)
+    beside = aggregate(scored_cases(first, facts, other), n_iters=0, possible=possible)
+    order = order_sensitivity(transcripts, facts, method.score_version)
     result = EvaluationResult(
         model_id=model,
         task_id="cdm",
@@ -90,7 +89,7 @@ def score_of(
         model_outputs=[_output(one) for one in first],
         metrics_results=_values(found),
         item_scores=_item_scores(cases, found),
-        intervals=_intervals(found) if method.n_iters else {},
+        intervals=_intervals(found),
         metadata={
             **about,
             "headline": DIAGNOSIS,
@@ -99,44 +98,28 @@ def score_of(
             "n_failed": found.n_failed,
             "failures": found.failures,
             "by_pathology": found.as_json()["by_pathology"],
+            "rates_by_pathology": rates(first, facts, method.score_version),
             f"version_{other}": {
                 name: mean.mean_failures_as_zero
                 for name, mean in beside.overall.items()
                 if mean.mean_failures_as_zero is not None
             },
             "conduct": _conduct(first),
-            **_order_sensitivity(transcripts, facts, method.score_version),
+            **({} if order is None else {"order_sensitivity": order}),
             "n_iters": method.n_iters,
             "seed": method.seed,
         },
     )
     groups = {PATHOLOGY: _by_pathology(found)}
     warnings: list[str] = []
+    tables: list[Table] = []
     persons = [name for name in method.groupings if name != PATHOLOGY]
     if persons:
-        groups |= _by_person(first, cases, persons, method, result)
+        groups |= _by_person(first, cases, persons, method, result, possible)
         warnings += [_gap_sentence(gap) for gap in _notable(result)]
-    return TaskScore(result, DIAGNOSIS, warnings, groups)
-
-
-def _score(transcript: Transcript, facts: Facts, version: int) -> CaseScore | None:
-    if transcript.answer is None:
-        return None
-    return score_case(
-        transcript.case,
-        transcript.answer.as_json(),
-        transcript.calls,
-        facts,
-        version=version,
-    )
-
-
-def _failure(transcript: Transcript) -> str:
-    if transcript.outcome is None:
-        return NOT_ASKED
-    if transcript.reason:
-        return transcript.reason
-    return transcript.error if transcript.outcome is Outcome.ERRORED else str(transcript.outcome)
+        tables.append(_gap_table(result))
+    notes = [] if order is None else [order_sentence(order)]
+    return TaskScore(result, DIAGNOSIS, warnings, groups, notes, tables)
 
 
 def _values(found: Aggregate) -> dict[str, float]:
@@ -232,6 +215,7 @@ def _by_person(
     names: Sequence[str],
     method: Method,
     result: EvaluationResult,
+    possible: Sequence[str],
 ) -> dict[str, dict[str, dict[str, float | None]]]:
     """Return the groups of patients, and put them with their gaps into the result's metadata."""
     attributes = {
@@ -245,7 +229,8 @@ def _by_person(
         attributes,
         min_cell=method.min_cell,
         seed=method.seed,
-        n_iters=max(1, method.n_iters),
+        n_iters=method.n_iters,
+        possible=possible,
     )
     result.metadata["subgroups"] = found.as_json()
     return {
@@ -270,14 +255,35 @@ def _shown(mean: Mean | None) -> float | None:
     return None if mean is None else mean.mean_failures_as_zero
 
 
-def _notable(result: EvaluationResult) -> list[dict[str, Any]]:
+def _gaps(result: EvaluationResult) -> list[dict[str, Any]]:
     attributes = result.metadata["subgroups"]["attributes"]
     return [
         {**gap, "attribute": name}
         for name, grouping in attributes.items()
         for gap in grouping["gaps"]
-        if gap["p_holm"] is not None and gap["p_holm"] < 1 - LEVEL
     ]
+
+
+def _notable(result: EvaluationResult) -> list[dict[str, Any]]:
+    return [gap for gap in _gaps(result) if gap["p_holm"] is not None and gap["p_holm"] < 1 - LEVEL]
+
+
+def _gap_table(result: EvaluationResult) -> Table:
+    return Table(
+        "gaps between groups",
+        ("score", "by", "groups", "gap", "expected", "p (Holm)"),
+        [
+            (
+                gap["score"],
+                gap["attribute"],
+                f"{gap['first']} less {gap['second']}",
+                f"{gap['gap']:+.4f}",
+                f"{gap['expected_gap']:+.4f}",
+                "not tested" if gap["p_holm"] is None else f"{gap['p_holm']:.4f}",
+            )
+            for gap in _gaps(result)
+        ],
+    )
 
 
 def _gap_sentence(gap: Mapping[str, Any]) -> str:
@@ -286,30 +292,3 @@ def _gap_sentence(gap: Mapping[str, Any]) -> str:
         f" {gap['gap']:+.3f}, where their pathologies alone would make {gap['expected_gap']:+.3f}"
         f" (p = {gap['p_holm']:.4f} after Holm)."
     )
-
-
-def _order_sensitivity(
-    transcripts: Sequence[Transcript], facts: Facts, version: int
-) -> dict[str, Any]:
-    """Return how the order of the information moves the diagnosis; nothing with one order."""
-    orders = sorted({one.sample for one in transcripts})
-    if len(orders) < 2:
-        return {}
-    by_case: dict[int, dict[int, float]] = {}
-    for one in transcripts:
-        score = _score(one, facts, version)
-        value = 0.0 if score is None else score.scores[DIAGNOSIS]
-        by_case.setdefault(one.case.hadm_id, {})[one.sample] = value
-    whole = [found for found in by_case.values() if len(found) == len(orders)]
-    return {
-        "order_sensitivity": {
-            "orders": len(orders),
-            "cases": len(whole),
-            "diagnosis_by_order": [fmean(found[order] for found in whole) for order in orders]
-            if whole
-            else None,
-            "share_of_cases_that_change": fmean(len(set(found.values())) > 1 for found in whole)
-            if whole
-            else None,
-        }
-    }

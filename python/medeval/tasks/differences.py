@@ -5,12 +5,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from medeval.errors import UserError
+from medeval.models.evaluation_result import EvaluationResult
 from medeval.tasks.task import Difference, Method
 
 LEVEL = 0.95
 BATCH = 256
 # Equal in exact arithmetic, apart by rounding.
 ROUNDING = 1e-12
+
+
+def paired_differences(
+    first: EvaluationResult, second: EvaluationResult, key: str, method: Method
+) -> list[Difference]:
+    """Compare the item scores of two results, item by item.
+
+    Args:
+        first: of one run.
+        second: of another.
+        key: of the inputs, that names an item.
+        method: resamples and their seed.
+
+    Raises:
+        UserError: the results have no item in common.
+    """
+    places = {row[key]: place for place, row in enumerate(second.inputs)}
+    pairs = [
+        (place, places[row[key]]) for place, row in enumerate(first.inputs) if row[key] in places
+    ]
+    one, two = first.item_scores or {}, second.item_scores or {}
+    return [
+        mean_difference(
+            name,
+            [one[name][place] for place, _ in pairs],
+            [two[name][place] for _, place in pairs],
+            method,
+        )
+        for name in one
+        if name in two
+    ]
 
 
 def mean_difference(
@@ -39,10 +71,9 @@ def mean_difference(
 
     from medeval.scoring.resamples import RowResamples
 
-    # A run of fewer items is compared on those that it has.
     pairs = [
         (one, two)
-        for one, two in zip(first, second, strict=False)
+        for one, two in zip(first, second, strict=True)
         if one is not None and two is not None
     ]
     if not pairs:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.errors import UserError
 from medeval.inference.endpoints import is_loopback
-from medeval.inference.guard import Gate
 from medeval.inference.journal import read_journal
 from medeval.inference.run_folder import RunFolder
 from medeval.tasks.run_record import RunRecord, read_record
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
 
 JUDGINGS = "judgings"
 KEY_VARIABLE = "JUDGE_API_KEY"
+NO_KEY = "none"
 
 Pooling = Literal["mean", "median", "trimmed_mean"]
 
@@ -50,20 +50,33 @@ def judged(task: AskedTask) -> JudgedTask | None:
 
 
 class JudgeModel(BaseModel):
-    """One judge of a run, as its record keeps it: never a key."""
+    """One judge of a run, as its record keeps it: never a key.
+
+    Attributes:
+        model: as its endpoint calls it; `local` for the rule that is built in.
+        base_url: of its endpoint; None for the rule.
+        key_variable: the environment variable with its key; `none` for an endpoint without keys,
+            None for JUDGE_API_KEY, else OPENAI_API_KEY.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: str
+    model: Annotated[str, Field(min_length=1)]
     base_url: str | None = None
+    key_variable: str | None = None
 
     def as_judge(self) -> Judge:
         """Return the judge. An endpoint on this machine needs no key unless one is there for it."""
         from medeval.judging.judges import Judge
 
         is_here = self.base_url is not None and is_loopback(self.base_url)
-        needs_key = not is_here or bool(os.environ.get(KEY_VARIABLE, "").strip())
-        return Judge(self.model, base_url=self.base_url, needs_key=needs_key)
+        has_own = self.key_variable is not None or bool(os.environ.get(KEY_VARIABLE, "").strip())
+        return Judge(
+            self.model,
+            base_url=self.base_url,
+            key_variable=None if self.key_variable == NO_KEY else self.key_variable,
+            needs_key=self.key_variable != NO_KEY and (has_own or not is_here),
+        )
 
 
 class JudgingPlan(BaseModel):
@@ -82,8 +95,8 @@ class JudgingPlan(BaseModel):
 
     judges: tuple[JudgeModel, ...]
     pooling: Pooling = "mean"
-    repeats: int = 1
-    re_asks: int = 1
+    repeats: Annotated[int, Field(ge=1)] = 1
+    re_asks: Annotated[int, Field(ge=0, le=9)] = 1
     seed: int = 0
     folder: str = "."
 
@@ -92,13 +105,32 @@ class JudgingPlan(BaseModel):
         """The judges."""
         return [judge.as_judge() for judge in self.judges]
 
+    def who_judges(self) -> tuple[frozenset[tuple[str, str]], int]:
+        """Return what the calls depend on: the judges, in whatever order, and the seed."""
+        return frozenset((one.model, one.base_url or "") for one in self.judges), self.seed
 
-def plan_of(models: Sequence[str], base_urls: Sequence[str], **choices: Any) -> JudgingPlan:
+    def same_judging(self) -> tuple[Any, ...]:
+        """Return what two runs must have in common for their rewards to be compared."""
+        return (*self.who_judges(), self.pooling if len(self.judges) > 1 else "", self.repeats)
+
+
+def plan_of(
+    models: Sequence[str],
+    base_urls: Sequence[str],
+    key_variable: str | None = None,
+    **choices: Any,
+) -> JudgingPlan:
     """Return a plan: judges by their models, with one address for all of them or one for each.
+
+    The address is that of now: a judging that goes on later asks at the same one, whatever the
+    environment says then.
 
     Raises:
         UserError: addresses that cannot be given to the judges, or a choice that cannot be meant.
     """
+    from medeval.judging.judges import Judge
+    from medeval.judging.local_judge import LOCAL
+
     if len(base_urls) not in (0, 1, len(models)):
         raise UserError(
             f"There are {len(models)} judges and {len(base_urls)} addresses. Give one address for"
@@ -107,26 +139,22 @@ def plan_of(models: Sequence[str], base_urls: Sequence[str], **choices: Any) -> 
     urls: list[str | None] = list(base_urls)
     if len(urls) < len(models):
         urls = (urls or [None]) * len(models)
-    judges = tuple(
-        JudgeModel(model=model, base_url=None if model == "local" else url)
-        for model, url in zip(models, urls, strict=True)
-    )
     given = {name: value for name, value in choices.items() if value is not None}
     try:
+        judges = tuple(
+            JudgeModel(model=model)
+            if model == LOCAL and url is None
+            else JudgeModel(
+                model=model,
+                base_url=Judge(model, base_url=url).endpoint(os.environ),
+                key_variable=key_variable,
+            )
+            for model, url in zip(models, urls, strict=True)
+        )
         return JudgingPlan(judges=judges, **given)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
-
-
-def check_judges(plan: JudgingPlan, rubric: Rubric, gate: Gate) -> None:
-    """Find what would keep judges from being asked, before the model is asked and paid.
-
-    Raises:
-        UserError: there is no key, or an address that cannot be meant.
-    """
-    for judge in plan.who:
-        judge.provider(rubric, gate)
 
 
 def plans_of(record: RunRecord) -> list[JudgingPlan]:
@@ -134,12 +162,17 @@ def plans_of(record: RunRecord) -> list[JudgingPlan]:
     return [JudgingPlan.model_validate(one) for one in record.judgings]
 
 
-def chosen_plan(record: RunRecord, wanted: JudgingPlan | None) -> JudgingPlan:
+def chosen_plan(
+    record: RunRecord, wanted: JudgingPlan | None, choices: Mapping[str, Any] | None = None
+) -> JudgingPlan:
     """Return the judging to be gone on with, or a new one with a folder of its own.
+
+    The same judges go on where they were, also with another pooling, more repeats or re-asks.
 
     Args:
         record: of the run.
         wanted: who is to judge; None goes on with the newest judging.
+        choices: pooling, repeats or re_asks that it is to have from now on.
 
     Raises:
         UserError: nobody is named, and the run was never judged.
@@ -151,12 +184,25 @@ def chosen_plan(record: RunRecord, wanted: JudgingPlan | None) -> JudgingPlan:
                 f"{record.folder} was never judged. Name a judge: `python -m medeval judge"
                 f" {record.folder} --judge-model MODEL` (`local` is a rule that needs no network)."
             )
-        return known[-1]
-    same = [plan for plan in known if plan == wanted.model_copy(update={"folder": plan.folder})]
+        return known[-1].model_copy(update=dict(choices or {}))
+    same = [plan for plan in known if plan.who_judges() == wanted.who_judges()]
     if same:
-        return same[-1]
+        return wanted.model_copy(update={"folder": same[-1].folder})
     folder = "." if not known else f"judging-{len(known) + 1}"
     return wanted.model_copy(update={"folder": folder})
+
+
+def checked_plan(plan: JudgingPlan) -> JudgingPlan:
+    """Return a plan whose changed choices can be meant.
+
+    Raises:
+        UserError: naming the one that cannot.
+    """
+    try:
+        return JudgingPlan.model_validate(plan.model_dump())
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
 
 
 def judge(
@@ -172,11 +218,21 @@ def judge(
     record = read_record(folder)
     rubric = required_rubric(task)
     subjects = task.subjects(record)
-    # First the record: judgments that nobody knows of would be lost.
-    kept = [one.model_dump(mode="json") for one in plans_of(record) if one.folder != plan.folder]
-    place = RunFolder(folder, record.settings)
-    place.record(JUDGINGS, [*kept, plan.model_dump(mode="json")])
-    return run_judges(subjects, plan.who, rubric, folder / plan.folder, _how(plan, record, options))
+    others = [one for one in plans_of(record) if one.folder != plan.folder]
+    try:
+        return run_judges(
+            subjects, plan.who, rubric, folder / plan.folder, _how(plan, record, options)
+        )
+    finally:
+        # Judges that said nothing at all take the place of none that did.
+        if not others or any(_has_verdicts(folder / plan.folder)):
+            kept = [one.model_dump(mode="json") for one in (*others, plan)]
+            RunFolder(folder, record.settings).record(JUDGINGS, kept)
+
+
+def _has_verdicts(folder: Path) -> Iterator[bool]:
+    for journal in sorted(folder.glob("judgments*.jsonl")):
+        yield any("text" in line for line in read_journal(journal))
 
 
 def results_of_run(task: JudgedTask, record: RunRecord) -> tuple[JudgingResults, JudgingPlan]:

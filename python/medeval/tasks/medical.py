@@ -7,7 +7,9 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from medeval.errors import UserError
 from medeval.evaluation.task_loader import TaskLoader
@@ -26,19 +28,33 @@ from medeval.metrics.text import text_of
 from medeval.models.schemas import Row
 from medeval.models.task_content import task_hash
 from medeval.models.task_types import EvaluatedTask
-from medeval.tasks.differences import mean_difference
+from medeval.predictions.tasks import TASKS
+from medeval.tasks.differences import paired_differences
 from medeval.tasks.item_task import ItemTask
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.medical_score import score_of, with_judging
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import DEMO, EMPTY, ORACLE, Difference, LocalModel, Method, TaskScore
+from medeval.tasks.task import (
+    DEMO,
+    EMPTY,
+    ORACLE,
+    AskedTask,
+    Difference,
+    LocalModel,
+    Method,
+    TaskScore,
+)
 
 if TYPE_CHECKING:
     from medeval.judging.rubric import Rubric
     from medeval.judging.subjects import Subject
 
 SETTINGS = "task_file"
+# Names of tasks that are no task files; runs are found by them.
+RESERVED = {"cdm", "mtsamples", "mtsamples_procedures", "yier"} | {
+    name for task in TASKS for name in (task.name, task.short)
+}
 # What gold answers are worth here is not laid down by the gold itself.
 _NOT_OF_THE_GOLD = {"evidence_rate", "reasoning_cue_rate", "readability"}
 # So many ways of giving gold answers to other items are tried, at most.
@@ -53,7 +69,7 @@ class MedicalOptions(TaskOptions):
         json_schema: hold replies to the output schema where the endpoint can.
     """
 
-    samples: int = 1
+    samples: Annotated[int, Field(ge=1)] = 1
     json_schema: bool = True
 
 
@@ -78,6 +94,11 @@ class MedicalTaskRun(ItemTask):
         return self.task.task_id
 
     @property
+    def asked_as(self) -> str:
+        """The file, or the id of one that comes along."""
+        return self.file
+
+    @property
     def headline(self) -> str:
         """The first of the task's metrics."""
         return next(iter(self.task.metrics or self.task.simple_metrics))
@@ -94,9 +115,15 @@ class MedicalTaskRun(ItemTask):
             return None
         from medeval.judging.rubric import read_rubric, shipped_rubric, shipped_rubrics
 
-        if str(named) in shipped_rubrics():
+        if named in shipped_rubrics():
             return shipped_rubric(str(named))
-        return read_rubric(Path(self.file).parent / str(named))
+        beside = Path(self.file).parent / str(named)
+        if not isinstance(named, str) or not beside.is_file():
+            raise UserError(
+                f"{self.file}: judge: there is no rubric {named!r}; take one of"
+                f" {', '.join(shipped_rubrics())}, or name a file beside the task file."
+            )
+        return read_rubric(beside)
 
     def subjects(self, record: RunRecord) -> list[Subject]:
         """See `JudgedTask`."""
@@ -197,19 +224,20 @@ class MedicalTaskRun(ItemTask):
             )
         task = _limited(self.task, record.limit)
         outputs = self._outputs(folder, record.limit)
-        facts = facts_of_run(record)
+        facts = facts_of_run(record, self.items(record.limit))
         scored = score_of(task, self.headline, record.model, outputs, method, facts)
         if self.rubric is None or not record.judgings:
             return scored
         results, plan = results_of_run(self, record)
         return with_judging(scored, results, plan, method)
 
-    def compare(self, first: Path, second: Path, method: Method) -> list[Difference]:
+    def compare(
+        self, first: Path, other: AskedTask, second: Path, method: Method
+    ) -> list[Difference]:
         """See `AskedTask`."""
         plain = Method(0, method.seed)
-        scored = [self.score(folder, plain).result.item_scores or {} for folder in (first, second)]
-        shared = [name for name in scored[0] if name in scored[1]]
-        return [mean_difference(name, scored[0][name], scored[1][name], method) for name in shared]
+        one, two = self.score(first, plain).result, other.score(second, plain).result
+        return paired_differences(one, two, "id", method)
 
     def _shown_to_judges(self, answer: Answer) -> str:
         """Return the answer itself where the reply holds it in a form, else the reply."""
@@ -246,10 +274,16 @@ def begin(name: str, options: MedicalOptions) -> MedicalTaskRun:
         raise UserError(f"{error}.") from None
     if not isinstance(task, EvaluatedTask):
         raise UserError(f"{name}: tasks of type {task.task_type} cannot be scored.")
+    if task.task_id in RESERVED:
+        raise UserError(
+            f"{name}: task_id {task.task_id!r} is the name of another task. Choose another."
+        )
     is_file = name not in bundled() and Path(name).is_file()
     file = str(Path(name).resolve()) if is_file else name
     _require_scorable(task)
-    return MedicalTaskRun(task, file, options)
+    made = MedicalTaskRun(task, file, options)
+    _ = made.rubric  # one that is not there is told before a model is asked
+    return made
 
 
 def bundled() -> dict[str, Path]:
@@ -274,8 +308,13 @@ def _require_scorable(task: EvaluatedTask) -> None:
         task.validate()
     except ValueError as error:
         raise UserError(f"{task.task_id}: {error}.") from None
-    if not task.pairs()[0]:
+    inputs, gold = task.pairs()
+    if not inputs:
         raise UserError(f"{task.task_id} has no item to be asked.")
+    if not any(gold):
+        raise UserError(
+            f"{task.task_id} has no expected output, so no answer to it could be scored."
+        )
 
 
 def _limited(task: EvaluatedTask, limit: int | None) -> EvaluatedTask:

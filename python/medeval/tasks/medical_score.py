@@ -77,6 +77,7 @@ def score_of(
                 "data_class": task.data_class,
                 "items": len(inputs),
             },
+            "task_hash": task_hash(task),
             "headline": headline,
             "samples": len(outputs),
             "by_sample": {name: [sample[name].value for sample in by_sample] for name in scored},

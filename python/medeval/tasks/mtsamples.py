@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from medeval.errors import UserError
 from medeval.inference.answers import Answer, read_answers
@@ -15,16 +17,27 @@ from medeval.inference.requests import OPEN, Item
 from medeval.inference.run_folder import RESPONSES
 from medeval.mtsamples.demo_model import plan as demo_plan
 from medeval.mtsamples.examples import Example, keep, read_kept, read_warehouse, sha256_of
+from medeval.mtsamples.listing import NOTES_FOLDER
 from medeval.mtsamples.prompts import PROMPT_VERSION, Asked, Style
-from medeval.tasks.differences import mean_difference
+from medeval.tasks.differences import paired_differences
 from medeval.tasks.item_task import ItemTask
-from medeval.tasks.judged import chosen_plan, results_of_run
-from medeval.tasks.mtsamples_score import results_rows, score_of
+from medeval.tasks.judged import JudgingPlan, results_of_run
+from medeval.tasks.mtsamples_score import results_rows, score_of, write_rows
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import DEMO, EMPTY, ORACLE, Difference, LocalModel, Method, TaskScore
+from medeval.tasks.task import (
+    DEMO,
+    EMPTY,
+    ORACLE,
+    AskedTask,
+    Difference,
+    LocalModel,
+    Method,
+    TaskScore,
+)
 
 if TYPE_CHECKING:
+    from medeval.judging.results import JudgingResults
     from medeval.judging.rubric import Rubric
     from medeval.judging.subjects import Subject
 
@@ -47,7 +60,7 @@ class MtsamplesOptions(TaskOptions):
     cache_dir: str | None = None
     use_think: bool = False
     prompt_style: Style = "medarc"
-    samples: int = 1
+    samples: Annotated[int, Field(ge=1)] = 1
     shuffle_seed: int | None = None
 
 
@@ -57,8 +70,10 @@ class MtsamplesTask(ItemTask):
 
     examples: Sequence[Example]
     options: MtsamplesOptions
+    rule_version: str
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
+    asked_as: str = NAME
 
     @property
     def asked(self) -> Asked:
@@ -78,6 +93,7 @@ class MtsamplesTask(ItemTask):
             SETTINGS: {
                 "examples": len(self.examples),
                 "sha256": sha256_of(self.examples),
+                "rule_version": self.rule_version,
                 "prompt_sha256": self.asked.sha256,
                 **self.options.model_dump(exclude={"cache_dir", "shuffle_seed"}),
             }
@@ -150,29 +166,43 @@ class MtsamplesTask(ItemTask):
         """See `AskedTask`."""
         record = read_record(folder)
         results, plan = results_of_run(self, record)
-        rows = results_rows(self, record, self._answers(record), results)
-        facts = {**facts_of_run(record), "data": self._data(record)}
-        return score_of(self.examples, rows, results, plan, record, facts, method)
+        rows = results_rows(self, record, self._answers(record), results, plan)
+        write_rows(rows, folder)
+        return self._scored(record, results, plan, method)
 
-    def compare(self, first: Path, second: Path, method: Method) -> list[Difference]:
+    def compare(
+        self, first: Path, other: AskedTask, second: Path, method: Method
+    ) -> list[Difference]:
         """See `AskedTask`."""
         plain = Method(0, method.seed)
-        records = [read_record(folder) for folder in (first, second)]
-        judges = [[one.model for one in chosen_plan(record, None).judges] for record in records]
-        if judges[0] != judges[1]:
+        found = []
+        for task, folder in ((self, first), (other, second)):
+            if not isinstance(task, MtsamplesTask):
+                raise UserError(f"{folder} is a run of {task.name}, not of {NAME}.")
+            record = read_record(folder)
+            results, plan = results_of_run(task, record)
+            found.append((task, folder, plan, task._scored(record, results, plan, plain).result))
+        (one, _, plan, scored), (two, _, its_plan, its_scored) = found
+        if {e.example_id: e for e in one.examples} != {e.example_id: e for e in two.examples}:
+            raise UserError(f"{first} and {second} were asked about other examples.")
+        if plan.same_judging() != its_plan.same_judging():
             raise UserError(
-                f"{first} was judged by {', '.join(judges[0])}, {second} by"
-                f" {', '.join(judges[1])}. Have both judged by the same judges."
+                f"{first} and {second} were judged by other judges, or otherwise. Have both judged"
+                " alike: `python -m medeval judge`."
             )
-        scored = [self.score(folder, plain).result.item_scores or {} for folder in (first, second)]
-        return [
-            mean_difference(name, scored[0][name], scored[1][name], method) for name in scored[0]
-        ]
+        return paired_differences(scored, its_scored, "example_id", method)
+
+    def _scored(
+        self, record: RunRecord, results: JudgingResults, plan: JudgingPlan, method: Method
+    ) -> TaskScore:
+        facts = facts_of_run(record, self.items(record.limit))
+        facts["data"] = self._data(record)
+        return score_of(self.examples, results, plan, record, facts, method)
 
     def _answers(self, record: RunRecord) -> list[tuple[Answer, str]]:
         """Return each answer with the text that judges get."""
         return [
-            (answer, self.asked.to_be_judged(answer.text))
+            (answer, self.asked.to_be_judged(answer.text, answer.reasoning))
             for answer in read_answers(record.folder / RESPONSES, self.items(record.limit))
         ]
 
@@ -199,18 +229,19 @@ def begin(options: MtsamplesOptions) -> MtsamplesTask:
     Raises:
         UserError: they are not built, or of other notes than those of the cache folder.
     """
-    examples, build = read_warehouse()
+    found = read_warehouse()
     if options.cache_dir is not None:
         wanted = Path(options.cache_dir).expanduser().resolve()
-        if not build.source_location.startswith(str(wanted)):
+        built = Path(found.source).resolve() if found.source else None
+        if built not in (wanted, wanted / NOTES_FOLDER):
             raise UserError(
-                f"The warehouse holds the examples of {build.source_location or 'the demo'}, not of"
-                f" {wanted}. Build them first: `MEDEVAL_MTSAMPLES={wanted} dbt build --select"
-                " mtsamples`."
+                f"The warehouse holds the examples of {built or 'the demo'}, not of {wanted}. Build"
+                f" them first: `MEDEVAL_MTSAMPLES={wanted} dbt build --select mtsamples`."
             )
+    examples = list(found.rows)
     if options.shuffle_seed is not None:
         random.Random(options.shuffle_seed).shuffle(examples)  # noqa: S311
-    return MtsamplesTask(examples, options)
+    return MtsamplesTask(examples, options, found.rule_version)
 
 
 def resumed(record: RunRecord) -> MtsamplesTask:
@@ -223,7 +254,7 @@ def resumed(record: RunRecord) -> MtsamplesTask:
     options = MtsamplesOptions(
         use_think=asked["use_think"], prompt_style=asked["prompt_style"], samples=asked["samples"]
     )
-    task = MtsamplesTask(read_kept(record.folder), options)
+    task = MtsamplesTask(read_kept(record.folder), options, str(asked["rule_version"]))
     if sha256_of(task.examples) != asked["sha256"]:
         raise UserError(f"The examples in {record.folder} are not those that were asked about.")
     return task

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from medeval.errors import UserError
 from medeval.inference.answers import Answer
+from medeval.inference.outcomes import Outcome
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.text_files import write_text
 from medeval.mtsamples.examples import Example
-from medeval.tasks.judged_score import HEADLINE, aggregates, by_group, item_ids, judging_facts
+from medeval.tasks.judged_score import (
+    HEADLINE,
+    aggregates,
+    by_group,
+    item_ids,
+    judging_facts,
+    pooled_reward,
+)
 from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import Method, TaskScore
 
 if TYPE_CHECKING:
-    from medeval.judging.results import JudgingResults
+    from medeval.judging.results import JudgingResults, SubjectResult
     from medeval.tasks.judged import JudgingPlan
     from medeval.tasks.mtsamples import MtsamplesTask
 
@@ -27,6 +37,7 @@ def results_rows(
     record: RunRecord,
     answers: Sequence[tuple[Answer, str]],
     results: JudgingResults,
+    plan: JudgingPlan,
 ) -> list[dict[str, Any]]:
     """Return one row per answer: what was asked, answered, thought and judged."""
     from medeval.judging.feedback import judge_feedback
@@ -46,14 +57,23 @@ def results_rows(
                 "answer": example.answer,
                 "extracted_section": example.extracted_section,
                 "answer_text": result.subject.judged,
-                "think_text": "\n".join(
-                    part for part in (answer.reasoning, task.asked.thinking(answer.text)) if part
-                ),
+                "think_text": task.asked.thinking(answer.text, answer.reasoning),
                 "outcome": None if answer.outcome is None else str(answer.outcome),
+                "finish_reason": answer.finish_reason or None,
+                "usage": dict(answer.usage),
+                "seconds": answer.measured.get("seconds"),
+                "attempts": answer.measured.get("attempts"),
+                "model": answer.model or None,
+                "prompt_version": task.prompt_version,
+                "prompt_sha256": task.asked.sha256,
+                "rule_version": task.rule_version,
                 "reward": result.reward,
-                "reward_judged": result.reward_judged,
+                "reward_judged": pooled_reward(result, plan.pooling),
+                "helm_jury_score": result.helm_jury_score,
                 "judge_status": str(result.status),
-                "reason": result.reason or None,
+                "reason": _reason(answer, result),
+                "judgments": [one.as_json() for one in result.judgments],
+                "judge_prompt": results.prompt.version,
                 "possible_injection": result.possible_injection,
                 "info": {
                     "filename": example.filename,
@@ -67,20 +87,41 @@ def results_rows(
     return rows
 
 
+def write_rows(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    """Write the rows into a run's folder."""
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    write_text(folder / RESULTS, text)
+
+
+def _reason(answer: Answer, result: SubjectResult) -> str | None:
+    """Say why there was nothing to be judged: the model's end where there is no reply of it."""
+    if answer.outcome is None:
+        return "not_asked"
+    if answer.outcome in (Outcome.ERRORED, Outcome.REFUSED):
+        return str(answer.outcome)
+    return result.reason or None
+
+
 def score_of(
     examples: Sequence[Example],
-    rows: Sequence[Mapping[str, Any]],
     results: JudgingResults,
     plan: JudgingPlan,
     record: RunRecord,
     facts: Mapping[str, Any],
     method: Method,
 ) -> TaskScore:
-    """Score a judging, and write the rows into the run's folder."""
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_text(record.folder / RESULTS, text)
+    """Score a judging.
+
+    Raises:
+        UserError: a grouping or a cluster that there is not.
+    """
+    if method.cluster is not None:
+        raise UserError(f"--cluster {method.cluster}: notes are drawn by themselves.")
     known = {one.example_id: one for one in examples}
     items = item_ids(results)
+    statuses: dict[str, list[str]] = {item: [] for item in items}
+    for one in results.subjects:
+        statuses[one.subject.id].append(str(one.status))
     scored = aggregates(results, plan, method)
     groups = by_group(
         {
@@ -97,7 +138,11 @@ def score_of(
         task_id=record.task,
         inputs=[{"example_id": item, "filename": known[item].filename} for item in items],
         model_outputs=[
-            {"judge_status": [row["judge_status"] for row in rows if row["example_id"] == item]}
+            {
+                "judge_status": [
+                    str(one.status) for one in results.subjects if one.subject.id == item
+                ]
+            }
             for item in items
         ],
         metrics_results={

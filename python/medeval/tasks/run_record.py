@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from medeval.errors import UserError
 from medeval.inference.journal import read_journal
 from medeval.inference.progress import Progress
+from medeval.inference.requests import Item, canonical
 from medeval.inference.run_folder import RESPONSES, RUN
 
 RUNS = Path("runs")
@@ -28,6 +30,8 @@ class RunRecord:
         limit: how many items were asked at most; None for all.
         key_variable: the environment variable that held the endpoint's key; None if it took none.
         judgings: who judged the answers, the oldest first.
+        max_cost: the limit on cost of its newest start; empty without one.
+        prices: the file of prices of its newest start; empty without one.
         named: the model as the user named it; empty if that is how it calls itself.
     """
 
@@ -38,6 +42,8 @@ class RunRecord:
     key_variable: str | None = None
     judgings: Sequence[Mapping[str, Any]] = ()
     named: str = ""
+    max_cost: str = ""
+    prices: str = ""
 
     @property
     def model(self) -> str:
@@ -67,6 +73,8 @@ def read_record(folder: Path) -> RunRecord:
             content.get("key_variable"),
             tuple(content.get("judgings", ())),
             str(content.get("asked_model", "")),
+            str(content.get("max_cost", "")),
+            str(content.get("prices", "")),
         )
     except OSError as error:
         raise UserError(
@@ -85,24 +93,39 @@ def newest_run(task: str, runs: Path = RUNS) -> Path | None:
             record = read_record(folder)
         except UserError:
             continue  # a baseline's run, or something else that somebody keeps there
-        if record.task == task and (folder / RESPONSES).is_file():
+        journal = folder / RESPONSES
+        # A run that was refused before its first item is none.
+        if record.task == task and journal.is_file() and journal.stat().st_size:
             return folder
     return None
 
 
-def facts_of_run(record: RunRecord, answers: str = RESPONSES) -> dict[str, Any]:
+def facts_of_run(record: RunRecord, items: Iterable[Item]) -> dict[str, Any]:
     """Return what every report says of a run: who answered, how, and what became of each item.
 
     Args:
         record: of the run.
-        answers: the name of its journal.
+        items: all that were to be asked; what the journal has beyond them does not count.
+
+    Raises:
+        UserError: none of them was asked.
     """
+    due = [(item.id, item.sample) for item in items]
+    waiting = set(due)
     progress = Progress()
     models: Counter[str] = Counter()
-    for line in read_journal(record.folder / answers):
-        progress.add(line, is_new=True)
-        if line.get("model"):
-            models[line["model"]] += 1
+    for line in read_journal(record.folder / RESPONSES):
+        name = (line["item"], line["sample"])
+        if name in waiting:
+            waiting.discard(name)
+            progress.add(line, is_new=True)
+            if line.get("model"):
+                models[line["model"]] += 1
+    if len(waiting) == len(due):
+        raise UserError(
+            f"No item of {record.folder} was asked yet. Go on with it:"
+            f" `python -m medeval run --resume {record.folder}`."
+        )
     sums = progress.as_json()
     ledger = {name: sums.pop(name) for name in progress.ledger.as_json()}
     return {
@@ -113,5 +136,9 @@ def facts_of_run(record: RunRecord, answers: str = RESPONSES) -> dict[str, Any]:
         "prompt_version": record.settings.get("prompt_version"),
         "models_reported": dict(sorted(models.items())),
         "ledger": ledger,
+        "not_asked": len(waiting),
+        "items_sha256": hashlib.sha256(
+            canonical(sorted({name for name, _ in due})).encode()
+        ).hexdigest(),
         "usage": sums,
     }

@@ -73,6 +73,9 @@ def _near_chance(task: AskedTask, oracle: TaskScore) -> Check:
     chance, far = task.chance(), tolerance(n)
     best = oracle.result.metrics_results[oracle.headline]
     passed = abs(value - chance) <= far and value < best
+    if n == 2:
+        told = f"{value:.4f}; with two items there is one way only to give gold to another"
+        return Check(name, value < best, told)
     return Check(name, passed, f"{value:.4f}; chance is {chance:.4f}, within {far:.2f} of it")
 
 

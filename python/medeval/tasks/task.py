@@ -47,6 +47,21 @@ class Method:
 
 
 @dataclass(frozen=True)
+class Table:
+    """A table of a score beside its values.
+
+    Attributes:
+        title: of the table.
+        columns: their names.
+        rows: their cells, as they are shown.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
 class TaskScore:
     """The score of one run or file.
 
@@ -56,12 +71,16 @@ class TaskScore:
         warnings: in sentences.
         groups: grouping to group to metric to value; `n` stands among the metrics, and None for
             what is hidden.
+        notes: in sentences, for whoever reads the tables.
+        tables: further ones.
     """
 
     result: EvaluationResult
     headline: str
     warnings: Sequence[str] = ()
     groups: dict[str, dict[str, dict[str, float | None]]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    tables: Sequence[Table] = ()
 
 
 @dataclass(frozen=True)
@@ -95,6 +114,7 @@ class AskedTask(Protocol):
     Attributes:
         name: as the command line, run records and reports call it.
         prompt_version: of the text around the items' own; part of each request's key.
+        asked_as: what names the task on the command line: its name, or the file it is from.
     """
 
     @property
@@ -103,6 +123,10 @@ class AskedTask(Protocol):
 
     @property
     def prompt_version(self) -> str:
+        """See the class."""
+
+    @property
+    def asked_as(self) -> str:
         """See the class."""
 
     def settings(self) -> dict[str, Any]:
@@ -149,8 +173,16 @@ class AskedTask(Protocol):
             UserError: the folder holds no run of this task with these data.
         """
 
-    def compare(self, first: Path, second: Path, method: Method) -> list[Difference]:
-        """Compare two runs of this task on the items that both were asked, the headline first.
+    def compare(
+        self, first: Path, other: AskedTask, second: Path, method: Method
+    ) -> list[Difference]:
+        """Compare two runs on the items that both were asked, the headline first.
+
+        Args:
+            first: the folder of a run of this task.
+            other: the task as the second run asked it; its options may differ.
+            second: the folder of that run.
+            method: resamples and their seed.
 
         Raises:
             UserError: a folder holds no run of this task with these data.

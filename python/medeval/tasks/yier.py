@@ -6,10 +6,12 @@ import json
 import os
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from medeval.errors import UserError
 from medeval.inference.requests import Item
@@ -18,7 +20,16 @@ from medeval.tasks.differences import mean_difference
 from medeval.tasks.item_task import ItemTask
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import facts_of_run, read_record
-from medeval.tasks.task import DEMO, EMPTY, ORACLE, Difference, LocalModel, Method, TaskScore
+from medeval.tasks.task import (
+    DEMO,
+    EMPTY,
+    ORACLE,
+    AskedTask,
+    Difference,
+    LocalModel,
+    Method,
+    TaskScore,
+)
 from medeval.tasks.yier_score import HEADLINE, score_of, yier_method
 from medeval.yier.counting import count_answers, micro
 from medeval.yier.demo_model import choose
@@ -27,7 +38,7 @@ from medeval.yier.intervals import compare
 from medeval.yier.letters import LETTERS
 from medeval.yier.prompts import PROMPT_VERSION, Language, Prompt, asked
 from medeval.yier.reading import read_file
-from medeval.yier.records import Record, require_records
+from medeval.yier.records import Record, usable_records
 from medeval.yier.replies import Extraction
 from medeval.yier.runs import SETTINGS, Plan, items, load_questions, read_run, shown
 from medeval.yier.score import Scored, score
@@ -59,9 +70,9 @@ class YierOptions(TaskOptions):
     questions: str | None = None
     language: Language = "zh"
     shuffle_seed: int | None = None
-    samples: int = 1
+    samples: Annotated[int, Field(ge=1)] = 1
     examples: str | None = None
-    shots: int = 0
+    shots: Annotated[int, Field(ge=0)] = 0
     example_seed: int = 0
     skip_without_context: bool = False
     json_schema: bool = True
@@ -86,6 +97,7 @@ class YierTask(ItemTask):
     training: Sequence[Record]
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
+    asked_as: str = NAME
 
     def settings(self) -> dict[str, Any]:
         """See `AskedTask`."""
@@ -146,9 +158,16 @@ class YierTask(ItemTask):
         record = read_record(folder)
         found = read_run(folder, Path(self.plan.questions), record.limit)
         made = report(found.answered, yier_method(method), found.agreement)
-        return score_of(made, record.model, {**facts_of_run(record), "data": self._data()})
+        made = replace(made, n_left_out=len(found.file.records) - len(self.records))
+        return score_of(
+            made,
+            record.model,
+            {**facts_of_run(record, self.items(record.limit)), "data": self._data()},
+        )
 
-    def compare(self, first: Path, second: Path, method: Method) -> list[Difference]:
+    def compare(
+        self, first: Path, other: AskedTask, second: Path, method: Method
+    ) -> list[Difference]:
         """See `AskedTask`."""
         words = yier_method(method)
         limits = [read_record(folder).limit for folder in (first, second)]
@@ -204,7 +223,7 @@ def begin(options: YierOptions) -> YierTask:
     training: Sequence[Record] = ()
     if options.examples is not None:
         found = read_file(Path(options.examples))
-        training = require_records(found.records, found.name)
+        training = usable_records(found.records, found.name)
     plan = Plan(
         str(path.resolve()),
         sha256,
@@ -217,7 +236,7 @@ def begin(options: YierOptions) -> YierTask:
         options.skip_without_context,
         options.json_schema,
     )
-    records = require_records(file.records, file.name)
+    records = usable_records(file.records, file.name)
     if not asked(records, skip_without_context=plan.skip_without_context):
         raise UserError(f"{path} holds no question to be asked.")
     return YierTask(plan, records, training)

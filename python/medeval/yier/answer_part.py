@@ -38,7 +38,7 @@ _UNIT = r"(?:[选選][项項])?[(\[{【〔]*\s*[A-Z]\s*[)\]}】〕]*(?:[选選]?
 _PREFIX = re.compile(rf"(?:[Oo]ptions?\s)?\s*({_UNIT}(?:{_GAP}*{_UNIT})*)")
 _ASIDE = re.compile(r"(?<=[A-Z])\s*\([^()]{2,}\)")
 # A letter that goes on is part of a word or a term: B-cell, B12, C's.
-_GOES_ON = re.compile(r"[A-Za-z0-9'’_+%\-–—]")
+_GOES_ON = re.compile(r"[A-Za-z0-9'’_+%\-–—~～∼>]")
 # "A+C", "A | C", "A.C" are letters where nothing else stands; elsewhere they may be a term.
 _JOINED = re.compile(r"[A-Z](?:(?:[.。]|\s?[+|·•]\s?)[A-Z])+[.。]?")
 _JOINED_ON = re.compile(r"\s?[+|·•]|\.[A-Z](?![A-Za-z0-9(\-\u3400-\u9fff])")

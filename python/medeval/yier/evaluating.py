@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from medeval.yier.intervals import N_ITERS, Cluster, Interval, bootstrap, units_of
 from medeval.yier.joining import Answered, join
 from medeval.yier.reading import read_file
-from medeval.yier.records import require_records, submitted_records
-from medeval.yier.runs import read_run
+from medeval.yier.records import submitted_records, usable_records
 from medeval.yier.score import Grouping, YierScore, score
 
 
@@ -34,18 +33,35 @@ class Method:
 
 @dataclass(frozen=True)
 class Report:
-    """A score with its interval, None without draws."""
+    """A score with its interval, None without draws.
+
+    Attributes:
+        score: the values.
+        interval: of the headline.
+        method: how both were made.
+        agreement: of several passes; None with one.
+        n_left_out: records of the file that cannot be used as questions.
+    """
 
     score: YierScore
     interval: Interval | None
     method: Method
     agreement: float | None = None
+    n_left_out: int = 0
 
     @property
     def warnings(self) -> list[str]:
         """Everything that a reader should know before the numbers."""
         no_width = self.interval.warning if self.interval else None
-        return [*self.score.warnings, *([no_width] if no_width else [])]
+        left_out = (
+            f"{self.n_left_out:,} records of the file cannot be used and are left out;"
+            " `python -m medeval yier validate` lists them"
+        )
+        return [
+            *self.score.warnings,
+            *([no_width] if no_width else []),
+            *([left_out] if self.n_left_out else []),
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """Return everything by name; the headline is `f1`."""
@@ -54,6 +70,7 @@ class Report:
             "f1_interval": self.interval.as_json() if self.interval else None,
             "cluster": self.method.cluster,
             "pass_agreement": self.agreement,
+            "n_left_out": self.n_left_out,
             "warnings": self.warnings,
         }
 
@@ -67,22 +84,11 @@ def score_submission(
         UserError: a file that cannot be read, ids that do not fit, or no gold answers.
     """
     truth, given = read_file(gold), read_file(prediction)
+    questions = usable_records(truth.records, truth.name)
     answered = join(
-        require_records(truth.records, truth.name),
-        submitted_records(given.records, given.name),
-        allow_extra=allow_extra,
+        questions, submitted_records(given.records, given.name), allow_extra=allow_extra
     )
-    return report(answered, method)
-
-
-def score_run(folder: Path, questions: Path | None = None, method: Method | None = None) -> Report:
-    """Score the answers of a run; the questions it asked have the gold answers.
-
-    Raises:
-        UserError: no such run, other questions than it asked, or no gold answers.
-    """
-    found = read_run(folder, questions)
-    return report(found.answered, method, found.agreement)
+    return replace(report(answered, method), n_left_out=len(truth.records) - len(questions))
 
 
 def report(

@@ -221,19 +221,19 @@ def check_records(raws: Iterable[Raw], *, strict: bool = False) -> Checked:
     return Checked(tuple(_outcomes(raws, strict)))
 
 
-def require_records(raws: Sequence[Raw], name: str) -> list[Record]:
-    """Return a file's records if all of them can be used.
+def usable_records(raws: Sequence[Raw], name: str) -> list[Record]:
+    """Return a file's records that can be used; how many are left out is the difference.
 
     Raises:
-        UserError: naming the first that cannot.
+        UserError: none can be used; naming what is wrong with the first.
     """
     checked = check_records(raws)
-    for outcome in checked.outcomes:
-        if outcome.state == "error":
-            raise UserError(
-                f"{name}: {outcome} ({checked.n_left_out:,} of {len(raws):,} records cannot be"
-                " used). `python -m medeval yier validate` lists them."
-            )
+    if raws and not checked.records:
+        first = next(outcome for outcome in checked.outcomes if outcome.state == "error")
+        raise UserError(
+            f"{name}: {first} ({checked.n_left_out:,} of {len(raws):,} records cannot be used)."
+            " `python -m medeval yier validate` lists them."
+        )
     return checked.records
 
 

@@ -31,7 +31,7 @@ from medeval.yier.prompts import (
     shuffled_order,
 )
 from medeval.yier.reading import QuestionFile, read_bytes
-from medeval.yier.records import Record, require_records
+from medeval.yier.records import Record, usable_records
 
 SETTINGS = "yier"
 # Only these came back whole; half a list of letters is not an answer.
@@ -178,7 +178,7 @@ def read_run(folder: Path, questions: Path | None = None, limit: int | None = No
     answered: list[Answered] = []
     agreements: list[float] = []
     for record in asked(
-        require_records(file.records, file.name), skip_without_context=plan.skip_without_context
+        usable_records(file.records, file.name), skip_without_context=plan.skip_without_context
     )[:limit]:
         passes = [
             _answered(plan, record, number, lines.get((record.sample_id, number)))

@@ -13,8 +13,11 @@ from collections.abc import Iterable, Sequence
 
 # How many words may stand between a negation and what it negates.
 REACH = 3
-# A comma ends a negation: in "no fever, appendicitis" only the fever is absent.
-_CLAUSE_END = re.compile(r"[.,;:!?()\n]|\b(?:but|however|although|except)\b")
+# A comma ends a negation: in "no fever, appendicitis" only the fever is absent. So does a dash,
+# unless it joins two words.
+_CLAUSE_END = re.compile(
+    r"[.,;:!?()\n\u2013\u2014]|--|(?<=\s)-(?=\s)|\b(?:but|however|although|except)\b"
+)
 _WORD_START = re.compile(r"\w*$")
 
 

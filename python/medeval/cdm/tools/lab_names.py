@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
 
 from medeval.cdm.lab_facts import LabFacts
 from medeval.cdm.tools.lab_mapping import LabMapping
@@ -13,6 +13,10 @@ from medeval.cdm.words import closest, name_parts, plain
 PANEL_RATIO = 85
 LABEL_RATIO = 90
 ABBREVIATION_RATIO = 100
+# In parentheses these ask for another test than the name before them, which is of blood.
+OTHER_FLUIDS = frozenset(
+    ("urine", "stool", "csf", "cerebrospinal fluid", "ascites", "pleural", "body fluid")
+)
 
 
 class LabNames:
@@ -22,34 +26,47 @@ class LabNames:
         """Take the labels and the facts."""
         self._mapping = mapping
         self._facts = facts
+        # A call is looked up for its record and for its answer, and models repeat themselves.
+        self._found = lru_cache(maxsize=4096)(self._items)
 
     def items(self, name: str, version: int) -> tuple[int, ...]:
         """Return the items that a name means, synonyms replaced; none if it is unknown.
 
         Version 1 compares with panels, then with labels, as the reference does. Version 2 looks
         the name up first, among what clinicians call a test and among abbreviations of panels and
-        labels, none of which the reference knows ("CBC", "ALT", "WBC").
+        labels, none of which the reference knows ("CBC", "ALT", "WBC"); so too what stands before
+        parentheses and within them, before it compares that.
         """
-        exact = self._exact.get(plain(name)) if version != 1 else None
-        return canonical(self._alike(name) if exact is None else exact, self._facts)
+        return self._found(name, version)
+
+    def _items(self, name: str, version: int) -> tuple[int, ...]:
+        found: Sequence[int] | None = self._exact.get(plain(name)) if version != 1 else None
+        if found is None:
+            found = self._alike(name)
+        if not found and version != 1 and plain(name_parts(name)[1]) not in OTHER_FLUIDS:
+            parts = map(plain, name_parts(name))
+            found = next((self._exact[part] for part in parts if part in self._exact), ())
+        return canonical(found or self._alike_in_part(name), self._facts)
 
     def _alike(self, name: str) -> tuple[int, ...]:
+        """Return the items of the panel or label that a whole name is like."""
         panel, ratio = closest(name, list(self._facts.panels))
         if ratio >= PANEL_RATIO:
             return self._facts.panels[panel]
         if name in self._facts.panel_synonyms:
             return self._facts.panels[self._facts.panel_synonyms[name]]
-        name = self._facts.label_synonyms.get(name, name)
-        long_name, abbreviation = name_parts(name)
-        for part, least in (
-            (name, LABEL_RATIO),
-            (long_name, LABEL_RATIO),
-            (abbreviation, ABBREVIATION_RATIO),
-        ):
-            label, ratio = closest(part, self._mapping.labels)
-            if ratio >= least:
-                return self._mapping.items(label)
-        return ()
+        return self._labelled(self._facts.label_synonyms.get(name, name), LABEL_RATIO)
+
+    def _alike_in_part(self, name: str) -> tuple[int, ...]:
+        """Return the items of the label that a name before parentheses or within them is like."""
+        long_name, abbreviation = name_parts(self._facts.label_synonyms.get(name, name))
+        return self._labelled(long_name, LABEL_RATIO) or self._labelled(
+            abbreviation, ABBREVIATION_RATIO
+        )
+
+    def _labelled(self, name: str, least: int) -> tuple[int, ...]:
+        label, ratio = closest(name, self._mapping.labels)
+        return self._mapping.items(label) if ratio >= least else ()
 
     @cached_property
     def _exact(self) -> dict[str, tuple[int, ...]]:

@@ -62,9 +62,20 @@ class Laboratory:
         ]
 
     def requested(self, request: str | Sequence[str], version: int) -> list[Requested]:
-        """Return the tests that a request names."""
-        names = requested_names(request, self._facts, version)
-        return [Requested(name, self._names.items(name, version)) for name in names]
+        """Return the tests that a request names.
+
+        In version 2 a name that means nothing but holds slashes is several names ("AST/ALT"), if
+        one of them means something.
+        """
+        tests: list[Requested] = []
+        for name in requested_names(request, self._facts, version):
+            found = [Requested(name, self._names.items(name, version))]
+            if version != 1 and "/" in name and not found[0].items:
+                parts = [part.strip() for part in name.split("/") if part.strip()]
+                joined = [Requested(part, self._names.items(part, version)) for part in parts]
+                found = joined if any(one.items for one in joined) else found
+            tests += found
+        return tests
 
     def answer(self, request: str | Sequence[str], version: int) -> str:
         """Return the results of a request as the model reads them.

@@ -1,0 +1,83 @@
+"""Options that several commands have, with the same words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+WHO_JUDGES = "Who judges"
+HOW = "How it is asked"
+
+JudgeModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="As its endpoint calls it; local for a rule that needs no network. Repeated: a jury.",
+        rich_help_panel=WHO_JUDGES,
+    ),
+]
+JudgeBaseUrls = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Address of all judges, or one for each. Default: JUDGE_BASE_URL, else"
+        " OPENAI_BASE_URL, else OpenAI.",
+        rich_help_panel=WHO_JUDGES,
+    ),
+]
+JudgeApiKey = Annotated[
+    str | None,
+    typer.Option(
+        help="Better in JUDGE_API_KEY: a command line can be seen by others. Never stored.",
+        rich_help_panel=WHO_JUDGES,
+    ),
+]
+JudgeKeyVariable = Annotated[
+    str | None,
+    typer.Option(
+        help="The environment variable with the judge's key; none for an endpoint without keys."
+        " Default: JUDGE_API_KEY, else OPENAI_API_KEY; none for an address on this machine.",
+        rich_help_panel=WHO_JUDGES,
+    ),
+]
+Jury = Annotated[
+    str | None,
+    typer.Option(
+        help="How a jury's rewards become one: mean, median or trimmed_mean.",
+        rich_help_panel=WHO_JUDGES,
+    ),
+]
+JudgeRepeats = Annotated[
+    int | None,
+    typer.Option(min=1, help="Judgments of each answer by each judge.", rich_help_panel=WHO_JUDGES),
+]
+ReAsks = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=9,
+        help="How often an unusable verdict is asked for again.",
+        rich_help_panel=WHO_JUDGES,
+    ),
+]
+Concurrency = Annotated[
+    int, typer.Option(min=1, help="Calls under way at a time.", rich_help_panel=HOW)
+]
+PriceFile = Annotated[
+    Path | None, typer.Option(help="What tokens cost, TOML or JSON.", rich_help_panel=HOW)
+]
+MaxCost = Annotated[
+    str | None,
+    typer.Option(
+        help="A limit that is not exceeded; needs prices, and of a model --max-tokens.",
+        rich_help_panel=HOW,
+    ),
+]
+Endpoints = Annotated[
+    Path,
+    typer.Option(
+        help="Which endpoints may see credentialed text (docs/data_use.md).",
+        rich_help_panel=HOW,
+    ),
+]
+ENDPOINTS = Path("endpoints.toml")

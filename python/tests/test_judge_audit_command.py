@@ -1,0 +1,243 @@
+"""`judge-audit`: judges tried on the answers of a run, beside people, and without a run."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from click.testing import Result
+from commands import run_medeval
+from judging_runs import marker_of, verdict
+from model_server import Body, ModelServer, Script, model_server, prompt_of
+from typer.testing import CliRunner
+
+from medeval.commands.judge_audit import REPORT, judge_audit
+from medeval.errors import UserError
+from medeval.judging.audit import PARTS
+from medeval.judging.rubric import shipped_rubric
+
+TASK = """\
+task_id: own_summaries
+task_type: summarization
+data_class: open
+judge: summarization
+metrics: [rouge_l]
+dataset:
+  - {input: {document: Fever and cough for five days.}, output: {summary: Fever and cough.}}
+  - {input: {document: A broken left wrist after a fall.}, output: {summary: Wrist fracture.}}
+  - {input: {document: Chest pain on exertion since May.}, output: {summary: Exertional angina.}}
+"""
+RUBRIC = shipped_rubric("summarization")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run of three answers that the built-in rule has judged."""
+    return run_of(tmp_path, TASK)
+
+
+def run_of(place: Path, task: str) -> Path:
+    file = place / "own.yaml"
+    file.write_text(task, encoding="utf-8")
+    judge = ["--judge-model", "local"] if "\njudge:" in task else []
+    done = run_medeval("run", "--task", file, "--model", "demo", *judge, "--out", place / "runs")
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"^run (.+)$", done.stdout, re.MULTILINE)
+    assert found, done.stdout
+    return Path(found[1])
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """A judge of every name: `judge-kind` gives more, `judge-swayed` obeys."""
+
+    def reply(body: Body) -> str:
+        score = {"judge-kind": 4}.get(body["model"], 3)
+        if body["model"] == "judge-swayed" and "full marks" in prompt_of(body):
+            score = 5
+        names = len(RUBRIC.names)
+        return f"{marker_of(body)}\n{verdict(*[score] * names, rubric=RUBRIC)}"
+
+    with model_server(Script(reply=reply)) as running:
+        yield running
+
+
+def audited(*args: str | Path) -> Result:
+    app = typer.Typer()
+    app.command("judge-audit")(judge_audit)
+    return CliRunner(env={"COLUMNS": "160"}).invoke(app, [str(arg) for arg in args])
+
+
+def report_of(place: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+    return found
+
+
+def at(server: ModelServer, *models: str) -> list[str]:
+    named = [word for model in models for word in ("--judge-model", model)]
+    return [*named, "--judge-base-url", server.url]
+
+
+def test_a_run_is_audited_by_those_who_judged_it_and_nothing_is_asked_twice(folder: Path) -> None:
+    before = (folder / "run.json").read_bytes(), (folder / "judgments.jsonl").read_bytes()
+    done = audited(folder)
+    assert done.exit_code == 0, done.output
+    report = report_of(folder / REPORT)
+    assert set(PARTS) < set(report)
+    assert report["run"] == folder.name
+    assert report["rubric"] == RUBRIC.name
+    assert report["sanity"]["is_in_order"] is True
+    assert (report["cost"], report["warnings"]) == ("0", [])
+    assert "attacks on local" in done.output
+    assert "they come in their order" in done.output
+    assert "agreement: there is one judge" in done.output
+    assert str(folder / REPORT) in done.output.replace("\n", "")
+    # The run's own judging is as it was.
+    assert (folder / "run.json").read_bytes() == before[0]
+    assert (folder / "judgments.jsonl").read_bytes() == before[1]
+    assert (folder / REPORT).stat().st_mode & 0o777 == 0o600
+
+
+def test_other_judges_do_not_change_the_score_of_the_run(folder: Path, server: ModelServer) -> None:
+    judges = at(server, "judge-kind", "judge-b")
+    done = audited(folder, *judges, "--parts", "agreement,repeats", "--judge-repeats", "2")
+    assert done.exit_code == 0, done.output
+    assert server.seen.requests == 3 * 2 * 2
+    report = report_of(folder / REPORT)
+    agreed = report["agreement"]["dimensions"][RUBRIC.names[0]]
+    assert (agreed["exact"]["value"], agreed["within_1"]["value"]) == (0.0, 1.0)
+    assert report["repeats"]["judge-kind"][RUBRIC.names[0]]["widest_range"] == 0.0
+    assert "attacks" not in report
+    assert report["calls"] == 12
+    assert "cost unknown" in done.output
+    assert audited(folder, *judges, "--parts", "agreement").exit_code == 0
+    assert server.seen.requests == 12
+    scored = run_medeval("score", "--task", folder.parent.parent / "own.yaml", folder)
+    assert scored.returncode == 0, scored.stderr
+    judging = report_of(folder / "scores.json")["detailed_results"][0]["metadata"]["judging"]
+    assert [judge["judge"] for judge in judging["judges"]] == ["local"]
+
+
+def test_repeats_for_an_audit_are_not_among_the_calls_of_the_run(folder: Path) -> None:
+    assert audited(folder, "--judge-repeats", "3", "--parts", "repeats").exit_code == 0
+    assert len((folder / "judgments.jsonl").read_text().splitlines()) == 9
+    scored = run_medeval("score", "--task", folder.parent.parent / "own.yaml", folder)
+    assert scored.returncode == 0, scored.stderr
+    judging = report_of(folder / "scores.json")["detailed_results"][0]["metadata"]["judging"]
+    assert judging["judges"][0]["judgments"] == judging["judges"][0]["calls"]["asked"] == 3
+
+
+def test_people_stand_beside_the_judges(folder: Path, server: ModelServer, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    names = ",".join(RUBRIC.names)
+    four, three = (",".join([score] * len(RUBRIC.names)) for score in "43")
+    file.write_text(f"id,rater,{names}\n0,Ann,{four}\n1,Ann,{three}\n0,Bob,{three}\n1,Bob,{four}\n")
+    out = tmp_path / "audit.json"
+    done = audited(
+        folder, *at(server, "judge-kind", "judge-b"), "--human", file, "--out", out,
+        "--parts", "length",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    human = report_of(out)["human"]
+    assert (human["answers_rated_and_of_the_run"], human["answers_not_rated"]) == (2, 1)
+    reward = human["dimensions"]["reward"]
+    assert reward["judges"]["judge-kind"]["with_each"]["exact"]["value"] == 0.5
+    assert reward["jury"]["with_mean"]["exact"]["value"] == 1.0
+    assert reward["raters"]["exact"]["value"] == 0.0
+    assert "agreement with people: reward" in done.output
+    for shown in ("raters' mean", "each rater", "other raters", "the jury's mean"):
+        assert shown in done.output
+    assert not (folder / REPORT).exists()
+
+
+def test_without_a_run_judges_meet_the_weak_answers_and_attacks(
+    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = audited(*at(server, "judge-swayed", "judge-b"), "--rubric", "summarization")
+    assert done.exit_code == 0, done.output
+    (place,) = (tmp_path / "runs").glob(f"judge-audit-*/{REPORT}")
+    report = report_of(place)
+    assert report["run"] is None
+    assert report["attacks"]["judge-swayed"]["raised_by"]
+    assert report["attacks"]["judge-b"]["raised_by"] == []
+    assert "sanity" not in report
+    assert "raised by none of them" in done.output
+    asked = server.seen.requests
+    assert (
+        audited(*at(server, "judge-swayed", "judge-b"), "--rubric", "summarization").exit_code == 0
+    )
+    assert server.seen.requests == asked
+
+
+def test_a_judge_that_gives_no_verdicts_is_a_finding(folder: Path) -> None:
+    with model_server(Script(reply=lambda body: "I would rather not.")) as server:
+        done = audited(folder, *at(server, "judge-mute"), "--parts", "length")
+    assert done.exit_code == 1
+    assert report_of(folder / REPORT)["exit_code"] == 1
+    assert "no complete verdict on 3 of 3" in done.output
+
+
+def test_a_task_without_a_rubric_needs_one_by_name_or_file(tmp_path: Path) -> None:
+    folder = run_of(tmp_path, TASK.replace("judge: summarization\n", ""))
+    judge = ["--judge-model", "local", "--parts", "sanity"]
+    assert "no rubric" in str(audited(folder, *judge).exception)
+    assert "no rubric 'taste'" in str(audited(folder, *judge, "--rubric", "taste").exception)
+    assert audited(folder, *judge, "--rubric", "summarization").exit_code == 0
+    own = tmp_path / "own_rubric.yaml"
+    own.write_text(
+        "id: own\nversion: 1\nrole: You grade.\nanswer_name: summary\nlow: 0\nlow_means: bad\n"
+        "high: 3\nhigh_means: good\ndimensions:\n- {name: brevity, description: it is short}\n"
+    )
+    assert audited(folder, *judge, "--rubric", own).exit_code == 0
+    assert report_of(folder / REPORT)["rubric"] == "own-1"
+
+
+def test_a_key_is_written_nowhere(
+    folder: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JUDGE_API_KEY", raising=False)
+    key = "judge-key-0123456789"
+    # Registered with monkeypatch, so that the command's own setting of it ends with the test.
+    monkeypatch.setenv("JUDGE_API_KEY", "before")
+    done = audited(folder, *at(server, "judge-b"), "--judge-api-key", key, "--parts", "order")
+    assert done.exit_code == 0, done.output
+    assert {seen["authorization"] for seen in server.seen.headers} == {f"Bearer {key}"}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            assert key not in path.read_text(encoding="utf-8"), path
+    assert key not in done.output
+
+
+def test_what_cannot_be_meant_is_said_before_a_judge_is_asked(
+    folder: Path, server: ModelServer, tmp_path: Path
+) -> None:
+    ratings = tmp_path / "people.csv"
+    ratings.write_text("id,faithfullness\n0,4\n")
+    for args, said in (
+        ([folder, *at(server, "judge-b"), "--parts", "taste"], "no part 'taste'"),
+        ([folder, *at(server, "judge-b"), "--human", ratings], "line 1: the column"),
+        ([*at(server, "judge-b"), "--human", ratings], "--human needs the run"),
+        ([folder, *at(server, "judge-b"), "--out", tmp_path / "no" / "a.json"], "no folder"),
+        ([folder, *at(server, "judge-b"), "--max-cost", "1"], "cannot be held"),
+        ([tmp_path, *at(server, "judge-b")], "cannot be read"),
+    ):
+        error = audited(*args).exception
+        assert isinstance(error, UserError), args
+        assert said in str(error)
+    assert server.seen.connections == 0
+
+
+def test_credentialed_answers_go_to_no_undeclared_judge(
+    server: ModelServer, tmp_path: Path
+) -> None:
+    folder = run_of(tmp_path, TASK.replace("data_class: open\n", ""))
+    none = tmp_path / "none.toml"
+    error = audited(folder, *at(server, "judge-b"), "--endpoints", none).exception
+    assert "Nothing was sent" in str(error)
+    assert server.seen.connections == 0
