@@ -34,8 +34,9 @@ demo: .venv/ready
 	done
 	$(DEMO) $(BIN)/python -m medeval doctor --task all
 
+# A file of tests stays with one worker, so that what its tests share is made once.
 test: setup lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n logical --dist loadfile
 
 # Models on this machine, which need some GB: apart from all else.
 test-extras: .venv-extras/ready

@@ -38,6 +38,7 @@ from medeval.judging.prompt import NO_REFERENCE
 from medeval.judging.rubric import shipped_rubric, shipped_rubrics
 from medeval.judging.running import read_results, run_judges
 from medeval.judging.verdicts import Status
+from medeval.tasks.judged_score import pooled_reward
 
 OPTIONS = JudgingOptions(QUICKLY)
 
@@ -101,6 +102,9 @@ def test_rows_hold_median_and_trimmed_mean_of_what_was_judged(tmp_path: Path) ->
     (row,) = alone.as_json()["results"]
     assert row["reward"] == pytest.approx(0.6)
     assert row["reward_median"] == row["reward_trimmed_mean"] == pytest.approx(0.9)
+    for pooling in ("mean", "median", "trimmed_mean"):
+        assert pooled_reward(alone.subjects[0], pooling) == pytest.approx(0.9)
+    assert pooled_reward(results.subjects[0], "trimmed_mean") == pytest.approx(0.8)
 
 
 def test_a_jury_with_a_dead_judge_still_scores_and_says_so(tmp_path: Path) -> None:

@@ -138,7 +138,11 @@ def score(
     ] = None,
     min_cell: Annotated[
         int,
-        typer.Option("--min-cell", min=1, help="Groups of patients with fewer are not shown; cdm's pathologies always are."),
+        typer.Option(
+            "--min-cell",
+            min=1,
+            help="Groups of patients with fewer are not shown; cdm's pathologies always are.",
+        ),
     ] = 11,
     target: Annotated[
         str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property, lru_cache
 
 from medeval.cdm.lab_facts import LabFacts
@@ -40,16 +40,23 @@ class LabNames:
         return self._found(name, version)
 
     def _items(self, name: str, version: int) -> tuple[int, ...]:
-        found: Sequence[int] | None = self._exact.get(plain(name)) if version != 1 else None
+        found = self._exact.get(plain(name)) if version != 1 else None
         if found is None:
             found = self._alike(name)
-        if not found and version != 1 and plain(name_parts(name)[1]) not in OTHER_FLUIDS:
-            parts = map(plain, name_parts(name))
-            found = next((self._exact[part] for part in parts if part in self._exact), ())
-        return canonical(found or self._alike_in_part(name), self._facts)
+        if found is None and version != 1:
+            found = self._exact_in_part(name)
+        if found is None:
+            found = self._alike_in_part(name)
+        return canonical(found or (), self._facts)
 
-    def _alike(self, name: str) -> tuple[int, ...]:
-        """Return the items of the panel or label that a whole name is like."""
+    def _exact_in_part(self, name: str) -> tuple[int, ...] | None:
+        parts = [plain(part) for part in name_parts(name)]
+        if parts[1] in OTHER_FLUIDS:
+            return None
+        return next((self._exact[part] for part in parts if part in self._exact), None)
+
+    def _alike(self, name: str) -> tuple[int, ...] | None:
+        """Return the items of the panel or label that a whole name is like; None for neither."""
         panel, ratio = closest(name, list(self._facts.panels))
         if ratio >= PANEL_RATIO:
             return self._facts.panels[panel]
@@ -57,16 +64,15 @@ class LabNames:
             return self._facts.panels[self._facts.panel_synonyms[name]]
         return self._labelled(self._facts.label_synonyms.get(name, name), LABEL_RATIO)
 
-    def _alike_in_part(self, name: str) -> tuple[int, ...]:
+    def _alike_in_part(self, name: str) -> tuple[int, ...] | None:
         """Return the items of the label that a name before parentheses or within them is like."""
         long_name, abbreviation = name_parts(self._facts.label_synonyms.get(name, name))
-        return self._labelled(long_name, LABEL_RATIO) or self._labelled(
-            abbreviation, ABBREVIATION_RATIO
-        )
+        found = self._labelled(long_name, LABEL_RATIO)
+        return self._labelled(abbreviation, ABBREVIATION_RATIO) if found is None else found
 
-    def _labelled(self, name: str, least: int) -> tuple[int, ...]:
+    def _labelled(self, name: str, least: int) -> tuple[int, ...] | None:
         label, ratio = closest(name, self._mapping.labels)
-        return self._mapping.items(label) if ratio >= least else ()
+        return self._mapping.items(label) if ratio >= least else None
 
     @cached_property
     def _exact(self) -> dict[str, tuple[int, ...]]:
