@@ -33,7 +33,7 @@ def test_one_run_is_one_page_that_needs_nothing_else(tmp_path: Path) -> None:
 
 def test_several_runs_are_a_leaderboard_on_the_same_content(tmp_path: Path) -> None:
     code = tmp_path / "silent.py"
-    code.write_text("def answer(messages):\n    return '{\"answer\": \"none\"}'\n")
+    code.write_text('def answer(messages):\n    return \'{"answer": "none"}\'\n')
     one, two = scored_run(tmp_path / "one"), scored_run(tmp_path / "two", f"{code}:answer")
     out = tmp_path / "board.csv"
     done = run_medeval("report", one, two, "--out", out)
