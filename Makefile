@@ -33,6 +33,7 @@ demo: .venv/ready
 	$(DEMO) $(BIN)/python -m medeval score --task $$task || exit; \
 	done
 	$(DEMO) $(BIN)/python -m medeval doctor --task all
+	$(DEMO) $(BIN)/python -m medeval report "$$(ls -d runs/*-cdm-demo | tail -1)" --out exports/cdm_report.html
 
 # A file of tests stays with one worker, so that what its tests share is made once.
 test: setup lint

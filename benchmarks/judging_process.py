@@ -71,7 +71,6 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> tuple[int, Cal
         options = JudgingOptions(RunOptions(concurrency=concurrency // len(JUDGES)), gate)
         judges = [Judge(name, base_url=url, needs_key=False) for name in JUDGES]
         results = run_judges(subjects, judges, shipped_rubric(RUBRIC), folder, options)
-        results.summary()
         return sum(
             each.judges_used == len(JUDGES) and each.reward_judged is not None
             for each in results.subjects

@@ -160,7 +160,6 @@ def status_table(results: JudgingResults, currency: str) -> Any:
     from medeval.commands.run_progress import cost_of
     from medeval.inference.guard import IN_PROCESS
 
-    summary = results.summary()
     table = Table(title="what the judges said")
     for name in ("judge", "complete", "partial", "failed", "calls", "tokens in, out", "cost"):
         table.add_column(name, justify="left" if name == "judge" else "right")
@@ -174,7 +173,7 @@ def status_table(results: JudgingResults, currency: str) -> Any:
             f"{sums.input_tokens:,}, {sums.output_tokens:,}",
             "none" if judge.endpoint == IN_PROCESS else cost_of(sums, currency),
         )
-    blank = sum(summary["not_judged"].values())
+    blank = sum(bool(each.reason) for each in results.subjects)
     if blank:
         table.caption = f"{blank:,} blank answers earned 0 without a call"
     return table
