@@ -21,7 +21,12 @@ from builds import (
 )
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worker
+from hypothesis import HealthCheck, settings
 from postgres_server import NoServerError, new_database, server
+
+# How long an example takes says how busy the machine is, and nothing else.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 _KEPT = {"MEDEVAL_SHARED", "MEDEVAL_REQUIRE_SHARED"}
 

@@ -676,7 +676,7 @@ def test_command_refuses_bad_input(ihm: dict[str, Path], tmp_path: Path) -> None
     truth = ("--listfile", ihm["listfile"])
     assert "two or more" in refused("--task", "ihm", good, *truth)
     assert "named twice" in refused("--task", "ihm", good, good, *truth)
-    assert "Unknown task" in refused("--task", "cdm", good, weak, *truth)
+    assert "There is no task 'deaths'" in refused("--task", "deaths", good, weak, *truth)
     assert "no metric 'F1'" in refused("--task", "ihm", good, weak, *truth, "--metric", "F1")
     assert "--threshold" in refused("--task", "los", good, weak, *truth, "--threshold", 0.5)
     assert "no file" in refused("--task", "ihm", good, tmp_path / "gone.csv", *truth)

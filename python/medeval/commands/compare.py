@@ -95,8 +95,10 @@ def compare(
 
     if not is_icu_task(task):
         from medeval.commands.compare_asked import compare_asked
+        from medeval.tasks.catalogue import recorded_name
         from medeval.tasks.task import Method
 
+        recorded_name(task)  # an unknown task is told before its flags
         refuse_flags(task, {"--listfile": listfile, "--threshold": threshold, "--target": target})
         method = Method(1000 if n_iters is None else n_iters, seed, (), cluster)
         compare_asked(task, predictions, metric or [], method, out)

@@ -159,8 +159,10 @@ def score(
     groupings = [name.strip() for entry in by or [] for name in entry.split(",") if name.strip()]
     if not is_icu_task(task):
         from medeval.commands.score_asked import Files, score_asked
+        from medeval.tasks.catalogue import recorded_name
         from medeval.tasks.task import Method as TaskMethod
 
+        recorded_name(task)  # an unknown task is told before its flags
         refuse_flags(
             task,
             {

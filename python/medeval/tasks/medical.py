@@ -267,8 +267,8 @@ def begin(name: str, options: MedicalOptions) -> MedicalTaskRun:
         task = TaskLoader().load_task(name)
     except FileNotFoundError:
         raise UserError(
-            f"There is no task {name!r}. Tasks: yier, a task file, or one that comes along:"
-            f" {', '.join(bundled())}."
+            f"There is no task {name!r}. Tasks: {_named_tasks()}, a task file, or one that comes"
+            f" along: {', '.join(bundled())}."
         ) from None
     except ValueError as error:
         raise UserError(f"{error}.") from None
@@ -284,6 +284,11 @@ def begin(name: str, options: MedicalOptions) -> MedicalTaskRun:
     made = MedicalTaskRun(task, file, options)
     _ = made.rubric  # one that is not there is told before a model is asked
     return made
+
+
+def _named_tasks() -> str:
+    icu = [f"{task.name} ({task.short})" for task in TASKS]
+    return ", ".join([*icu, "cdm", "mtsamples", "yier"])
 
 
 def bundled() -> dict[str, Path]:
