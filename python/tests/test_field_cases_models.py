@@ -58,7 +58,7 @@ from medeval.inference.guard import Gate, RefusedError
 from medeval.inference.journal import Journal
 from medeval.inference.outcomes import Outcome
 from medeval.inference.prices import Price, Prices, read_prices
-from medeval.inference.providers import PythonCallable
+from medeval.inference.providers import EndpointSettings, OpenAICompatible, PythonCallable
 from medeval.inference.requests import CREDENTIALED, Item
 from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
 from medeval.inference.runner import Ended, RunOptions, run, settings_of
@@ -589,8 +589,10 @@ def test_a_case_goes_to_no_public_endpoint_neither_to_answer_nor_to_judge(
     item = case_item(data_class=data_class)
     assert item.data_class == CREDENTIALED
     gate = Gate({}, tmp_path / AUDIT)
+    provider = OpenAICompatible(EndpointSettings(OPENAI, MODEL), gate, purpose)
+    folder = RunFolder(tmp_path, settings_of(provider, ""))
     with pytest.raises(RefusedError) as refusal:
-        ask(OPENAI, tmp_path, [item], gate=gate)
+        run([item], provider, folder, RunOptions())
     told = str(refusal.value)
     assert OPENAI in told
     assert "endpoints.toml" in told
