@@ -5,19 +5,24 @@ with records as (
 texts as (
     select
         line_number,
-        cast(record as json) ->> 'sample_id' as sample_id,
+        {{ json_kind('record', 'sample_id') }} as id_kind,
+        {{ trimmed("cast(record as json) ->> 'sample_id'") }} as sample_id,
         {{ trimmed("cast(record as json) ->> 'context'") }} as context,
         cast(record as json) ->> 'question' as question,
         cast(record as json) ->> 'source' as question_source
     from records
 ),
 
--- A context of blanks is none; the question stays.
+-- An id of blanks is none, nor is a value that is no text; nor is a context of blanks one, but its
+-- question stays.
 final as (
     select
         line_number,
-        sample_id,
-        nullif(context, '') as context,
+        case
+            when id_kind in ('string', 'number') and {{ exact_text('sample_id') }} <> ''
+                then sample_id
+        end as sample_id,
+        case when {{ exact_text('context') }} <> '' then context end as context,
         question,
         question_source
     from texts

@@ -10,12 +10,16 @@ answers as (
     select * from {{ ref('int_yier__answers') }}
 ),
 
+refused_records as (
+    select * from {{ ref('int_yier__refused_records') }}
+),
+
 blank_questions as (
     select
         line_number,
         1 as step_number
     from questions
-    where coalesce({{ trimmed('question') }}, '') = ''
+    where coalesce({{ exact_text('question') }}, '') = ''
 ),
 
 -- The first record of an id stays.
@@ -44,8 +48,8 @@ option_counts as (
     select
         line_number,
         count(*) as option_count,
-        count(distinct option_text) as text_count,
-        count(nullif(option_text, '')) as filled_count
+        count(distinct {{ exact_text('option_text') }}) as text_count,
+        count(nullif({{ exact_text('option_text') }}, '')) as filled_count
     from options
     group by line_number
 ),
@@ -75,6 +79,13 @@ answers_outside as (
     where options.option_text is null
 ),
 
+refused_by_check as (
+    select
+        line_number,
+        5 as step_number
+    from refused_records
+),
+
 errors as (
     select * from blank_questions
     union all
@@ -85,6 +96,8 @@ errors as (
     select * from unusable_options
     union all
     select * from answers_outside
+    union all
+    select * from refused_by_check
 ),
 
 -- A record leaves at its first error.

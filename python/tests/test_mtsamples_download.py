@@ -9,15 +9,19 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import combinations
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 import pytest
+import typer
 from commands import run_medeval
+from typer.testing import CliRunner
 
+from medeval.commands.load import load
 from medeval.errors import UserError
 from medeval.mtsamples.download import Origin, Patience, cache_folder, download
-from medeval.mtsamples.listing import LISTING_FILE, listing_from_answer
+from medeval.mtsamples.listing import LISTING_FILE, ListedFile, Listing, listing_from_answer
 from medeval.mtsamples.notes import read_notes
 
 NOTES = {
@@ -212,6 +216,11 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
     [
         ({"name": "../up.txt", "type": "file", "size": 1, "sha": ""}, "a file that cannot be used"),
         ({"name": "x.txt", "type": "file", "sha": ""}, "a file that cannot be used"),
+        (
+            {"name": "half \ud800.txt", "type": "file", "size": 1, "sha": ""},
+            "a file that cannot be used",
+        ),
+        ({"name": "Z .txt", "type": "file", "size": 1, "sha": ""}, "'Z .txt' is there 2 times"),
     ],
 )
 def test_a_name_that_leads_elsewhere_is_refused(
@@ -292,25 +301,61 @@ def test_the_cache_is_the_argument_the_variable_or_the_default(
     assert cache_folder(Path("other")) == Path("other")
 
 
-def test_the_command_says_what_to_do_with_a_whole_cache(
-    repository: Repository, tmp_path: Path
-) -> None:
-    """With the list of the pinned commit and all files there, nothing is asked for."""
-    origin = Origin(api=repository.address, raw=repository.address)
-    listing = {
-        "repository": origin.repository,
-        "folder": origin.folder,
-        "commit": origin.commit,
-        "files": [
-            {"name": name, "size": len(content), "sha": git_hash(content)}
-            for name, content in NOTES.items()
-        ],
-    }
+@pytest.fixture
+def whole_cache(tmp_path: Path) -> Path:
+    """A cache with the list of the pinned commit and all of its files: nothing is asked for."""
+    origin = Origin()
+    listed = tuple(
+        ListedFile(name, len(content), git_hash(content)) for name, content in NOTES.items()
+    )
+    listing = Listing(origin.repository, origin.folder, origin.commit, listed)
     (tmp_path / "txt_files").mkdir()
     for name, content in NOTES.items():
         (tmp_path / "txt_files" / name).write_bytes(content)
-    (tmp_path / LISTING_FILE).write_text(json.dumps(listing), encoding="utf-8")
-    done = run_medeval("load", "mtsamples", "--download", "--cache-dir", tmp_path)
-    assert done.returncode == 0, done.stderr
+    (tmp_path / LISTING_FILE).write_text(listing.as_json(), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("place", ["flag", "variable"])
+def test_the_command_says_what_to_do_with_a_whole_cache(whole_cache: Path, place: str) -> None:
+    named = ["--cache-dir", whole_cache] if place == "flag" else []
+    env = {"MTSAMPLES_PROCEDURES_CACHE_DIR": str(whole_cache)} if place == "variable" else {}
+    done = run_medeval("load", "mtsamples", "--download", *named, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
     assert "3 notes, 0 of them fetched now" in done.stdout
-    assert f"Name {tmp_path} in MTSAMPLES_PROCEDURES_CACHE_DIR" in done.stdout
+    assert f"Name {whole_cache} in MTSAMPLES_PROCEDURES_CACHE_DIR" in done.stdout
+
+
+def test_the_command_names_the_variable_that_hides_the_download(whole_cache: Path) -> None:
+    env = {"MEDEVAL_MTSAMPLES": "notes.jsonl"}
+    done = run_medeval("load", "mtsamples", "--download", "--cache-dir", whole_cache, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "MEDEVAL_MTSAMPLES is set and is read first" in done.stderr
+
+
+SETTINGS_OF_A_LOAD = (["--schema", "own"], ["--replace"], ["--target", "postgres"])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_download_refuses_every_setting_of_a_load(whole_cache: Path, count: int) -> None:
+    """What names a database would be ignored, since a download loads nothing."""
+    app = typer.Typer()
+    app.command()(load)
+    for chosen in combinations(SETTINGS_OF_A_LOAD, count):
+        flags = [word for setting in chosen for word in setting]
+        args = ["mtsamples", "--download", "--cache-dir", str(whole_cache), *flags]
+        error = CliRunner().invoke(app, args).exception
+        assert isinstance(error, UserError), flags
+        named = ", ".join(setting[0] for setting in chosen)
+        assert f"--download loads nothing into PostgreSQL, so {named} would be ignored" in str(
+            error
+        )
+
+
+def test_a_download_with_a_setting_of_a_load_is_bad_usage(whole_cache: Path) -> None:
+    done = run_medeval(
+        *("load", "mtsamples", "--download", "--cache-dir", whole_cache, "--target", "duckdb")
+    )
+    assert done.returncode == 2
+    assert "--target would be ignored" in done.stderr
+    assert "Traceback" not in done.stderr

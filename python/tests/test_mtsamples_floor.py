@@ -18,7 +18,7 @@ from postgres_server import connect
 
 from medeval.errors import UserError
 from medeval.mtsamples.listing import LISTING_FILE, ListedFile, Listing
-from medeval.mtsamples.notes import read_notes
+from medeval.mtsamples.notes import LONGEST_LINE, read_notes
 
 DEMO = PROJECT_ROOT / "demo" / "mtsamples"
 TABLES = ("mtsamples_attrition", "mtsamples_build_settings", "mtsamples_procedures")
@@ -94,7 +94,7 @@ def test_the_task_has_the_name_of_the_benchmark_too(duckdb_build: Build, tmp_pat
 
 def test_the_demo_shows_every_kind_of_note(duckdb_build: Build) -> None:
     rows = duckdb_build.rows(
-        "select example_id, extracted_section, question, answer, is_leaked, medical_specialty"
+        "select example_id, extracted_section, question, answer, leak, medical_specialty"
         " from mtsamples.mtsamples_procedures order by source_index"
     )
     examples = {row[0]: row[1:] for row in rows}
@@ -271,6 +271,13 @@ def test_a_file_name_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
         (b'{"filename": "a", "text": "x\\u0000"}', "line 1 has a text that holds a null character"),
         (b'{"filename": "a", "text": "\\ud800"}', "line 1 has a text that holds half of a surr"),
         (lines(("a", "x")) + b'{"filename": "b", "text": "\xe9"}', "line 2 is not text in UTF-8"),
+        (lines(("a", "x")) + b"[" * 200_000, "line 2 is nested too deep"),
+        (
+            b'{"filename": "a", "text": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+            "line 1 is nested too deep",
+        ),
+        (b"\xef\xbb\xbf" + lines(("a", "x")), "line 1 begins with a byte order mark. Save the"),
+        (b'{"filename": ' + b"7" * 5_000 + b', "text": "x"}', "line 1 has no text called filename"),
         (lines(("a", "x"), ("b", "y"), ("a", "x")), "holds two notes called 'a': 'a' and 'a'"),
         (lines(("a", "x"), ("a.txt", "y")), "holds two notes called 'a': 'a' and 'a.txt'"),
     ],
@@ -281,6 +288,31 @@ def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, content: bytes, said
     with pytest.raises(UserError, match=said) as raised:
         read_notes(path)
     assert str(path) in str(raised.value)
+
+
+def test_a_number_of_many_digits_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "notes.jsonl"
+    path.write_bytes(b'{"filename": "a", "text": "x", "n": ' + b"7" * 5_000 + b"}")
+    assert [note.text for note in read_notes(path).notes] == ["x"]
+
+
+@pytest.mark.parametrize("surplus", [0, 1])
+def test_a_line_is_as_long_as_the_engine_reads_and_no_longer(tmp_path: Path, surplus: int) -> None:
+    path = tmp_path / "notes.jsonl"
+    bare = lines(("a", "")).rstrip()
+    line = bare[:-2] + b"x" * (LONGEST_LINE + surplus - len(bare)) + bare[-2:]
+    path.write_bytes(lines(("b", "y")) + line)
+    read = duckdb.sql(
+        f"select json ->> 'filename' from read_json_objects('{path}', format = 'newline_delimited')"
+    )
+    if surplus:
+        with pytest.raises(UserError, match="line 2 has 16,777,217 bytes, and there can be"):
+            read_notes(path)
+        with pytest.raises(duckdb.InvalidInputException, match="maximum_object_size"):
+            read.fetchall()
+    else:
+        assert sorted(read.fetchall()) == [("a",), ("b",)]
+        assert [note.filename for note in read_notes(path).notes] == ["a", "b"]
 
 
 def test_a_compressed_file_that_is_cut_is_named(tmp_path: Path) -> None:

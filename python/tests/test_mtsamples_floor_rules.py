@@ -29,7 +29,7 @@ class Example(NamedTuple):
     answer: str
     medical_specialty: str | None
     sample_name: str | None
-    is_leaked: bool
+    leak: bool
 
 
 # What a note is made of, and what is nearly that.
@@ -150,7 +150,7 @@ def test_random_notes_are_of_all_kinds(
     assert len(notes) / 4 < len(examples) < len(notes) * 3 / 4
     kinds = list(examples.values())
     assert {example.extracted_section for example in kinds} == set(SECTIONS)
-    assert {example.is_leaked for example in kinds} == {True, False}
+    assert {example.leak for example in kinds} == {True, False}
     assert any(example.medical_specialty for example in kinds)
     assert any(example.sample_name for example in kinds)
     assert any(example.question == "" for example in kinds)

@@ -17,8 +17,8 @@ from medeval.errors import UserError
 from medeval.yier.layouts import Document
 from medeval.yier.matching import Answers
 from medeval.yier.reading import read_file
-from medeval.yier.records import check_records
-from medeval.yier.submission import fill, with_prediction
+from medeval.yier.records import Record, check_records
+from medeval.yier.submission import fill
 
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
 DAMAGED = (
@@ -144,7 +144,8 @@ RAW: dict[str, Any] = {
 
 
 def test_a_submission_has_official_texts_in_order_then_the_unknown() -> None:
-    found = with_prediction(RAW, ["呕吐", "v1导联", "A", "呕吐。"])
+    answers = Record.model_validate(RAW).options.answers(["呕吐", "v1导联", "A", "呕吐。"])
+    (found,) = fill(Document([RAW], "object"), {"5": answers}).records
     assert found == RAW | {"predict_answers": ["发热", "Ｖ１ 导联", "呕吐"]}
     assert list(found) == [*RAW, "predict_answers"]
     assert "predict_answers" not in RAW
@@ -160,3 +161,14 @@ def test_predictions_are_replaced_only_when_asked() -> None:
     assert (found.layout, found.envelope) == ("wrapped", {"data": [], "by": "x"})
     with pytest.raises(UserError, match="not in the file"):
         fill(document, {"6": Answers()}, overwrite=True)
+
+
+def test_records_that_are_no_questions_are_handed_in_without_an_answer() -> None:
+    """One without an id, one without options, and one whose id an earlier record has."""
+    again = RAW | {"selection": ["一", "二"]}
+    odd: list[dict[str, Any]] = [{"question": "q"}, {"sample_id": "x"}, RAW, again]
+    found = fill(Document(odd, "array"), {"5": Answers((1,))}).records
+    assert [record["predict_answers"] for record in found] == [[], [], ["Ｖ１ 导联"], []]
+    assert [{**record, "predict_answers": None} for record in odd] == [
+        {**record, "predict_answers": None} for record in found
+    ]

@@ -11,6 +11,10 @@ from builds import Build
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 
+from medeval.yier.layouts import Document
+from medeval.yier.loading import clean_questions
+from medeval.yier.reading import QuestionFile
+
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
 TABLES = ("yier_attrition", "yier_options", "yier_questions")
 MODELS = ("build", "--select", "yier", "--resource-type", "seed", "--resource-type", "model")
@@ -42,6 +46,7 @@ def test_both_engines_have_the_same_tables_and_files(
 ) -> None:
     done = run_medeval("load", "yier", env=postgres_database)
     assert done.returncode == 0, done.stderr
+    assert "reading the synthetic demo" in done.stderr
     postgres = Build("postgres", tmp_path, postgres_database, "yier")
     postgres.dbt("build", "--select", "yier")
     names, rows = duckdb_build.published(table, "yier")
@@ -71,6 +76,8 @@ def test_records_that_are_no_questions_are_counted(
         question("c", selection=[]),
         question("d", answer_choices=["头痛"]),
         question("e", answer_choices=[], context="体温 38℃。\n第二行\u2028第三行"),
+        question(" a "),
+        question("　"),
     ]
     path = tmp_path / "Bob's questions.json"
     if form == "array":
@@ -87,9 +94,10 @@ def test_records_that_are_no_questions_are_counted(
     lost = warehouse.rows("select rule, rows_removed from yier.yier_attrition order by step_number")
     assert lost == [
         ("blank_question", 1),
-        ("missing_or_repeated_id", 1),
+        ("missing_or_repeated_id", 3),
         ("unusable_options", 1),
         ("answer_outside_options", 1),
+        ("refused_by_check", 0),
     ]
 
 
@@ -140,6 +148,18 @@ def test_load_mends_a_file_and_writes_it_clean(tmp_path: Path) -> None:
     assert built.returncode == 0, built.stdout
 
 
+def test_what_is_no_text_is_no_id_for_the_models() -> None:
+    records = [question("a"), {**question("b"), "sample_id": ["b"]}, question(" ")]
+    file = QuestionFile("f", "utf-8", Document(records, "array"))
+    clean = clean_questions(file)
+    assert [record["sample_id"] for record in clean.records] == ["a", None, None]
+    assert clean.records[1] == records[1] | {
+        "sample_id": None,
+        "refused_by_check": "sample_id: Input should be a valid string",
+    }
+    assert "2 records cannot be used" in clean.summary(file)[1]
+
+
 def test_a_sign_that_looks_like_a_line_end_splits_no_record(
     postgres_database: dict[str, str], tmp_path: Path
 ) -> None:
@@ -162,6 +182,11 @@ def test_a_sign_that_looks_like_a_line_end_splits_no_record(
         (("yier", "--cohort-file", "x.txt"), "--cohort-file is for mimic4"),
         (("yier", "nowhere.json"), "Cannot read nowhere.json"),
         (("yier", "--target", "duckdb"), "load copies into PostgreSQL"),
+        (("yier", "--out", "x.jsonl", "--schema", "own"), "so --schema would be ignored"),
+        (
+            ("yier", "--out", "x.jsonl", "--replace", "--target", "postgres"),
+            "--out loads nothing into PostgreSQL, so --replace, --target would be ignored",
+        ),
     ],
 )
 def test_what_load_cannot_do_is_said(options: tuple[str, ...], said: str) -> None:

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from medeval.errors import UserError
-from medeval.yier.counting import Counts, count_question
+from medeval.yier.counting import Counts
 from medeval.yier.intervals import bootstrap
 from medeval.yier.joining import Answered, join
+from medeval.yier.layouts import Document, Raw
 from medeval.yier.reading import read_file
-from medeval.yier.records import check_records
+from medeval.yier.records import check_records, submitted_records
 from medeval.yier.replies import read_reply
 from medeval.yier.score import score
-from medeval.yier.submission import with_prediction
+from medeval.yier.submission import fill
 
 FILES = [
     "array_utf8.json",
@@ -84,22 +85,20 @@ def test_files_give_their_records(golden: Path, name: str) -> None:
 @pytest.mark.parametrize("name", COUNTED)
 def test_questions_count_as_worked_by_hand(golden: Path, name: str) -> None:
     case = cases(golden / "micro_f1_cases.json")[name]
-    record = case["record"]
-    counted = count_question(record["selection"], record["answer_choices"], case["predict_answers"])
-    assert counted is not None
-    assert vars(counted.counts) == case["expected"]
+    gold = check_records([case["record"]]).records
+    handed_in = case["record"] | {"predict_answers": case["predict_answers"]}
+    (question,) = score(join(gold, submitted_records([handed_in], name))).questions
+    assert vars(question.counted.counts) == case["expected"]
 
 
 def test_totals_are_as_worked_by_hand(golden: Path) -> None:
     golden_cases = content(golden / "micro_f1_cases.json")
     gold = check_records([case["record"] for case in golden_cases["cases"]]).records
-    submitted = check_records(
-        [
-            case["record"] | {"predict_answers": case["predict_answers"]}
-            for case in golden_cases["cases"]
-        ]
-    ).records
-    found = score(join(gold, submitted))
+    handed_in = [
+        case["record"] | {"predict_answers": case["predict_answers"]}
+        for case in golden_cases["cases"]
+    ]
+    found = score(join(gold, submitted_records(handed_in, "all cases")))
     totals = golden_cases["totals"]
     sums = found.summary.micro
     assert found.summary.n == totals["n_questions"]
@@ -164,16 +163,24 @@ def test_replies_are_read_as_listed(golden: Path, name: str) -> None:
     assert [case["selection"][place] for place in found.options] == case["expected_options"]
 
 
+def submitted(raw: Raw, prediction: object, *, overwrite: bool = False) -> Raw:
+    """Return a record as `submit` writes it."""
+    (record,) = check_records([raw]).records
+    answers = {record.sample_id: record.options.answers(prediction)}
+    (filled,) = fill(Document([raw], "object"), answers, overwrite=overwrite).records
+    return filled
+
+
 @pytest.mark.parametrize("name", SUBMISSIONS)
 def test_submissions_are_written_as_listed(golden: Path, name: str) -> None:
     case = cases(golden / "submission_cases.json")[name]
     if case.get("expected_without_overwrite") == "error":
         with pytest.raises(UserError, match="--overwrite"):
-            with_prediction(case["record"], case["prediction"])
-        found = with_prediction(case["record"], case["prediction"], overwrite=True)
+            submitted(case["record"], case["prediction"])
+        found = submitted(case["record"], case["prediction"], overwrite=True)
         expected = case["expected_with_overwrite"]
     else:
-        found = with_prediction(case["record"], case["prediction"])
+        found = submitted(case["record"], case["prediction"])
         expected = case["expected"]
     assert found == expected
     assert list(found) == list(expected)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medeval.errors import UserError
-from medeval.yier.matching import Options, Step
+from medeval.yier.matching import Options, Step, answer_texts
 from medeval.yier.records import check_records, submitted_records, usable_records
 
 SYMPTOMS = ["发热", "咳嗽", "皮疹", "腹痛"]
@@ -107,7 +107,7 @@ def test_lists_bare_strings_null_and_blanks() -> None:
     assert options.answers(["呕吐", "呕 吐。"]).unknown == ("呕吐",)
     assert options.answers([1]).unknown == ("1",)
     with pytest.raises(UserError, match="number"):
-        options.answers([1], strict=True)
+        answer_texts([1], strict=True)
     for value in (True, [None], {"a": 1}, [["发热"]]):
         with pytest.raises(UserError, match="must be a string"):
             options.answers(value)

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medeval.errors import UserError
+from medeval.models.text_files import save_text
 from medeval.yier.layouts import Document, LayoutError, parse
-from medeval.yier.reading import as_text, read_bytes, read_file, write_text
+from medeval.yier.reading import as_text, read_bytes, read_file
 from medeval.yier.tolerant_json import RepairError, repair
 
 RECORD: dict[str, Any] = {
@@ -188,8 +189,20 @@ def test_bytes_of_no_encoding_are_refused() -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"none\.json"):
         read_file(tmp_path / "none.json")
-    with pytest.raises(UserError, match="no_folder"):
-        write_text(tmp_path / "no_folder" / "f", "")
+
+
+def test_a_file_is_saved_whole_where_the_user_said_or_not_at_all(tmp_path: Path) -> None:
+    place = tmp_path / "questions.json"
+    save_text(place, "旧")
+    save_text(place, "新\r\n")
+    assert place.read_bytes() == "新\r\n".encode()
+    assert place.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(UserError, match=r"Cannot write .*no_folder"):
+        save_text(tmp_path / "no_folder" / "f", "")
+    (tmp_path / "taken").mkdir()
+    with pytest.raises(UserError, match=r"Cannot write .*taken: Is a directory"):
+        save_text(tmp_path / "taken", "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["questions.json", "taken"]
 
 
 def test_half_a_surrogate_pair_survives() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 
 from medeval.yier.cues import ZH_CUES
+from medeval.yier.matching import Answers
 from medeval.yier.replies import Extraction, read_reply
 
 ZH = ["发热", "咳嗽", "皮疹", "腹痛", "头晕"]
@@ -148,6 +149,95 @@ def test_every_chinese_cue_reads(cue: str, link: str) -> None:
     assert read_reply(f"有分析。{cue}{link}A、C。", ZH).options == (0, 2)
 
 
+@pytest.mark.parametrize("cue", ["因此选", "所以选", "应选", "故选", "本题应选", "选"])
+@pytest.mark.parametrize("verb", ["", "择", "擇"])
+@pytest.mark.parametrize("link", ["", "：", " ", "为", "的是", "的是：", "的选项是", "选项"])
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("C", (2,)),
+        ("BD", (1, 3)),
+        ("B、D", (1, 3)),
+        ("A选项和C选项", (0, 2)),
+        ("发热、皮疹", (0, 2)),
+        ("发热", (0,)),
+    ],
+)
+def test_a_cue_of_choice_takes_either_verb(
+    cue: str, verb: str, link: str, answer: str, expected: tuple[int, ...]
+) -> None:
+    if link == "选项" and (not verb or not answer.isascii()):
+        return  # "选选项C" is no Chinese, and "选项发热" no way to name an option
+    for end in ("", "。"):
+        found = read_reply(f"患者有皮疹，{cue}{verb}{link}{answer}{end}", ZH)
+        assert (found.options, found.unknown, found.extraction) == (expected, (), "cue")
+
+
+@pytest.mark.parametrize("cue", ["因此选", "所以选", "应选", "故选", "选"])
+@pytest.mark.parametrize("rest", ["项", "項", "择题", "擇題", "择项", "择了", "定", "取"])
+@pytest.mark.parametrize("answer", ["A", "A、C"])
+def test_a_cue_that_is_another_word_reads_nothing(cue: str, rest: str, answer: str) -> None:
+    found = read_reply(f"患者有皮疹，{cue}{rest}{answer}", ZH)
+    assert (found.options, found.unknown, found.extraction) == ((), (), "unparsed")
+
+
+@pytest.mark.parametrize("answer", ["答案是B。", "答案：B；\n", "The answer is B. "])
+@pytest.mark.parametrize(
+    "other",
+    [
+        *("如果有发热则选A", "若有发热，选A", "如果有發熱則應選A", "若有发热，则应该选择A"),
+        *("假如有发热，应选A", "如果没有皮疹，答案是A", "除非有皮疹，否则选A", "反之，正确答案为A"),
+        *("有皮疹的话选A", "要是没有发热，正确选项是A", "否则应选择A", "反之，則選A"),
+        *("有发热，则选A", "如果选A，则忽略了发热", "若选择A就错了"),
+        *("有人会选A", "有人选A", "很多人选择A", "考生会选A", "学生可能选A", "多数考生们都选A"),
+        *("容易误选A", "误选A", "可能选A", "易选A"),
+        *("If fever were present, the answer is A", "Otherwise the answer is A"),
+        "Unless it itches, the correct option is A",
+    ],
+)
+def test_what_is_right_in_a_case_or_for_others_is_no_answer(answer: str, other: str) -> None:
+    assert read_reply(f"{answer}{other}。", ZH).options == (1,)
+    found = read_reply(f"{other}。", ZH)
+    assert (found.options, found.extraction) == ((), "unparsed")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        *("有若干表现，故选C", "如果有高热应考虑感染，本例没有，答案是C", "我会选C", "我们会选择C"),
+        *("如果选A会忽略皮疹，答案是C", "如果必须选一个，选C", "如果我们看皮疹，答案是C"),
+        *("如果是感染应有高热，所以选择C", "若有发热则选A。答案是C", "综上，应该选择C"),
+        *("按照治疗原则选C", "主要是皮疹，应选C", "应先止血，否则会休克，答案是C"),
+        *("这是假设检验，选C", "测IF抗体，选择C"),
+        *("If we look at the skin, the answer is C", "If so, B; but the answer is C"),
+        "If it were B there would be pain, so the answer is C",
+    ],
+)
+def test_what_is_concluded_is_the_answer(reply: str) -> None:
+    found = read_reply(reply, ZH)
+    assert (found.options, found.extraction) == ((2,), "cue")
+
+
+@pytest.mark.parametrize(
+    "arrow", ["→", " → ", "⇒", " ⇒", "->", " -> ", "=>", " => ", " $\\rightarrow$ ", "（发热）→"]
+)
+@pytest.mark.parametrize("before", ["A", "A、B"])
+def test_letters_that_change_into_others_are_no_answer(arrow: str, before: str) -> None:
+    assert read_reply(f"答案：{before}{arrow}C", ZH).extraction is Extraction.UNPARSED
+    assert read_reply(f"答案：{before}{arrow}C。", ZH).extraction is Extraction.UNPARSED
+
+
+def test_an_arrow_may_explain_a_letter_but_not_go_on_with_it() -> None:
+    assert read_reply("Answer: B → because of the cough", EN).options == (1,)
+    assert read_reply("答案：A→G突变", ZH).extraction is Extraction.UNPARSED
+
+
+def test_a_phrase_that_ends_in_a_letter_is_no_term_beside_letters() -> None:
+    assert read_reply("答案：维生素A、C", ZH).extraction is Extraction.UNPARSED
+    found = read_reply("答案：维生素A、咳嗽", ZH)
+    assert (found.options, found.unknown) == ((1,), ("维生素A",))
+
+
 @pytest.mark.parametrize(
     "cue",
     ["Answer", "answers", "Final answer", "final answers", "Correct answer", "correct option"],
@@ -175,7 +265,7 @@ def test_letters_out_of_range_are_unknown_answers() -> None:
 def test_what_is_no_option_is_kept_as_unknown() -> None:
     found = read_reply('{"answer": ["发热", "呕吐"]}', ZH)
     assert (found.options, found.unknown, found.extraction) == ((0,), ("呕吐",), "json")
-    assert found.texts(ZH) == ["发热", "呕吐"]
+    assert Answers(found.options, found.unknown).texts(ZH) == ["发热", "呕吐"]
 
 
 def test_short_terms_in_a_list_with_options_are_unknown_answers() -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from medeval.sources import Source
 
 COHORT_VARIABLE = "cdm_cohort_file"
+DEFAULT_TARGET = "postgres"
 
 
 def load(
@@ -61,16 +62,17 @@ def load(
     cache_dir: Annotated[
         Path | None,
         typer.Option(
-            help="mtsamples: the cache folder. Default: MTSAMPLES_PROCEDURES_CACHE_DIR, else"
-            " ~/.cache/mtsamples_procedures."
+            help="mtsamples: the cache folder to load from, or to fill. Default with --download:"
+            " MTSAMPLES_PROCEDURES_CACHE_DIR, else ~/.cache/mtsamples_procedures."
         ),
     ] = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="Replace the schemas if `load` made them.")
     ] = False,
     target: Annotated[
-        str, typer.Option(help="The PostgreSQL target of profiles.yml.")
-    ] = "postgres",
+        str | None,
+        typer.Option(help=f"The PostgreSQL target of profiles.yml. Default: {DEFAULT_TARGET}."),
+    ] = None,
 ) -> None:
     """Copy raw files into PostgreSQL: every table in one transaction, or nothing."""
     from rich.console import Console
@@ -92,8 +94,16 @@ def load(
         raise UserError(f"--out is for yier; {kind} is loaded into PostgreSQL.")
     if kind in ("mtsamples", "yier") and cohort_file is not None:
         raise UserError(f"{kind} has no list of admissions; --cohort-file is for mimic4.")
+    if download or out is not None:
+        _refuse_settings_of_a_load("--download" if download else "--out", schema, replace, target)
+    target = target or DEFAULT_TARGET
     if kind == "yier":
-        _load_questions(folder, schema, out, replace, target, root)
+        from medeval.commands.load_yier import clean_file, load_file
+
+        if out is not None:
+            clean_file(folder, out, root)
+        else:
+            load_file(folder, schema, replace, target, root)
         return
     if kind == "mtsamples":
         from medeval.commands.load_mtsamples import download_notes, load_notes
@@ -133,38 +143,17 @@ def load(
     Console().print(table)
 
 
-def _load_questions(
-    named: Path | None,
-    schema: str | None,
-    out: Path | None,
-    replace: bool,
-    target: str,
-    root: Path,
+def _refuse_settings_of_a_load(
+    instead: str, schema: str | None, replace: bool, target: str | None
 ) -> None:
-    """Read a file of questions in any of its forms; write it clean, or load it."""
-    from medeval.profile import load_target, project_variable
-    from medeval.yier.loading import (
-        SCHEMA_VARIABLE,
-        clean_questions,
-        load_questions,
-        write_lines,
-    )
-    from medeval.yier.reading import read_file
-
-    path = named or Path(os.environ.get("MEDEVAL_YIER") or root / "demo" / "yier/questions.json")
-    file = read_file(path.expanduser())
-    clean = clean_questions(file)
-    if not clean.records:
-        raise UserError(f"{path} holds no record.")
-    if out is not None:
-        write_lines(clean, out)
-        done = f"{out}: name it in MEDEVAL_YIER, then `dbt build --select yier`."
-    else:
-        chosen = schema or str(project_variable(SCHEMA_VARIABLE, root))
-        load_questions(clean, load_target(target, root), chosen, replace=replace, say=_say)
-        done = f"{chosen}.records: `dbt build --select yier --target {target}`."
-    for line in [*clean.summary(file), done]:
-        print(line)
+    """Stop where a database is described and another flag says that nothing is loaded."""
+    given = {"--schema": schema is not None, "--replace": replace, "--target": target is not None}
+    unused = ", ".join(flag for flag, is_given in given.items() if is_given)
+    if unused:
+        raise UserError(
+            f"{instead} loads nothing into PostgreSQL, so {unused} would be ignored. Leave it out,"
+            f" or leave {instead} out to load."
+        )
 
 
 def _parts(

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from medeval.errors import UserError
 
+NOTES_VARIABLE = "MEDEVAL_MTSAMPLES"
+
 
 def download_notes(named: Path | None, cache_dir: Path | None) -> None:
     """Make the cache folder hold the public notes.
@@ -32,6 +34,8 @@ def download_notes(named: Path | None, cache_dir: Path | None) -> None:
         )
     print(f"{done.notes}: {done.files:,} notes, {done.fetched:,} of them fetched now.")
     print(f"Name {cache} in {CACHE_VARIABLE}, then `dbt build --select mtsamples`.")
+    if os.environ.get(NOTES_VARIABLE):
+        _say(f"medeval: {NOTES_VARIABLE} is set and is read first; unset it to use the download.")
 
 
 def load_notes(
@@ -65,7 +69,7 @@ def _place_of_notes(named: Path | None, cache_dir: Path | None, root: Path) -> P
 
     if named is not None and cache_dir is not None:
         raise UserError("Name DIR or --cache-dir, not both.")
-    variables = ("MEDEVAL_MTSAMPLES", CACHE_VARIABLE)
+    variables = (NOTES_VARIABLE, CACHE_VARIABLE)
     for place in (named, cache_dir, *(os.environ.get(name) for name in variables)):
         if place:
             return Path(place).expanduser()

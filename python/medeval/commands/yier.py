@@ -140,14 +140,15 @@ def submit(
     ] = False,
 ) -> None:
     """Write the questions with `predict_answers`, as they are handed in."""
-    from medeval.yier.reading import as_text, write_text
+    from medeval.models.text_files import save_text
+    from medeval.yier.reading import as_text
     from medeval.yier.runs import read_run
     from medeval.yier.submission import fill
 
     found = read_run(run, questions)
     answers = {entry.record.sample_id: entry.answers for entry in found.answered}
     filled = fill(found.file.document, answers, overwrite=overwrite)
-    write_text(out, as_text(filled))
+    save_text(out, as_text(filled))
     missing = sum(entry.missing for entry in found.answered)
     print(f"{len(filled.records):,} records in {out}")
     if missing:
@@ -168,7 +169,7 @@ def _records(path: Path) -> list[Record]:
 
 
 def _write(out: Path | None, text: str) -> None:
-    from medeval.yier.reading import write_text
+    from medeval.models.text_files import save_text
 
     if out is None:
         # Bytes, since the terminal's own encoding may not have the characters.
@@ -177,4 +178,4 @@ def _write(out: Path | None, text: str) -> None:
         return
     if out.is_dir() or not out.parent.is_dir():
         raise UserError(f"--out {out}: name a file in a folder that is there.")
-    write_text(out, text)
+    save_text(out, text)

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from medeval.errors import UserError
+from medeval.exporting.attrition import left_out_words, read_left_out
 from medeval.exporting.builds import newest_build, require_tables
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
@@ -28,7 +29,7 @@ COLUMNS = (
     "question",
     "answer",
     "truncation",
-    "is_leaked",
+    "leak",
 )
 
 
@@ -59,10 +60,10 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         # The notes are public samples; no source of this task holds data of patients.
         source = Source(OPEN, None, None, tables={})
         manifest = make_manifest(warehouse, NAME, build, source, folder, {NAME: None})
-        about = {**_settings(warehouse), "left_out": _left_out(warehouse)}
+        about = {**_settings(warehouse), "left_out": read_left_out(warehouse, NAME, ATTRITION)}
         manifest["tasks"][NAME].update(about)
         folder.publish(manifest)
-    lost = "".join(f", {count:,} left out ({rule})" for rule, count in about["left_out"].items())
+    lost = left_out_words(about["left_out"])
     return [
         f"{folder.folder / FILE}: {total:,} examples of {about['note_count']:,} notes{lost}",
         f"{folder.folder / MANIFEST}: data class {OPEN}",
@@ -73,12 +74,6 @@ def _settings(warehouse: Warehouse) -> dict[str, Any]:
     columns = ["rule_version", "truncation", "note_count", "notes_md5"]
     (row,) = flat(warehouse.select(columns, schema_name(NAME), SETTINGS))
     return dict(zip(columns, row, strict=True))
-
-
-def _left_out(warehouse: Warehouse) -> dict[str, int]:
-    columns = ["rule", "rows_removed"]
-    rows = flat(warehouse.select(columns, schema_name(NAME), ATTRITION, "order by step_number"))
-    return {rule: count for rule, count in rows if count}
 
 
 FLOOR = Floor(NAME, (NAME,), {"mtsamples_procedures": NAME}, is_built, export)

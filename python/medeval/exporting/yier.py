@@ -8,12 +8,13 @@ from itertools import groupby
 from typing import Any
 
 from medeval.errors import UserError
+from medeval.exporting.attrition import left_out_words, read_left_out
 from medeval.exporting.builds import newest_build, require_tables
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
 from medeval.exporting.manifest import OPEN, Source, make_manifest
 from medeval.exporting.progress import progress
-from medeval.warehouse import Row, Warehouse, flat, schema_name
+from medeval.warehouse import Row, Warehouse, schema_name
 
 NAME = "yier"
 FILE = "questions.jsonl"
@@ -46,9 +47,9 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         # No source of this task holds data of patients.
         source = Source(OPEN, None, None, tables={})
         manifest = make_manifest(warehouse, NAME, build, source, folder, {NAME: None})
-        manifest["tasks"][NAME]["left_out"] = left_out = _left_out(warehouse)
+        manifest["tasks"][NAME]["left_out"] = left_out = read_left_out(warehouse, NAME, ATTRITION)
         folder.publish(manifest)
-    lost = "".join(f", {count:,} left out ({rule})" for rule, count in left_out.items())
+    lost = left_out_words(left_out)
     return [
         f"{folder.folder / FILE}: {total:,} questions{lost}",
         f"{folder.folder / MANIFEST}: data class {OPEN}",
@@ -78,12 +79,6 @@ def _options(warehouse: Warehouse) -> Iterator[Row]:
     order = 'order by sample_id collate "C", option_position'
     for batch in warehouse.select(columns, schema_name(NAME), OPTIONS, order):
         yield from batch
-
-
-def _left_out(warehouse: Warehouse) -> dict[str, int]:
-    columns = ["rule", "rows_removed"]
-    rows = flat(warehouse.select(columns, schema_name(NAME), ATTRITION, "order by step_number"))
-    return {rule: count for rule, count in rows if count}
 
 
 FLOOR = Floor(NAME, (NAME,), {}, is_built, export)

@@ -32,7 +32,7 @@ class Example:
     question: str
     answer: str
     truncation: str
-    is_leaked: bool
+    leak: bool
 
 
 @dataclass(frozen=True)
@@ -72,21 +72,21 @@ def read_warehouse(target: str | None = None) -> Examples:
     return Examples([Example(*row) for row in rows], str(rule_version), build.source_location)
 
 
-def as_lines(examples: Sequence[Example]) -> str:
+def _as_lines(examples: Sequence[Example]) -> str:
     """Return examples as JSON Lines, the same text for the same examples."""
     return "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in examples)
 
 
 def sha256_of(examples: Sequence[Example]) -> str:
     """Return the hash by which a run knows its examples again."""
-    return hashlib.sha256(as_lines(examples).encode()).hexdigest()
+    return hashlib.sha256(_as_lines(examples).encode()).hexdigest()
 
 
 def keep(examples: Sequence[Example], folder: Path) -> Path:
     """Write the examples into the folder of a run, unless they are there; return the file."""
     place = folder / FILE
     if not place.exists():
-        write_text(place, as_lines(examples))
+        write_text(place, _as_lines(examples))
     return place
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -85,19 +86,19 @@ def listing_from_answer(
     if len(answer) >= _LONGEST_ANSWER:
         raise UserError(f"{place} lists {len(answer)} files, so its list may be cut.")
     try:
-        files = [_listed(entry) for entry in answer if _is_note(entry)]
+        files = _files([entry for entry in answer if _is_note(entry)])
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"{place} lists a file that cannot be used: {error!r}.") from None
     if not files:
         raise UserError(f"{place} lists no .txt file.")
-    return Listing(repository, folder, commit, tuple(sorted(files, key=_by_bytes)))
+    return Listing(repository, folder, commit, files)
 
 
 def read_listing(cache: Path) -> Listing | None:
     """Return the list of a download that was begun in a cache folder; None without a usable one."""
     try:
         stored = json.loads((cache / LISTING_FILE).read_text(encoding="utf-8"))
-        files = tuple(_listed(entry) for entry in stored["files"])
+        files = _files(stored["files"])
         return Listing(stored["repository"], stored["folder"], stored["commit"], files)
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -135,8 +136,23 @@ def _is_note(entry: Mapping[str, Any]) -> bool:
     return entry["type"] == "file" and str(entry["name"]).endswith(".txt")
 
 
+def _files(entries: Sequence[Mapping[str, Any]]) -> tuple[ListedFile, ...]:
+    """Return the files of a list, in the order of their names' bytes.
+
+    Raises:
+        ValueError: a name that is no plain file name, or that is there twice.
+    """
+    files = [_listed(entry) for entry in entries]
+    names = Counter(file.name for file in files)
+    for name, count in names.items():
+        if count > 1:
+            raise ValueError(f"{name!r} is there {count} times")
+    return tuple(sorted(files, key=_by_bytes))
+
+
 def _listed(entry: Mapping[str, Any]) -> ListedFile:
     name = str(entry["name"])
+    name.encode()  # half of a surrogate pair is in no file's name
     # It becomes a path below the cache folder.
     if Path(name).name != name or name.startswith(".") or "\0" in name:
         raise ValueError(name)

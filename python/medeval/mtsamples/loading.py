@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
-from medeval.load import LoadedTable, Part, load_parts
+from medeval.load import LoadedTable
 from medeval.mtsamples.notes import Notes
 from medeval.profile import Target
-from medeval.sources import Source
+from medeval.row_loading import RowSource, load_rows
 
-KIND = "mtsamples"
 SCHEMA_VARIABLE = "mtsamples_schema"
-TABLE = "notes"
-COLUMNS = ("filename", "text")
+_SOURCE = RowSource("mtsamples", SCHEMA_VARIABLE, "notes", ("filename", "text"))
 
 
 def load_notes(
@@ -26,26 +21,10 @@ def load_notes(
     replace: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> LoadedTable:
-    """Load the notes into PostgreSQL, in one transaction.
+    """Load the notes, in one transaction.
 
     Raises:
         UserError: a schema that exists, or a database that refuses.
     """
-    plan = Source(
-        name=KIND,
-        folder_variable="",
-        database_variable="",
-        demo="",
-        schema_variable=SCHEMA_VARIABLE,
-        tables={TABLE: COLUMNS},
-        kind=KIND,
-    )
-    with tempfile.TemporaryDirectory(prefix="medeval-") as folder:
-        with Path(folder, f"{TABLE}.csv").open("w", encoding="utf-8", newline="") as file:
-            # Quoted, so that an empty file is an empty text and not a missing one.
-            writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
-            writer.writerow(COLUMNS)
-            writer.writerows((note.filename, note.text) for note in notes.notes)
-        part = Part(plan, Path(folder), schema)
-        (loaded,) = load_parts([part], target, replace=replace, say=say)
-    return loaded
+    rows = ((note.filename, note.text) for note in notes.notes)
+    return load_rows(rows, _SOURCE, target, schema, replace=replace, say=say)

@@ -18,6 +18,10 @@ from medeval.mtsamples.listing import DOWNLOAD, NOTES_FOLDER, check_complete
 
 Form = Literal["folder", "lines", "lines.gz"]
 
+# DuckDB reads no longer object out of JSON Lines.
+LONGEST_LINE = 16 * 1024 * 1024
+_MARK = "\ufeff"
+
 
 @dataclass(frozen=True)
 class Note:
@@ -144,9 +148,11 @@ def _notes_of_lines(path: Path, form: Form) -> Iterator[Note]:
     for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():
             try:
-                yield _note_of(line.decode("utf-8"))
+                yield _note_of(_text_of_line(line))
             except UnicodeDecodeError:
                 raise UserError(f"{path}, line {number} is not text in UTF-8.") from None
+            except RecursionError:
+                raise UserError(f"{path}, line {number} is nested too deep.") from None
             except json.JSONDecodeError as error:
                 raise UserError(
                     f"{path}, line {number} is not JSON: {error.msg} at column {error.colno}."
@@ -155,8 +161,26 @@ def _notes_of_lines(path: Path, form: Form) -> Iterator[Note]:
                 raise UserError(f"{path}, line {number} {error}.") from None
 
 
+def _text_of_line(line: bytes) -> str:
+    if len(line) > LONGEST_LINE:
+        raise ValueError(
+            f"has {len(line):,} bytes, and there can be {LONGEST_LINE:,}. Put notes as long as that"
+            " into a folder, as .txt files"
+        )
+    text = line.decode("utf-8")
+    if text.startswith(_MARK):
+        raise ValueError("begins with a byte order mark. Save the file as UTF-8 without one")
+    return text
+
+
 def _note_of(line: str) -> Note:
-    entry = json.loads(line, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+    entry = json.loads(
+        line,
+        object_pairs_hook=_unique_keys,
+        parse_constant=_no_constant,
+        # No number is read, and Python refuses to make one of very many digits.
+        parse_int=_nothing,
+    )
     if not isinstance(entry, dict):
         raise ValueError("is no JSON object")
     for key in ("filename", "text"):
@@ -181,6 +205,10 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"holds {name}, which is not JSON")
+
+
+def _nothing(number: str) -> None:
+    """Take the place of a number, which is no text whatever it is."""
 
 
 def _check_names(place: Path, notes: list[Note]) -> None:

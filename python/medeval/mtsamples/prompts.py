@@ -21,7 +21,8 @@ THINK = (
     f"{INSTRUCTION} First think it through between <think> and </think>, then give the plan after"
     " the closing tag."
 )
-_LAST_CLOSING = re.compile(r".*</think>", re.DOTALL | re.IGNORECASE)
+_UP_TO_THE_LAST_CLOSING = re.compile(r"(?P<thought>.*)</think>", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"</?think>", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -63,18 +64,21 @@ class Asked:
             reply: as it came.
             reasoning: what the server has split off.
         """
-        is_split = bool(reasoning.strip()) and "think>" not in reply.lower()
-        if not self.use_think or is_split or not reply.strip():
+        if not self._has_to_close(reply, reasoning):
             return reply
-        closed = _LAST_CLOSING.match(reply)
+        closed = _UP_TO_THE_LAST_CLOSING.match(reply)
         return f"<think>{reply}" if closed is None else reply[closed.end() :].strip()
 
     def thinking(self, reply: str, reasoning: str = "") -> str:
         """Return what was thought, in the reply itself and in what the server has split off."""
-        judged = self.to_be_judged(reply, reasoning)
-        if judged == reply:
-            own = split_thinking(reply).thinking
+        if self._has_to_close(reply, reasoning):
+            closed = _UP_TO_THE_LAST_CLOSING.match(reply)
+            own = _TAG.sub("\n", reply if closed is None else closed["thought"]).strip()
         else:
-            thought = reply.removesuffix(judged) if not judged.startswith("<think>") else reply
-            own = thought.strip().removesuffix("</think>").replace("<think>", "").strip()
+            own = split_thinking(reply).thinking
         return "\n".join(part for part in (reasoning, own) if part)
+
+    def _has_to_close(self, reply: str, reasoning: str) -> bool:
+        """Tell whether an answer can only stand behind a closing tag."""
+        is_split = bool(reasoning.strip()) and "think>" not in reply.lower()
+        return self.use_think and not is_split and bool(reply.strip())

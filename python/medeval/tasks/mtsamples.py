@@ -166,7 +166,7 @@ class MtsamplesTask(ItemTask):
         """See `AskedTask`."""
         record = read_record(folder)
         results, plan = results_of_run(self, record)
-        rows = results_rows(self, record, self._answers(record), results, plan)
+        rows = results_rows(self, self._answers(record), results, plan)
         write_rows(rows, folder)
         return self._scored(record, results, plan, method)
 

@@ -37,8 +37,8 @@ from medeval.yier.evaluating import report
 from medeval.yier.intervals import compare
 from medeval.yier.letters import LETTERS
 from medeval.yier.prompts import PROMPT_VERSION, Language, Prompt, asked
-from medeval.yier.reading import read_file
-from medeval.yier.records import Record, usable_records
+from medeval.yier.reading import QuestionFile, read_file
+from medeval.yier.records import Record, left_out_words, usable_records
 from medeval.yier.replies import Extraction
 from medeval.yier.runs import SETTINGS, Plan, items, load_questions, read_run, shown
 from medeval.yier.score import Scored, score
@@ -90,11 +90,19 @@ def questions_file(named: str | None) -> Path:
 
 @dataclass(frozen=True)
 class YierTask(ItemTask):
-    """The task with a file of questions; see `AskedTask`."""
+    """The task with a file of questions; see `AskedTask`.
+
+    Attributes:
+        plan: how they are put.
+        records: those of the file that are questions.
+        training: what examples are chosen from.
+        left_out: how many records of each file are no questions, in sentences.
+    """
 
     plan: Plan
     records: Sequence[Record]
     training: Sequence[Record]
+    left_out: Sequence[str] = ()
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
     asked_as: str = NAME
@@ -220,10 +228,13 @@ def begin(options: YierOptions) -> YierTask:
     """
     path = questions_file(options.questions)
     file, sha256 = load_questions(path)
+    records = usable_records(file.records, file.name)
+    left_out = _left_out(file, records)
     training: Sequence[Record] = ()
     if options.examples is not None:
         found = read_file(Path(options.examples))
         training = usable_records(found.records, found.name)
+        left_out += _left_out(found, training)
     plan = Plan(
         str(path.resolve()),
         sha256,
@@ -236,10 +247,15 @@ def begin(options: YierOptions) -> YierTask:
         options.skip_without_context,
         options.json_schema,
     )
-    records = usable_records(file.records, file.name)
     if not asked(records, skip_without_context=plan.skip_without_context):
         raise UserError(f"{path} holds no question to be asked.")
-    return YierTask(plan, records, training)
+    return YierTask(plan, records, training, left_out)
+
+
+def _left_out(file: QuestionFile, records: Sequence[Record]) -> list[str]:
+    """Return what is to be said of a file of whose records only some are questions."""
+    count = len(file.records) - len(records)
+    return [left_out_words(count, file.name)] if count else []
 
 
 def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:

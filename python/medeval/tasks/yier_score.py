@@ -66,10 +66,7 @@ def score_of(made: evaluating.Report, model: str, metadata: Mapping[str, Any]) -
         inputs=[{"sample_id": one.answered.record.sample_id} for one in questions],
         model_outputs=[
             {
-                "predict_answers": [
-                    *(one.answered.record.selection[at] for at in one.answered.answers.options),
-                    *one.answered.answers.unknown,
-                ],
+                "predict_answers": one.answered.answers.texts(one.answered.record.selection),
                 "extraction": one.answered.extraction,
             }
             for one in questions

@@ -29,6 +29,7 @@ _NO_ITEM = re.compile(
     r"[,，。!?:]|因|由|理由|解析|不|(?<![A-Za-z])(?:because|since|not)(?![A-Za-z])"
 )
 _LONE_LETTER = re.compile(r"[A-Z](?![A-Za-z0-9])")
+_LAST_LETTER = re.compile(r"(?<![A-Za-z0-9])[A-Z]$")
 _MOST_ITEMS = 60
 _MOST_CUTS = 5
 _LONGEST_UNKNOWN = 20
@@ -51,6 +52,11 @@ _CHINESE_AFTER = re.compile(
     + r"|不[应應]?[选選]\s?[(\[]?[A-Z]"
 )
 _OR = re.compile(r"\s*(?:or(?![A-Za-z])|或|[还還]是)")
+# An answer that is changed, or a step to something: "A→C", "A → C"; "A → because" explains it.
+_ARROW = re.compile(
+    r"(?P<gap>\s*)(?:[→⇒⟶⟹➔➜➡]|[-=]+>|\\(?:(?:long|Long)?[Rr]ightarrow|to)(?![A-Za-z]))"
+    r"\s*(?P<other>[(\[]?[A-Z](?![A-Za-z]))?"
+)
 _LOWER_WORD = re.compile(r"\s+([a-z][a-z'’]*)")
 _AFTER_STOP = re.compile(r"\s*[.:)]\s*([a-z]+)")
 _AFTER_LONE = frozenset(
@@ -147,6 +153,11 @@ def _known_and_unknown(text: str, options: Options) -> Found | None:
         items.append(item)
     if not any(item.options for item in items):
         return None
+    # Beside letters, one that ends in a letter may be a letter in a phrase that is not known.
+    if all(item.step in (Step.LETTERS, Step.NONE) for item in items) and any(
+        item.step is Step.NONE and _LAST_LETTER.search(item.unknown[0]) for item in items
+    ):
+        return None
     found = _together(items)
     is_letter = any(item.step is Step.LETTERS and item.unknown for item in items)
     return Found(found.options, found.unknown, is_letter, found.warnings)
@@ -215,6 +226,9 @@ def _ends_here(run: str, rest: str, letters: list[str]) -> bool:
     if _GOES_ON.match(rest) and run[-1] in LETTERS:
         return False
     if _OR.match(rest) or _JOINED_ON.match(rest):
+        return False
+    arrow = _ARROW.match(rest)
+    if arrow is not None and (arrow["other"] or not arrow["gap"]):
         return False
     if _CHINESE.match(rest) and not _CHINESE_AFTER.match(rest):
         return False

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Literal
 
 from medeval.errors import UserError
-from medeval.yier.matching import Answers, Options
+from medeval.yier.matching import Answers
 from medeval.yier.records import DUPLICATE_GOLD, GOLD_NOT_AN_OPTION
 
 UnknownRule = Literal["count", "drop"]
@@ -86,26 +86,12 @@ class QuestionCounts:
         return Counts(counts.tp, counts.n_pred - self.n_unknown, counts.n_gold)
 
 
-def count_question(
-    selection: Sequence[str], gold: object, predicted: object
-) -> QuestionCounts | None:
-    """Count one question; None if it has no gold answer.
+def count_answers(gold: Answers, predicted: Answers) -> QuestionCounts | None:
+    """Count one question's answers; None without gold answers.
 
     Args:
-        selection: the options.
-        gold: strings, each an option.
-        predicted: strings, of which those that are no option count against precision.
-
-    Raises:
-        UserError: a gold answer is no option.
-    """
-    options = Options(selection)
-    truth = options.answers(gold)
-    return count_answers(truth, options.answers(predicted))
-
-
-def count_answers(gold: Answers, predicted: Answers) -> QuestionCounts | None:
-    """Count answers that are matched already; None without gold answers.
+        gold: what the gold answers mean, each an option.
+        predicted: what a system answered; what is no option counts against precision.
 
     Raises:
         UserError: a gold answer is no option.

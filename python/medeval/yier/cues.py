@@ -24,8 +24,10 @@ ZH_CUES = (
     "答案",
     "选",
 )
+# 选 and 选择 are one word, and neither is a cue where it goes on: 选项, 选择题, 选择了.
 _ZH = re.compile(
-    rf"(?P<zh>{either_script('|'.join(ZH_CUES))})(?![项項])"
+    rf"(?P<zh>{either_script('|'.join(ZH_CUES))})(?:(?<=[选選])[择擇])?(?![择擇项項题題了])"
+    rf"\s*(?:{either_script('的(?:选项)?(?= ?(?:是|为|:))')})?"
     rf"\s*(?:{either_script('应该|应当|应|就|即|则')})?\s*(?:是|[为為])?\s*:?\s*"
 )
 _EN = re.compile(
@@ -38,6 +40,28 @@ _NEGATION = re.compile(
     r"|[错錯](?:[误誤]的?)?|(?:\bnot|n't|\bwrong|\bincorrect)(?:\s+(?:the|a))?\s*)$",
     re.IGNORECASE,
 )
+# A choice that is made in a case, or by others, is not the answer: 则选A, 有人会选A, 误选A.
+_CHOICE = re.compile(either_script("应?选"))
+_NOT_CHOSEN = re.compile(
+    either_script(
+        "(?:(?<!原)(?<!规)(?<!准)则(?:应该|应当|应|就|可|宜|需)?|(?<!我)(?<!我们)会|可能|易|误|如果|若"
+        "|(?:(?:有|多|些|少|数|部分|的)人|(?:考生|学生|同学)们?)(?:都|也|就)?)$"
+    )
+)
+_CONDITION = re.compile(
+    either_script(r"(?:如果|若(?!干)|假如|假设(?!检)|倘|(?<![\u4e00-\u9fff])要是|除非)")
+    # "If I had to choose", "if one takes A" and "if we look at it" speak of the answer, not a case.
+    + either_script("(?!(?:我|你|您|必须|只能|一定|非|要)*(?:们|选))")
+    + r"|(?<![A-Za-z])(?:[Ii]f(?!\s+(?:I|we|you|one)\b)|[Uu]nless)(?![A-Za-z])"
+    + either_script("|的话|(?:否则|反之),? ?(?:应该|应|就|则|(?:最终|正确)的?)?$")
+    + r"|(?<![A-Za-z])[Oo]therwise,? (?:the )?$"
+)
+_CONCLUSION = re.compile(
+    either_script("故|因此|所以|因而|综上|可见|但|然而|本题|本例")
+    + r"|(?<![A-Za-z])(?:so|therefore|thus|hence|but|however)(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_SENTENCE_ENDS = re.compile(r"[。!?;]|\.(?=\s)")
 _MARKDOWN = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\s*\{([^{}]*)\}|\*+|`+|\$+|\\[()\[\]]")
 _BULLET = re.compile(r"^[-•·●▪] (?=\S)", re.MULTILINE)
 # Full-width signs and letters to plain ones, one for one, and curly quotes, which models write
@@ -53,6 +77,7 @@ _HALF_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
 _MOST_CUES = 50
 _LONGEST_PART = 4000
 _LONGEST_NEGATION = 16
+_LONGEST_SENTENCE = 200
 
 
 def plain(text: str) -> str:
@@ -75,6 +100,20 @@ def _parts(text: str) -> Iterator[str]:
         found = [*_ZH.finditer(line), *_EN.finditer(line)]
         for cue in sorted(found, key=lambda match: match.end(), reverse=True):
             before = line[max(0, cue.start() - _LONGEST_NEGATION) : cue.start()]
-            if not _NEGATION.search(before):
+            if not (_NEGATION.search(before) or _is_of_a_case(line, cue)):
                 part = line[cue.end() :]
                 yield part if len(part) <= _LONGEST_PART else part[:_LONGEST_PART] + "…"
+
+
+def _is_of_a_case(line: str, cue: re.Match[str]) -> bool:
+    """Tell whether a cue says what would be right in some case, or what others choose."""
+    start = max(0, cue.start() - _LONGEST_SENTENCE)
+    before = line[start : cue.start()]
+    if _CHOICE.match(cue.group()) and _NOT_CHOSEN.search(before):
+        return True
+    sentence = _SENTENCE_ENDS.split(before)[-1]
+    conditions = list(_CONDITION.finditer(sentence))
+    # What is concluded from a case that does not hold is the answer again.
+    return bool(conditions) and not _CONCLUSION.search(
+        line, start + len(before) - len(sentence) + conditions[-1].end(), cue.end()
+    )

@@ -10,7 +10,7 @@ from typing import Any
 from medeval.yier.intervals import N_ITERS, Cluster, Interval, bootstrap, units_of
 from medeval.yier.joining import Answered, join
 from medeval.yier.reading import read_file
-from medeval.yier.records import submitted_records, usable_records
+from medeval.yier.records import left_out_words, submitted_records, usable_records
 from medeval.yier.score import Grouping, YierScore, score
 
 
@@ -53,14 +53,10 @@ class Report:
     def warnings(self) -> list[str]:
         """Everything that a reader should know before the numbers."""
         no_width = self.interval.warning if self.interval else None
-        left_out = (
-            f"{self.n_left_out:,} records of the file cannot be used and are left out;"
-            " `python -m medeval yier validate` lists them"
-        )
         return [
             *self.score.warnings,
             *([no_width] if no_width else []),
-            *([left_out] if self.n_left_out else []),
+            *([left_out_words(self.n_left_out)] if self.n_left_out else []),
         ]
 
     def as_json(self) -> dict[str, Any]:

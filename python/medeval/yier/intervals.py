@@ -26,6 +26,7 @@ Integers = NDArray[np.int64]
 
 N_ITERS = 1000
 LEVEL = 0.95
+_TAIL = 50 * (1 - LEVEL)
 BATCH = 256
 # Equal in exact arithmetic, apart by rounding.
 ROUNDING = 1e-12
@@ -89,21 +90,17 @@ class Comparison:
     seed: int
 
 
-def bootstrap(
-    units: Sequence[Counts], *, n_iters: int = N_ITERS, seed: int = 0, level: float = LEVEL
-) -> Interval:
+def bootstrap(units: Sequence[Counts], *, n_iters: int = N_ITERS, seed: int = 0) -> Interval:
     """Return the interval of micro F1.
 
     Args:
         units: the counts of each question, or of each cluster, in an order of their own.
         n_iters: how many draws.
         seed: of the draws.
-        level: coverage.
     """
     counts = _array(units)
     values = _draws([counts], n_iters, seed)[0]
-    tail = 50 * (1 - level)
-    low, median, high = np.percentile(values, [tail, 50, 100 - tail])
+    low, median, high = np.percentile(values, [_TAIL, 50, 100 - _TAIL])
     value = _f1(counts.sum(axis=0))
     warning = None
     if len(counts) == 1:
@@ -130,7 +127,6 @@ def compare(
     *,
     n_iters: int = N_ITERS,
     seed: int = 0,
-    level: float = LEVEL,
     cluster: Cluster | None = None,
 ) -> Comparison:
     """Compare two systems' scores on the same questions: paired draws, random exchanges.
@@ -149,8 +145,7 @@ def compare(
     one, two = _array(units_of(first, cluster)), _array(units_of(second, cluster))
     values = _draws([one, two], n_iters, seed)
     between = values[0] - values[1]
-    tail = 50 * (1 - level)
-    low, high = np.percentile(between, [tail, 100 - tail])
+    low, high = np.percentile(between, [_TAIL, 100 - _TAIL])
     f1s = float(_f1(one.sum(axis=0))), float(_f1(two.sum(axis=0)))
     return Comparison(
         *f1s,

@@ -54,11 +54,7 @@ def parse(text: str) -> Document:
         raise
     except ValueError as error:
         strict = error
-    for attempt in (_lines, _sequence):
-        found = attempt(text, lambda part: part)
-        if found is not None:
-            return found
-    return _tolerant(text, strict)
+    return _lines(text) or _sequence(text) or _tolerant(text, strict)
 
 
 def loads(text: str) -> Any:
@@ -85,7 +81,7 @@ def _tolerant(text: str, strict: ValueError) -> Document:
             reason = _without_place(error)
     found = _lines(text, repair)
     if found is None and whole is not None:
-        found = _sequence(whole, lambda part: part)
+        found = _sequence(whole)
     if found is None:
         raise LayoutError(f"not JSON: {strict}; with quotes and commas forgiven: {reason}")
     return Document(found.records, found.layout, repaired=True)
@@ -108,17 +104,17 @@ def _one_value(text: str, *, repaired: bool) -> Document:
     return Document(records, "wrapped", repaired, {**value, key: []}, key)
 
 
-def _lines(text: str, prepare: Callable[[str], str]) -> Document | None:
-    """Read one record a line; None if some line is none."""
+def _lines(text: str, mend: Callable[[str], str] | None = None) -> Document | None:
+    """Read one record a line; None if some line is none, even mended."""
     records: list[Raw] = []
     for line in text.split("\n"):
         stripped = line.strip(BLANKS)
         if not stripped:
             continue
         value = _value_or_none(stripped)
-        if value is None:
+        if value is None and mend is not None:
             try:
-                value = _value_or_none(prepare(stripped))
+                value = _value_or_none(mend(stripped))
             except RepairError:
                 return None
         if not isinstance(value, dict):
@@ -127,9 +123,9 @@ def _lines(text: str, prepare: Callable[[str], str]) -> Document | None:
     return Document(records, "lines")
 
 
-def _sequence(text: str, prepare: Callable[[str], str]) -> Document | None:
+def _sequence(text: str) -> Document | None:
     """Read records one after another; None if something else stands between them."""
-    decoder, rest, place = _decoder(), prepare(text).strip(BLANKS), 0
+    decoder, rest, place = _decoder(), text.strip(BLANKS), 0
     records: list[Raw] = []
     while place < len(rest):
         try:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import csv
-import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from medeval.load import LoadedTable, Part, load_parts
+from medeval.load import LoadedTable
+from medeval.models.text_files import save_text
 from medeval.profile import Target
-from medeval.sources import Source
+from medeval.row_loading import RowSource, load_rows
 from medeval.yier.layouts import Document, Raw
-from medeval.yier.reading import QuestionFile, as_text, write_text
+from medeval.yier.reading import QuestionFile, as_text
 from medeval.yier.records import Checked, Outcome, check_records
 
-KIND = "yier"
 SCHEMA_VARIABLE = "yier_schema"
+# What the check finds amiss with a record, written beside it for the models.
+REFUSED = "refused_by_check"
+_SOURCE = RowSource("yier", SCHEMA_VARIABLE, "records", ("line_number", "record"))
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class CleanQuestions:
 
     Attributes:
         records: those that can be used with the official texts of their options and answers, the
-            others as they are: the warehouse counts them.
+            others as they are but for the id and what is amiss: the warehouse counts them.
         checked: the finding on each record.
     """
 
@@ -42,7 +43,9 @@ class CleanQuestions:
         ]
         states = Counter(outcome.state for outcome in self.checked.findings)
         if states["error"]:
-            lines.append(f"{states['error']:,} records cannot be used; yier_attrition counts them.")
+            lines.append(
+                f"{states['error']:,} records cannot be used; see yier_attrition once built."
+            )
         return lines + [str(outcome) for outcome in self.checked.findings[:10]]
 
 
@@ -61,9 +64,11 @@ def clean_questions(file: QuestionFile) -> CleanQuestions:
 def _clean(raw: Raw, outcome: Outcome) -> Raw:
     record = outcome.record
     if record is None:
-        return raw
+        # What is no text is no id; else the models would make one of it.
+        return {**raw, "sample_id": outcome.sample_id, REFUSED: "; ".join(outcome.findings)}
     return {
-        **raw,
+        # Of a file that was loaded before and is mended by now.
+        **{key: value for key, value in raw.items() if key != REFUSED},
         "sample_id": outcome.sample_id,
         "selection": list(record.selection),
         "answer_choices": [record.selection[place] for place in record.gold.options],
@@ -76,10 +81,10 @@ def write_lines(clean: CleanQuestions, path: Path) -> None:
     Raises:
         UserError: the file cannot be written.
     """
-    write_text(path, as_text(Document(clean.records, "lines")))
+    save_text(path, as_text(Document(clean.records, "lines")))
 
 
-def load_questions(
+def load_records(
     clean: CleanQuestions,
     target: Target,
     schema: str,
@@ -92,22 +97,6 @@ def load_questions(
     Raises:
         UserError: a schema that exists, or a database that refuses.
     """
-    plan = Source(
-        name=KIND,
-        folder_variable="",
-        database_variable="",
-        demo="",
-        schema_variable=SCHEMA_VARIABLE,
-        tables={"records": ("line_number", "record")},
-        kind=KIND,
-    )
     # Texts hold signs that `splitlines` takes for line ends.
     lines = as_text(Document(clean.records, "lines")).split("\n")[:-1]
-    with tempfile.TemporaryDirectory(prefix="medeval-") as folder:
-        with Path(folder, "records.csv").open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("line_number", "record"))
-            writer.writerows(enumerate(lines, start=1))
-        part = Part(plan, Path(folder), schema)
-        (loaded,) = load_parts([part], target, replace=replace, say=say)
-    return loaded
+    return load_rows(enumerate(lines, start=1), _SOURCE, target, schema, replace=replace, say=say)

@@ -54,6 +54,10 @@ class Answers:
     n_duplicates: int = 0
     warnings: tuple[str, ...] = ()
 
+    def texts(self, selection: Sequence[str]) -> list[str]:
+        """Return the answers as text: options in the order of the selection, then the others."""
+        return [*(selection[place] for place in self.options), *self.unknown]
+
 
 class Options:
     """The options of one question, ready to be matched.
@@ -98,12 +102,11 @@ class Options:
             tuple(LETTERS[place] for place in known if place >= len(self)),
         )
 
-    def answers(self, value: object, *, strict: bool = False) -> Answers:
+    def answers(self, value: object) -> Answers:
         """Match a list of strings, a bare string, or nothing.
 
         Args:
             value: what a record has; None is an empty list. A number is its text, never a place.
-            strict: a number is an error.
 
         Raises:
             UserError: a value that is no string.
@@ -112,7 +115,7 @@ class Options:
         unknown: dict[str, str] = {}
         warnings: list[str] = []
         mentions = 0
-        for text in answer_texts(value, strict=strict):
+        for text in answer_texts(value):
             found = self.match(text)
             mentions += len(found.options) + len(found.unknown)
             options.update(found.options)

@@ -1,12 +1,10 @@
 """What a model is asked, in Chinese or English; the version is part of every cache key."""
 
-# Full-width signs are what this module is about.
-
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
@@ -78,7 +76,6 @@ class Prompt:
     order: tuple[int, ...]
     language: Language
     version: str = PROMPT_VERSION
-    examples: tuple[str, ...] = field(default=())
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -135,8 +132,7 @@ def build_prompt(
         blocks += [words.example, *_question(example, places, words)]
         blocks.append(f'{words.example_answer}\n{{"answer": [{answer}]}}')
     blocks += [*_question(record, shown, words), words.several, words.output]
-    used = tuple(example.sample_id for example in examples)
-    return Prompt(record, "\n\n".join(blocks), shown, language, examples=used)
+    return Prompt(record, "\n\n".join(blocks), shown, language)
 
 
 def asked(records: Sequence[Record], *, skip_without_context: bool = False) -> list[Record]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -98,26 +95,6 @@ def as_text(document: Document, to: Target | None = None) -> str:
     else:
         written = _json(document.records, 2) + "\n"
     return written
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 beside the file and rename it.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
-    try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            Path(name).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
-    except OSError as error:
-        raise UserError(f"Cannot write {path}: {error.strerror or error}.") from error
 
 
 def _json(value: object, indent: int | None) -> str:

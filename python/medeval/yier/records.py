@@ -221,6 +221,12 @@ def check_records(raws: Iterable[Raw], *, strict: bool = False) -> Checked:
     return Checked(tuple(_outcomes(raws, strict)))
 
 
+def sample_id_of(raw: Raw) -> str | None:
+    """Return the id of a record as it stands in a file; None if it has none."""
+    value = _number_as_text(raw.get("sample_id"))
+    return value.strip() or None if isinstance(value, str) else None
+
+
 def usable_records(raws: Sequence[Raw], name: str) -> list[Record]:
     """Return a file's records that can be used; how many are left out is the difference.
 
@@ -235,6 +241,14 @@ def usable_records(raws: Sequence[Raw], name: str) -> list[Record]:
             " `python -m medeval yier validate` lists them."
         )
     return checked.records
+
+
+def left_out_words(count: int, name: str = "the file") -> str:
+    """Say how many of a file's records are no questions, and how they are found."""
+    return (
+        f"{count:,} records of {name} cannot be used and are left out;"
+        " `python -m medeval yier validate` lists them"
+    )
 
 
 def submitted_records(raws: Sequence[Raw], name: str) -> list[Submitted]:
@@ -267,7 +281,7 @@ def _outcomes(raws: Iterable[Raw], strict: bool) -> Iterator[Outcome]:
 
 
 def _outcome(place: int, raw: Raw, strict: bool, first: Mapping[str, int]) -> Outcome:
-    sample_id = _sample_id(raw)
+    sample_id = sample_id_of(raw)
     checking = Checking(strict)
     errors: list[str] = []
     record: Record | None = None
@@ -287,11 +301,6 @@ def _outcome(place: int, raw: Raw, strict: bool, first: Mapping[str, int]) -> Ou
         return Outcome(place, sample_id, "error", tuple(errors), None)
     state: State = "warning" if checking.warnings else "ok"
     return Outcome(place, sample_id, state, tuple(checking.warnings), record)
-
-
-def _sample_id(raw: Raw) -> str | None:
-    value = _number_as_text(raw.get("sample_id"))
-    return value.strip() or None if isinstance(value, str) else None
 
 
 def _words(detail: Any) -> str:

@@ -13,13 +13,14 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.inference.thinking import split_thinking
+from medeval.models.surrogates import whole_json
 from medeval.yier.answer_part import Found, read_all, read_part
 from medeval.yier.cues import parts_after_cues, plain
 from medeval.yier.folding import fold
 from medeval.yier.layouts import loads
 from medeval.yier.matching import Options
 from medeval.yier.records import MOST_OPTIONS
-from medeval.yier.tolerant_json import RepairError, repair
+from medeval.yier.tolerant_json import repair
 
 ANSWER_KEYS = (
     *("predict_answers", "answer_choices", "answers", "answer"),
@@ -31,8 +32,6 @@ UNPARSED_WARNING = 0.02
 _FENCE = re.compile(r"```[A-Za-z0-9]*[ \t]*\r?\n?(.*?)```", re.DOTALL)
 _FLAT_OBJECT = re.compile(r"[{｛][^{}｛｝]*[}｝]")
 _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
-
-
 # So many braces are tried in a reply that runs wild.
 _MOST_OBJECTS = 20
 
@@ -65,10 +64,6 @@ class ReadReply:
     unknown: tuple[str, ...]
     extraction: Extraction
     warnings: tuple[str, ...] = ()
-
-    def texts(self, selection: Sequence[str]) -> list[str]:
-        """Return the answers as text: options in the order of the selection, then the others."""
-        return [*(selection[place] for place in self.options), *self.unknown]
 
 
 def read_reply(text: str, selection: Sequence[str]) -> ReadReply:
@@ -124,12 +119,14 @@ def _json(text: str) -> Any:
     stripped = text.strip()
     if not stripped or stripped[0] not in "[［【{｛":
         return None
-    for attempt in (stripped, None):
-        try:
-            return loads(repair(stripped) if attempt is None else attempt)
-        except (RepairError, ValueError):
-            continue
-    return None
+    try:
+        return whole_json(loads(stripped))
+    except ValueError:
+        pass
+    try:
+        return whole_json(loads(repair(stripped)))
+    except ValueError:
+        return None
 
 
 def _answer_in(value: Any, options: Options) -> Found | None:

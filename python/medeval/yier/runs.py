@@ -166,7 +166,7 @@ def read_run(folder: Path, questions: Path | None = None, limit: int | None = No
     Raises:
         UserError: no such run, or the file is not the one that was asked.
     """
-    plan = read_plan(folder)
+    plan = _read_plan(folder)
     path = questions or Path(plan.questions)
     file, sha256 = load_questions(path)
     if sha256 != plan.sha256:
@@ -191,7 +191,7 @@ def read_run(folder: Path, questions: Path | None = None, limit: int | None = No
     return RunAnswers(file, answered, mean)
 
 
-def read_plan(folder: Path) -> Plan:
+def _read_plan(folder: Path) -> Plan:
     """Return the plan of a run.
 
     Raises:

@@ -76,7 +76,7 @@ class Summary:
         """Return the values by name."""
         return {
             "n": self.n,
-            **counts_json(self.micro),
+            **_counts_json(self.micro),
             "f1_unknown_dropped": self.known.f1,
             "exact_set_accuracy": self.exact_set_accuracy,
             "mean_question_f1": self.mean_question_f1,
@@ -192,7 +192,7 @@ def summarise(scored: Sequence[Scored]) -> Summary:
     )
 
 
-def counts_json(counts: Counts) -> dict[str, Any]:
+def _counts_json(counts: Counts) -> dict[str, Any]:
     """Return sums and ratios by name."""
     return {
         "tp": counts.tp,

@@ -2,51 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from medeval.errors import UserError
 from medeval.yier.layouts import Document, Raw
-from medeval.yier.matching import Answers, Options, answer_texts
+from medeval.yier.matching import Answers, answer_texts
+from medeval.yier.records import sample_id_of
 
 PREDICTION = "predict_answers"
-
-
-def with_prediction(raw: Raw, prediction: object, *, overwrite: bool = False) -> Raw:
-    """Return a record with a prediction; all else stays as it is.
-
-    Args:
-        raw: the record as it stands in the file.
-        prediction: letters or texts; None is no answer.
-        overwrite: replace a prediction that is there.
-
-    Raises:
-        UserError: the record has a prediction already.
-    """
-    options = Options(answer_texts(raw["selection"]))
-    return with_answers(raw, options.answers(prediction), overwrite=overwrite)
-
-
-def with_answers(raw: Raw, answers: Answers, *, overwrite: bool = False) -> Raw:
-    """Return a record with answers that are matched already.
-
-    Official texts come in the order of the selection, each once; what is no option comes after.
-
-    Raises:
-        UserError: the record has a prediction already.
-    """
-    if raw.get(PREDICTION) and not overwrite:
-        raise UserError(
-            f"record {raw.get('sample_id')!r} has {PREDICTION} already; --overwrite replaces them."
-        )
-    selection = answer_texts(raw["selection"])
-    written = [*(selection[place] for place in answers.options), *answers.unknown]
-    return {**raw, PREDICTION: written}
 
 
 def fill(
     document: Document, answers: Mapping[str, Answers], *, overwrite: bool = False
 ) -> Document:
     """Return a document whose records all have answers; one that is not named has none.
+
+    Official texts come in the order of the selection, each once; what is no option comes after.
+    Of records with one id the first is the question, so that has the answers.
 
     Args:
         document: the questions as they stand in the file.
@@ -56,20 +28,25 @@ def fill(
     Raises:
         UserError: a record has a prediction already, or answers name no record.
     """
-    ids = [str(raw["sample_id"]).strip() for raw in document.records]
-    _require_known(list(answers), ids)
+    left = dict(answers)
     records = [
-        with_answers(raw, answers.get(sample_id, Answers()), overwrite=overwrite)
-        for raw, sample_id in zip(document.records, ids, strict=True)
+        _with_answers(raw, left.pop(sample_id_of(raw) or "", Answers()), overwrite)
+        for raw in document.records
     ]
+    if left:
+        raise UserError(
+            f"{len(left):,} answered sample_id are not in the file of questions, the first is"
+            f" {next(iter(left))!r}. Is it the file that the run was made with?"
+        )
     return Document(records, document.layout, False, document.envelope, document.key)
 
 
-def _require_known(given: Sequence[str], ids: Sequence[str]) -> None:
-    known = set(ids)
-    foreign = [sample_id for sample_id in given if sample_id not in known]
-    if foreign:
+def _with_answers(raw: Raw, answers: Answers, overwrite: bool) -> Raw:
+    """Return a record with answers; all else stays as it is."""
+    if raw.get(PREDICTION) and not overwrite:
         raise UserError(
-            f"{len(foreign):,} answered sample_id are not in the file of questions, the first is"
-            f" {foreign[0]!r}. Is it the file that the run was made with?"
+            f"record {raw.get('sample_id')!r} has {PREDICTION} already; --overwrite replaces them."
         )
+    # A record that is no question has no answers, and perhaps no options either.
+    selection = answer_texts(raw["selection"]) if answers.options else []
+    return {**raw, PREDICTION: answers.texts(selection)}

@@ -1,0 +1,15 @@
+"""What `run` says of records that it asks nothing about."""
+
+from __future__ import annotations
+
+import sys
+
+from medeval.tasks.task import AskedTask
+
+
+def tell_left_out(task: AskedTask) -> None:
+    """Say how many records of a task's files are left out, if any are."""
+    from medeval.tasks.yier import YierTask
+
+    for sentence in task.left_out if isinstance(task, YierTask) else ():
+        print(f"medeval: {sentence}", file=sys.stderr)

@@ -1,0 +1,67 @@
+"""What a model is asked about a procedure note, and which part of its reply is its answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from medeval.inference.thinking import split_thinking
+from medeval.mtsamples.prompts import INSTRUCTION, Asked
+
+
+def test_the_instruction_is_that_of_the_benchmark_in_both_styles() -> None:
+    assert Asked().messages("the note") == [
+        {"role": "system", "content": INSTRUCTION},
+        {"role": "user", "content": "the note"},
+    ]
+    assert Asked("helm").messages("the note") == [
+        {"role": "user", "content": f"{INSTRUCTION}\n\nPatient Notes: the note\nAnswer:"}
+    ]
+
+
+def test_every_way_of_asking_has_a_hash_of_its_own() -> None:
+    ways = [Asked(style, think) for style in ("medarc", "helm") for think in (False, True)]
+    assert len({way.sha256 for way in ways}) == len(ways)
+    assert Asked().sha256 == Asked().sha256
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer", "thought"),
+    [
+        ("<think>why</think>Rest.", "Rest.", "why"),
+        ("<think>why</think>\nRest. \n", "Rest.", "why"),
+        ("why</think> Rest.", "Rest.", "why"),
+        ("<THINK>why</THINK>Rest.", "Rest.", "why"),
+        ("<think>a</think>draft</think>Rest.", "Rest.", "a\ndraft"),
+        ("<think>why</think>  ", "", "why"),
+        ("Rest.", "", "Rest."),
+        ("<think>why", "", "why"),
+        ("  ", "", ""),
+    ],
+)
+def test_asked_to_think_the_answer_is_what_follows_the_last_closing_tag(
+    reply: str, answer: str, thought: str
+) -> None:
+    asked = Asked(use_think=True)
+    assert split_thinking(asked.to_be_judged(reply)).answer == answer
+    assert asked.thinking(reply) == thought
+
+
+def test_a_reply_without_a_closing_tag_is_told_from_an_empty_one() -> None:
+    asked = Asked(use_think=True)
+    assert split_thinking(asked.to_be_judged("Rest.")).state == "truncated_reasoning"
+    assert split_thinking(asked.to_be_judged("")).state == "empty"
+
+
+def test_thinking_that_the_server_has_split_off_leaves_no_tag_to_be_closed() -> None:
+    asked = Asked(use_think=True)
+    assert asked.to_be_judged("Rest.", "why") == "Rest."
+    assert asked.thinking("Rest.", "why") == "why"
+    assert asked.to_be_judged("more</think>Rest.", "why") == "Rest."
+    assert asked.thinking("more</think>Rest.", "why") == "why\nmore"
+
+
+def test_not_asked_to_think_a_reply_stays_as_it_is() -> None:
+    asked = Asked()
+    assert asked.to_be_judged("<think>why</think>Rest.") == "<think>why</think>Rest."
+    assert asked.thinking("<think>why</think>Rest.") == "why"
+    assert asked.thinking("Rest.") == ""
