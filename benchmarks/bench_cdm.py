@@ -13,14 +13,10 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from importlib.metadata import version
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from benchmarks import postgres
 from benchmarks.cdm_commands import (
@@ -37,17 +33,17 @@ from benchmarks.cdm_results import (
     FULL,
     HALF,
     NAMES,
+    PAGE,
     POSTGRES,
     START_UP,
     Loop,
     Measured,
     Results,
     Size,
-    markdown,
-    sections,
 )
+from benchmarks.command_line import Say, carry_out, new_parser
+from benchmarks.kept import setting
 from benchmarks.processes import CommandFailedError, Usage
-from benchmarks.results import Setting, replace_text, setting
 
 # Transactions, settings of a connection, and further batches of rows of a query.
 LOGGED = re.compile(r"LOG:  (?:statement|execute \S+):(?:/\*[^*]*\*/|--[^\n]*\n|\s)*(\w+)")
@@ -56,17 +52,12 @@ LEAST = 20  # the fewest that `synth` makes
 PACKAGES = {DUCKDB: ("medeval", "dbt-core", "dbt-duckdb", "duckdb")}
 PACKAGES[POSTGRES] = ("medeval", "dbt-core", "dbt-postgres", "psycopg")
 
-Say = Callable[[str], None]
 Sources = Mapping[str, Path]
 
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.bench_cdm",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = new_parser("benchmarks.bench_cdm", __doc__)
     add = parser.add_argument
     add("--only", choices=list(NAMES), help="measure this engine")
     add("--runs", type=int, default=3, help="runs of ours at each size (default: 3)")
@@ -75,8 +66,6 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     add("--baseline", type=int, default=260, help="admissions that the baseline runs on")
     add("--cache", type=Path, help="folder that keeps the data for the next time")
     add("--folder", type=Path, help="where temporary files go")
-    add("--write", type=Path, metavar="FILE", help="write the page of all kept results")
-    add("--render", action="store_true", help="show the kept results, measure nothing")
     arguments = parser.parse_args(words)
     if min(arguments.runs, arguments.baseline) < 1:
         parser.error("runs and admissions are counted from 1")
@@ -113,7 +102,7 @@ def measure_duckdb(sources: Sources, folder: Path, runs: int, first: int, say: S
     source = with_extracts(folder / "source", sources[FULL], extracts)
     loops = run_loops(source, folder, by_reference, first, None, say)
     return Measured(
-        setting=here(DUCKDB),
+        setting=setting(PACKAGES[DUCKDB]),
         sizes={name: size(sources[name], cases[name], ours[name]) for name in sources},
         cohort=cohort_size(extracts),
         by_reference=usage,
@@ -151,7 +140,7 @@ def measure_postgres(sources: Sources, folder: Path, runs: int, first: int, say:
         say(f"postgres, full, the reference's rules: {shown(usage)}")
         loops = run_loops(full, folder, by_reference, first, address, say)
     return Measured(
-        setting=here(POSTGRES),
+        setting=setting(PACKAGES[POSTGRES]),
         server=server_version,
         sizes={
             name: size(source, cases[name], ours[name], loads[name], statements.get(name))
@@ -269,48 +258,28 @@ def cohort_size(extracts: Path) -> int:
     return len((extracts / COHORT).read_text(encoding="utf-8").split())
 
 
-def here(engine: str) -> Setting:
-    """Describe this moment and machine."""
-    at = setting()
-    versions = {"python": at.versions["python"], **{n: version(n) for n in PACKAGES[engine]}}
-    return at.model_copy(update={"versions": versions})
-
-
 def shown(usage: Usage) -> str:
     """Say how long a command took."""
     return f"{usage.wall_s:.1f} s ({usage.user_s:.1f} s user CPU), {usage.peak_mb:,.0f} MB"
 
 
+def measure_engines(arguments: argparse.Namespace, results: Results, say: Say) -> None:
+    """Measure the chosen engines."""
+    engines = {DUCKDB: measure_duckdb, POSTGRES: measure_postgres}
+    for engine in [arguments.only] if arguments.only else engines:
+        with tempfile.TemporaryDirectory(
+            prefix="medeval-bench-", dir=arguments.folder
+        ) as temporary:
+            folder = Path(temporary)
+            cache = (arguments.cache or folder / "data").resolve()
+            sources = make_sources(cache, arguments.scale, arguments.labs, say)
+            measured = engines[engine](sources, folder, arguments.runs, arguments.baseline, say)
+        results.keep(engine, measured)
+
+
 def main() -> int:
     """Run from the command line; 1 when a measured command failed."""
-    arguments = parse()
-    console = Console()
-    results = Results.read()
-    engines = {DUCKDB: measure_duckdb, POSTGRES: measure_postgres}
-    chosen = [arguments.only] if arguments.only else list(engines)
-    try:
-        for engine in [] if arguments.render else chosen:
-            with tempfile.TemporaryDirectory(
-                prefix="medeval-bench-", dir=arguments.folder
-            ) as temporary:
-                folder = Path(temporary)
-                cache = (arguments.cache or folder / "data").resolve()
-                sources = make_sources(cache, arguments.scale, arguments.labs, console.print)
-                measured = engines[engine](
-                    sources, folder, arguments.runs, arguments.baseline, console.print
-                )
-            results.keep(engine, measured)
-    except CommandFailedError as error:
-        print(error, file=sys.stderr)
-        return 1
-    for section in sections(results):
-        table = Table(*section.columns, title=section.title, box=box.SIMPLE)
-        for row in section.rows:
-            table.add_row(*row)
-        console.print(table)
-    if arguments.write:
-        replace_text(arguments.write, markdown(results))
-    return 0
+    return carry_out(parse(), Results.read(), measure_engines, PAGE)
 
 
 if __name__ == "__main__":

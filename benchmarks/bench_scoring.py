@@ -16,24 +16,21 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.command_line import Say, carry_out, new_parser
 from benchmarks.commands import ROOT
+from benchmarks.kept import setting
 from benchmarks.processes import CommandFailedError, Usage, measure
-from benchmarks.results import replace_text
 from benchmarks.scoring_data import SIZES, make
 from benchmarks.scoring_results import (
     NUMBA,
     NUMPY,
+    PAGE,
     Loop,
     Measured,
     Results,
     best,
-    here,
-    markdown,
-    sections,
+    packages,
 )
 
 PROGRAM = [sys.executable, "-m", "benchmarks.scoring_process"]
@@ -42,24 +39,18 @@ LARGEST_DIFFERENCE = 1e-9
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.bench_scoring",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = new_parser("benchmarks.bench_scoring", __doc__)
     add = parser.add_argument
     add("--only", nargs="+", choices=list(SIZES), help="measure these tasks")
     add("--runs", type=int, default=3, help="runs of ours, the best counts (default: 3)")
     add("--iterations-of-baseline", type=int, metavar="K", help="default: by task, a few seconds")
-    add("--write", type=Path, metavar="FILE", help="write the page of all kept results")
-    add("--render", action="store_true", help="show the kept results, measure nothing")
     arguments = parser.parse_args(words)
     if arguments.runs < 1 or (arguments.iterations_of_baseline or 1) < 1:
         parser.error("runs and iterations are counted from 1")
     return arguments
 
 
-def measure_task(task: str, folder: Path, runs: int, iterations: int, console: Console) -> Measured:
+def measure_task(task: str, folder: Path, runs: int, iterations: int, say: Say) -> Measured:
     """Measure one task: ours with each engine, the floor, and both baselines."""
     make(task, folder)
     engines = [NUMPY, NUMBA] if find_spec("numba") else [NUMPY]
@@ -69,7 +60,7 @@ def measure_task(task: str, folder: Path, runs: int, iterations: int, console: C
     for run in range(1, runs + 1):
         for engine in engines:
             used[engine].append(program("ours", task, folder, engine))
-            console.print(f"{task}, {engine}, run {run}: {used[engine][-1].user_s:.2f} s user CPU")
+            say(f"{task}, {engine}, run {run}: {used[engine][-1].user_s:.2f} s user CPU")
     floor = program("floor", task, folder)
     loops = {}
     difference = 0.0
@@ -80,14 +71,14 @@ def measure_task(task: str, folder: Path, runs: int, iterations: int, console: C
         for engine in engines:
             difference = max(difference, compare(folder, engine, iterations))
         full = loops[kind].extrapolated(SIZES[task].n_iters)
-        console.print(
+        say(
             f"{task}, {kind}: {spent:.2f} s for {iterations} of {SIZES[task].n_iters:,} iterations,"
             f" extrapolated {full:,.0f} s, {full / best(used[NUMPY]):,.0f} times ours (numpy)"
         )
     if not difference < LARGEST_DIFFERENCE:
         raise CommandFailedError(f"{task}: our values differ from the baseline's by {difference}")
     return Measured(
-        setting=here(engines),
+        setting=setting(packages(engines)),
         ours=used,
         floor=floor,
         loop=loops["loop"],
@@ -108,28 +99,18 @@ def compare(folder: Path, engine: str, iterations: int) -> float:
     return float((np.abs(found - theirs) / np.maximum(1, np.abs(theirs))).max())
 
 
+def measure_tasks(arguments: argparse.Namespace, results: Results, say: Say) -> None:
+    """Measure the chosen tasks."""
+    for task in arguments.only or SIZES:
+        iterations = arguments.iterations_of_baseline or SIZES[task].baseline_iterations
+        with tempfile.TemporaryDirectory(prefix="medeval-bench-") as folder:
+            measured = measure_task(task, Path(folder), arguments.runs, iterations, say)
+        results.keep(task, measured)
+
+
 def main() -> int:
     """Run from the command line; 1 when a measured command failed."""
-    arguments = parse()
-    console = Console()
-    results = Results.read()
-    try:
-        for task in [] if arguments.render else arguments.only or SIZES:
-            iterations = arguments.iterations_of_baseline or SIZES[task].baseline_iterations
-            with tempfile.TemporaryDirectory(prefix="medeval-bench-") as folder:
-                measured = measure_task(task, Path(folder), arguments.runs, iterations, console)
-            results.keep(task, measured)
-    except CommandFailedError as error:
-        print(error, file=sys.stderr)
-        return 1
-    for section in sections(results):
-        table = Table(*section.columns, title=section.title, box=box.SIMPLE)
-        for row in section.rows:
-            table.add_row(*row)
-        console.print(table)
-    if arguments.write:
-        replace_text(arguments.write, markdown(results))
-    return 0
+    return carry_out(parse(), Results.read(), measure_tasks, PAGE)
 
 
 if __name__ == "__main__":

@@ -81,11 +81,12 @@ class CdmWorkplace(Workplace):
         return super()._dbt([*words, "--vars", json.dumps(self.variables)], settings)
 
 
-def synthesize(out: Path, admissions: int, labs: int) -> Path:
+def synthesize(out: Path, admissions: int, labs: int, seed: int = 1) -> Path:
     """Make a folder of synthetic data, unless it is there."""
     if not out.is_dir():
-        size = ["--scale", str(admissions), "--events-per-stay", str(labs), "--seed", "1"]
-        measure([*MEDEVAL, "synth", "mimic4", *size, "--out", out], ROOT)
+        size = ["--scale", str(admissions), "--events-per-stay", str(labs)]
+        seeded = [*size, "--seed", str(seed)]
+        measure([*MEDEVAL, "synth", "mimic4", *seeded, "--out", out], ROOT)
     return out
 
 

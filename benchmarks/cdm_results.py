@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from statistics import median
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from benchmarks.figures import spread, user, wall
+from benchmarks.kept import Kept, Part
+from benchmarks.page import Page, Section, where_and_when
 from benchmarks.processes import Usage
-from benchmarks.results import Setting, replace_text
-from benchmarks.tables import Section, spread, user, wall
 
-RESULTS = Path(__file__).with_name("results") / "cdm.json"
 DUCKDB, POSTGRES = "duckdb", "postgres"
 NAMES = {DUCKDB: "DuckDB, from .csv.gz", POSTGRES: "PostgreSQL, from loaded tables"}
 START_UP, HALF, FULL = "start-up", "half", "full"
@@ -106,10 +104,9 @@ class Loop(BaseModel, frozen=True):
         return self.prepare_s + self.per_admission * admissions
 
 
-class Measured(BaseModel, frozen=True):
+class Measured(Part, frozen=True):
     """One engine: every size, and the baseline's ways beside ours by the same rules."""
 
-    setting: Setting
     server: str | None = None
     sizes: dict[str, Size]
     cohort: int
@@ -132,23 +129,17 @@ class Measured(BaseModel, frozen=True):
         return median(map(figure, self.sizes[size].ours))
 
 
-class Results(BaseModel):
+class Results(Kept):
     """Both engines, as far as measured."""
 
-    engines: dict[str, Measured] = {}
-
-    @classmethod
-    def read(cls) -> Results:
-        """Read the kept results; none where there is no file yet."""
-        if not RESULTS.exists():
-            return cls()
-        return cls.model_validate_json(RESULTS.read_text(encoding="utf-8"))
+    file = "cdm.json"
+    engines: dict[str, Measured] = Field(default_factory=dict)
 
     def keep(self, engine: str, measured: Measured) -> None:
         """Put an engine in the place of an older measurement of it, and keep all."""
         found = {**self.engines, engine: measured}
         self.engines = {name: found[name] for name in NAMES if name in found}
-        replace_text(RESULTS, self.model_dump_json(indent=2, exclude_none=True) + "\n")
+        self.write()
 
 
 def sections(results: Results) -> list[Section]:
@@ -164,15 +155,14 @@ def sections(results: Results) -> list[Section]:
 
 
 def where_section(engines: Iterable[tuple[str, Measured]]) -> Section:
-    """Name the machine, the versions and the day."""
-    section = Section("Where and when", "", ["engine", "date", "machine", "versions"])
-    for engine, measured in engines:
-        at = measured.setting
-        machine = f"{at.cores} cores, {at.memory_gb} GB, {at.system}"
-        versions = ", ".join(f"{name} {number}" for name, number in at.versions.items())
+    """Name the machine, the versions, the server and the day."""
+    engines = list(engines)
+    section = where_and_when({engine: one.setting for engine, one in engines}, "engine")
+    for row, (_, measured) in enumerate(engines):
         if measured.server:
-            versions += f", PostgreSQL {measured.server} with default settings"
-        section.rows.append([engine, at.date, machine, versions])
+            *others, versions = section.rows[row]
+            server = f"PostgreSQL {measured.server} with default settings"
+            section.rows[row] = [*others, f"{versions}, {server}"]
     return section
 
 
@@ -303,12 +293,4 @@ def statement_section(engines: Iterable[tuple[str, Measured]]) -> Section:
     return section
 
 
-def markdown(results: Results) -> str:
-    """Return the page."""
-    blocks = []
-    for section in filter(lambda section: section.rows, sections(results)):
-        lines = [section.columns, ["---"] * len(section.columns), *section.rows]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        text = textwrap.fill(section.text, 100, break_on_hyphens=False)
-        blocks.append("\n\n".join(filter(None, [f"## {section.title}", text, table])) + "\n")
-    return "\n".join([HEAD, *blocks, TAIL])
+PAGE = Page(HEAD, sections, TAIL)

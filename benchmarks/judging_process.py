@@ -17,12 +17,11 @@ import asyncio
 import json
 import re
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.judging_results import ASKED
+from benchmarks.asking_process import completion, reported, serve, timed
 
 MODEL = "bench"
 JUDGES = ("judge-a", "judge-b", "judge-c")
@@ -35,7 +34,6 @@ VERDICT = {
     name: {"explanation": "Most of what the reference names is there. " * 3, "score": 4}
     for name in ("accuracy", "completeness", "clarity")
 }
-_LIMIT_BODY = b'{"error": {"message": "Rate limit reached", "code": "rate_limit_exceeded"}}'
 _MARKER = re.compile(rb"\\n(VERDICT-[0-9a-f]{16})(?=\\n|\")")
 
 
@@ -136,23 +134,6 @@ def question(number: int) -> str:
     return f"{number}. {QUESTION}"
 
 
-def measured(words: Sequence[str]) -> int:
-    """Measure one way; 1 when an item came to no reward."""
-    import openai  # noqa: F401  so that its import is in neither figure
-
-    kind, url, count, concurrency, name = words
-    folder = Path(name)
-    calls, work = {"ours": ours, "loop": loop}[kind](url, int(count), int(concurrency), folder)
-    wall, cpu = time.perf_counter(), time.process_time()
-    rewarded = work()
-    took = {"wall_s": time.perf_counter() - wall, "cpu_s": time.process_time() - cpu}
-    text = json.dumps({**took, "rewarded": rewarded, "calls": calls})
-    (folder / ASKED).write_text(text, encoding="utf-8")
-    if rewarded != int(count):
-        print(f"{rewarded} of {count} items came to a reward", file=sys.stderr)
-    return int(rewarded != int(count))
-
-
 def start() -> int:
     """Import what a judged run needs."""
     import openai  # noqa: F401
@@ -165,69 +146,28 @@ def start() -> int:
     return 0
 
 
-async def serve(seconds: float, limit: int) -> None:
-    """Answer every request until standard input ends, the judges' with a verdict."""
-    answered = refused = under_way = 0
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal answered, refused, under_way
-        try:
-            while True:
-                asked = await reader.readuntil(b"\r\n\r\n")
-                length = re.search(rb"content-length: *(\d+)", asked, re.IGNORECASE)
-                body = await reader.readexactly(int(length[1]) if length else 0)
-                if limit and under_way >= limit:
-                    refused += 1
-                    writer.write(_response("429 Too Many Requests", _LIMIT_BODY))
-                else:
-                    under_way += 1
-                    try:
-                        await asyncio.sleep(seconds)
-                    finally:
-                        under_way -= 1
-                    answered += 1
-                    writer.write(_response("200 OK", _completion(body)))
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()
-
-    server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=1024)
-    host, port = server.sockets[0].getsockname()[:2]
-    print(f"http://{host}:{port}/v1", flush=True)
-    await asyncio.to_thread(sys.stdin.read)
-    print(refused, flush=True)
-    server.close()
-
-
-def _response(status: str, body: bytes) -> bytes:
-    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
-    return head.encode() + b"\r\n\r\n" + body
-
-
-def _completion(body: bytes) -> bytes:
+def reply(body: bytes) -> bytes:
     """Return a plan, or a verdict behind the marker that the prompt asks for."""
     markers = _MARKER.findall(body)
     text = f"{markers[-1].decode()}\n{json.dumps(VERDICT)}" if markers else PLAN
-    message = {"role": "assistant", "content": text}
-    return json.dumps(
-        {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 0,
-            "model": MODEL,
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 900, "completion_tokens": 120, "total_tokens": 1020},
-        }
-    ).encode()
+    return completion(MODEL, text, prompt_tokens=900, completion_tokens=120)
 
 
 def main() -> int:
-    """Run one program."""
+    """Run one program; 1 when an item came to no reward."""
     kind, *words = sys.argv[1:]
     if kind == "serve":
-        asyncio.run(serve(int(words[0]) / 1000, int(words[1])))
+        serve(int(words[0]), int(words[1]), reply)
         return 0
-    return start() if kind == "start" else measured([kind, *words])
+    if kind == "start":
+        return start()
+    url, count, concurrency, name = words
+    folder = Path(name)
+    way = {"ours": ours, "loop": loop}[kind]
+    calls, work = way(url, int(count), int(concurrency), folder)
+    rewarded, took = timed(work)
+    took |= {"rewarded": rewarded, "calls": calls}
+    return reported(folder, took, rewarded, int(count))
 
 
 if __name__ == "__main__":

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
-from importlib.metadata import version
-from pathlib import Path
-
-from pydantic import BaseModel
-
+from benchmarks.asking import LOOP, OURS, Asked, comparison
+from benchmarks.kept import KeptParts, Part
+from benchmarks.page import Page, Section, where_and_when
 from benchmarks.processes import Usage
-from benchmarks.results import Setting, replace_text, setting
-from benchmarks.tables import Section
 
-RESULTS = Path(__file__).with_name("results") / "judging.json"
-PACKAGES = ("medeval", "openai", "httpx2")
-OURS, LOOP = "ours", "loop"
-# What the asking took and brought, in the folder of each measured process.
-ASKED = "asked.json"
 NAMES = {OURS: "run and judge", LOOP: "bare AsyncOpenAI loop"}
 # Ours may take so many times the loop's wall time, and so long to start.
 MOST_TIMES, MOST_SECONDS = 1.3, 3.0
@@ -54,75 +44,51 @@ The figures are kept in `benchmarks/results/judging.json`.
 """
 
 
-class Asked(BaseModel, frozen=True):
-    """One run of one way: what the asking took, what it brought, and the whole process."""
+class Judged(Asked, frozen=True):
+    """One run of one way, and what it brought."""
 
-    wall_s: float
-    cpu_s: float
     rewarded: int
     calls: int
-    usage: Usage
 
 
-class Speed(BaseModel, frozen=True):
+class Speed(Part, frozen=True):
     """Both ways, run by run, against an endpoint that takes its time."""
 
-    setting: Setting
     items: int
     concurrency: int
     reply_ms: int
-    runs: dict[str, list[Asked]]
+    runs: dict[str, list[Judged]]
 
 
-class Start(BaseModel, frozen=True):
+class Start(Part, frozen=True):
     """The start of Python and the import of all that a judged run needs."""
 
-    setting: Setting
     runs: list[Usage]
 
 
-class Limited(BaseModel, frozen=True):
+class Limited(Part, frozen=True):
     """A run against an endpoint that takes fewer calls at a time than are made."""
 
-    setting: Setting
     items: int
     concurrency: int
     server_limit: int
     reply_ms: int
-    run: Asked
+    run: Judged
     refused: int
 
 
-class Results(BaseModel):
+class Results(KeptParts):
     """All parts measured so far."""
 
+    file = "judging.json"
     speed: Speed | None = None
     start: Start | None = None
     limited: Limited | None = None
 
-    @classmethod
-    def read(cls) -> Results:
-        """Read the kept results; none where there is no file yet."""
-        if not RESULTS.exists():
-            return cls()
-        return cls.model_validate_json(RESULTS.read_text(encoding="utf-8"))
-
-    def keep(self, part: Speed | Start | Limited) -> None:
-        """Put a part in the place of an older measurement of it, and keep all."""
-        setattr(self, type(part).__name__.lower(), part)
-        replace_text(RESULTS, self.model_dump_json(indent=2, exclude_none=True) + "\n")
-
-
-def here() -> Setting:
-    """Describe this moment and machine."""
-    at = setting()
-    versions = {"python": at.versions["python"], **{name: version(name) for name in PACKAGES}}
-    return at.model_copy(update={"versions": versions})
-
 
 def sections(results: Results) -> list[Section]:
     """Return the tables of the parts that were measured."""
-    found = [where_section(results)]
+    found = [where_and_when(results.settings())]
     if results.speed:
         found.append(speed_section(results.speed))
     if results.start:
@@ -132,23 +98,10 @@ def sections(results: Results) -> list[Section]:
     return found
 
 
-def where_section(results: Results) -> Section:
-    """Name the machine, the versions and the day of each part."""
-    section = Section("Where and when", "", ["part", "date", "machine", "versions"])
-    parts = {"speed": results.speed, "start": results.start, "limited": results.limited}
-    for name, part in parts.items():
-        if part:
-            at = part.setting
-            machine = f"{at.cores} cores, {at.memory_gb} GB, {at.system}"
-            versions = ", ".join(f"{package} {number}" for package, number in at.versions.items())
-            section.rows.append([name, at.date, machine, versions])
-    return section
-
-
 def speed_section(speed: Speed) -> Section:
     """Show the best of both ways and their ratios."""
     calls = speed.runs[OURS][0].calls
-    section = Section(
+    return Section(
         "Time and CPU",
         f"{speed.items:,} items, three judges, {calls:,} calls, {speed.concurrency} under way at a"
         f" time, each answered after {speed.reply_ms} ms; no way can be faster than"
@@ -157,17 +110,8 @@ def speed_section(speed: Speed) -> Section:
         " Python and the imports. CPU is the client's, user and system. Each figure's best run"
         f" counts. Aim: at most {MOST_TIMES} times the loop's wall time.",
         ["", "wall s", "CPU s", "CPU ms per call"],
+        comparison(speed.runs, NAMES, calls),
     )
-    best = {
-        kind: (min(run.wall_s for run in runs), min(run.cpu_s for run in runs))
-        for kind, runs in speed.runs.items()
-    }
-    for kind, (wall, cpu) in best.items():
-        each = f"{cpu / calls * 1000:.2f}"
-        section.rows.append([NAMES[kind], f"{wall:.2f}", f"{cpu:.2f}", each])
-    ratios = [f"{mine / theirs:.2f}" for mine, theirs in zip(best[OURS], best[LOOP], strict=True)]
-    section.rows.append(["ours / loop", *ratios, ""])
-    return section
 
 
 def start_section(start: Start) -> Section:
@@ -210,12 +154,4 @@ def limited_section(limited: Limited) -> Section:
     )
 
 
-def markdown(results: Results) -> str:
-    """Return the page."""
-    blocks = []
-    for section in sections(results):
-        lines = [section.columns, ["---"] * len(section.columns), *section.rows]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        text = textwrap.fill(section.text, 100, break_on_hyphens=False)
-        blocks.append("\n\n".join(filter(None, [f"## {section.title}", text, table])) + "\n")
-    return "\n".join([HEAD, *blocks, TAIL])
+PAGE = Page(HEAD, sections, TAIL)

@@ -14,10 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from rich.console import Console
-
+from benchmarks.command_line import Say, carry_out, new_parser
 from benchmarks.commands import ROOT
-from benchmarks.page import markdown, terminal
+from benchmarks.mimic3_page import PAGE
+from benchmarks.mimic3_results import Results
 from benchmarks.parts import (
     Source,
     measure_copies,
@@ -25,8 +25,6 @@ from benchmarks.parts import (
     measure_memory,
     measure_postgres,
 )
-from benchmarks.processes import CommandFailedError
-from benchmarks.results import Results, replace_text
 
 PARTS = ("demo", "copies", "memory", "postgres")
 USUAL_PARTS = ["demo", "copies", "memory"]
@@ -35,11 +33,7 @@ USUAL_PARTS = ["demo", "copies", "memory"]
 def parse(words: list[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     shared = Path(os.environ.get("MEDEVAL_SHARED") or ROOT.parent / "shared")
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.mimic3",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = new_parser("benchmarks.mimic3", __doc__)
     add = parser.add_argument
     add("--only", action="append", choices=PARTS, help="measure this part; may be repeated")
     add("--skip", action="append", choices=PARTS, default=[], help="leave this part out")
@@ -53,8 +47,6 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     add("--memory-limit", default="2GB", help="MEDEVAL_MEMORY_LIMIT of part memory")
     add("--cache", type=Path, help="folder that keeps the copies for the next time")
     add("--folder", type=Path, help="where temporary files go; several GB for the full size")
-    add("--write", type=Path, metavar="FILE", help="write the page of all kept results")
-    add("--render", action="store_true", help="show the kept results, measure nothing")
     arguments = parser.parse_args(words)
     if min(arguments.runs, arguments.copies, *arguments.growth) < 1:
         parser.error("runs and copies are counted from 1")
@@ -62,21 +54,19 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     return arguments
 
 
-def measure_parts(arguments: argparse.Namespace, results: Results, console: Console) -> None:
+def measure_parts(arguments: argparse.Namespace, results: Results, say: Say) -> None:
     """Measure the chosen parts; each is kept as soon as it is there."""
     source = Source(arguments.mimic3_demo)
     if not source.is_real:
-        console.print(f"No MIMIC-III demo in {arguments.mimic3_demo}: {source.name} instead.")
+        say(f"No MIMIC-III demo in {arguments.mimic3_demo}: {source.name} instead.")
     chosen = [p for p in arguments.only or USUAL_PARTS if p not in arguments.skip]
     with tempfile.TemporaryDirectory(prefix="medeval-bench-", dir=arguments.folder) as temporary:
         folder = Path(temporary)
         cache: Path = (arguments.cache or folder / "copies-of-demo").resolve()
         if "demo" in chosen:
-            results.merge(
-                measure_demo(source, arguments.shared, folder, arguments.runs, console.print)
-            )
+            results.keep(measure_demo(source, arguments.shared, folder, arguments.runs, say))
         if "copies" in chosen:
-            results.merge(
+            results.keep(
                 measure_copies(
                     source,
                     arguments.shared,
@@ -85,34 +75,20 @@ def measure_parts(arguments: argparse.Namespace, results: Results, console: Cons
                     sizes=[arguments.copies, *arguments.growth],
                     runs=arguments.runs,
                     with_baseline=not arguments.skip_baseline,
-                    say=console.print,
+                    say=say,
                 )
             )
         if "memory" in chosen:
-            results.merge(
-                measure_memory(
-                    folder, arguments.synthetic_events, arguments.memory_limit, console.print
-                )
+            results.keep(
+                measure_memory(folder, arguments.synthetic_events, arguments.memory_limit, say)
             )
         if "postgres" in chosen:
-            results.merge(measure_postgres(source, folder, cache, arguments.copies, console.print))
+            results.keep(measure_postgres(source, folder, cache, arguments.copies, say))
 
 
 def main() -> int:
     """Run from the command line; 1 when a measured command failed."""
-    arguments = parse()
-    console = Console()
-    results = Results.read()
-    try:
-        if not arguments.render:
-            measure_parts(arguments, results, console)
-    except CommandFailedError as error:
-        print(error, file=sys.stderr)
-        return 1
-    terminal(results, console)
-    if arguments.write:
-        replace_text(arguments.write, markdown(results))
-    return 0
+    return carry_out(parse(), Results.read(), measure_parts, PAGE)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import postgres
+from benchmarks.command_line import Say
 from benchmarks.commands import (
     DEMO,
     EVENT_TABLES,
@@ -15,8 +15,7 @@ from benchmarks.commands import (
     synthesize,
     synthetic_rows,
 )
-from benchmarks.processes import Usage
-from benchmarks.results import (
+from benchmarks.mimic3_results import (
     Copies,
     Demo,
     Memory,
@@ -26,13 +25,12 @@ from benchmarks.results import (
     measured,
     recorded,
 )
+from benchmarks.processes import Usage
 
 REAL = "MIMIC-III demo 1.4"
 # MIMIC-III has 5,400 chart events a stay and 1.3 stays a patient.
 EVENTS_PER_STAY = 5_000
 STAYS_PER_PATIENT = 1.3
-
-Say = Callable[[str], None]
 
 
 class Source:

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
-from importlib.metadata import version
-from pathlib import Path
-
 from pydantic import BaseModel
 
-from benchmarks.processes import Usage
-from benchmarks.results import Setting, replace_text, setting
-from benchmarks.tables import Section
+from benchmarks.asking import LOOP, OURS, Asked, comparison
+from benchmarks.kept import KeptParts, Part
+from benchmarks.page import Page, Section, where_and_when
 
-RESULTS = Path(__file__).with_name("results") / "runner.json"
-PACKAGES = ("medeval", "openai", "httpx2")
-OURS, LOOP = "ours", "loop"
-# What the asking took, in the folder of each measured process.
-ASKED = "asked.json"
 NAMES = {OURS: "run with journal and audit", LOOP: "bare AsyncOpenAI loop"}
 
 HEAD = """\
@@ -50,18 +41,9 @@ The figures are kept in `benchmarks/results/runner.json`.
 """
 
 
-class Asked(BaseModel, frozen=True):
-    """One run of one way: what the asking took, and the whole process."""
-
-    wall_s: float
-    cpu_s: float
-    usage: Usage
-
-
-class Speed(BaseModel, frozen=True):
+class Speed(Part, frozen=True):
     """Both ways, run by run, against an endpoint that takes its time."""
 
-    setting: Setting
     requests: int
     concurrency: int
     reply_ms: int
@@ -75,44 +57,25 @@ class Size(BaseModel, frozen=True):
     runs: dict[str, Asked]
 
 
-class Memory(BaseModel, frozen=True):
+class Memory(Part, frozen=True):
     """Few items and many, against an endpoint that answers at once."""
 
-    setting: Setting
     concurrency: int
     few: Size
     many: Size
 
 
-class Results(BaseModel):
+class Results(KeptParts):
     """All parts measured so far."""
 
+    file = "runner.json"
     speed: Speed | None = None
     memory: Memory | None = None
-
-    @classmethod
-    def read(cls) -> Results:
-        """Read the kept results; none where there is no file yet."""
-        if not RESULTS.exists():
-            return cls()
-        return cls.model_validate_json(RESULTS.read_text(encoding="utf-8"))
-
-    def keep(self, part: Speed | Memory) -> None:
-        """Put a part in the place of an older measurement of it, and keep all."""
-        setattr(self, type(part).__name__.lower(), part)
-        replace_text(RESULTS, self.model_dump_json(indent=2, exclude_none=True) + "\n")
-
-
-def here() -> Setting:
-    """Describe this moment and machine."""
-    at = setting()
-    versions = {"python": at.versions["python"], **{name: version(name) for name in PACKAGES}}
-    return at.model_copy(update={"versions": versions})
 
 
 def sections(results: Results) -> list[Section]:
     """Return the tables of the parts that were measured."""
-    found = [where_section(results)]
+    found = [where_and_when(results.settings())]
     if results.speed:
         found.append(speed_section(results.speed))
     if results.memory:
@@ -120,21 +83,9 @@ def sections(results: Results) -> list[Section]:
     return found
 
 
-def where_section(results: Results) -> Section:
-    """Name the machine, the versions and the day of each part."""
-    section = Section("Where and when", "", ["part", "date", "machine", "versions"])
-    for name, part in (("speed", results.speed), ("memory", results.memory)):
-        if part:
-            at = part.setting
-            machine = f"{at.cores} cores, {at.memory_gb} GB, {at.system}"
-            versions = ", ".join(f"{package} {number}" for package, number in at.versions.items())
-            section.rows.append([name, at.date, machine, versions])
-    return section
-
-
 def speed_section(speed: Speed) -> Section:
     """Show the best of both ways and their ratios."""
-    section = Section(
+    return Section(
         "Time and CPU",
         f"{speed.requests:,} requests, {speed.concurrency} under way at a time, each answered after"
         f" {speed.reply_ms} ms; no way can be faster than"
@@ -142,17 +93,8 @@ def speed_section(speed: Speed) -> Section:
         f" {len(speed.runs[OURS])} runs each, of the asking alone: without the start of Python and"
         " the imports. CPU is the client's, user and system. Each figure's best run counts.",
         ["", "wall s", "CPU s", "CPU ms per request"],
+        comparison(speed.runs, NAMES, speed.requests),
     )
-    best = {
-        kind: (min(run.wall_s for run in runs), min(run.cpu_s for run in runs))
-        for kind, runs in speed.runs.items()
-    }
-    for kind, (wall, cpu) in best.items():
-        each = f"{cpu / speed.requests * 1000:.2f}"
-        section.rows.append([NAMES[kind], f"{wall:.2f}", f"{cpu:.2f}", each])
-    ratios = [f"{mine / theirs:.2f}" for mine, theirs in zip(best[OURS], best[LOOP], strict=True)]
-    section.rows.append(["ours / loop", *ratios, ""])
-    return section
 
 
 def memory_section(memory: Memory) -> Section:
@@ -179,12 +121,4 @@ def memory_section(memory: Memory) -> Section:
     return section
 
 
-def markdown(results: Results) -> str:
-    """Return the page."""
-    blocks = []
-    for section in sections(results):
-        lines = [section.columns, ["---"] * len(section.columns), *section.rows]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        text = textwrap.fill(section.text, 100, break_on_hyphens=False)
-        blocks.append("\n\n".join(filter(None, [f"## {section.title}", text, table])) + "\n")
-    return "\n".join([HEAD, *blocks, TAIL])
+PAGE = Page(HEAD, sections, TAIL)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable
-from importlib.metadata import version
-from pathlib import Path
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from benchmarks.kept import Kept, Part
+from benchmarks.page import Page, Section, where_and_when
 from benchmarks.processes import Usage
-from benchmarks.results import Setting, replace_text, setting
 from benchmarks.scoring_data import SIZES
-from benchmarks.tables import Section
 
-RESULTS = Path(__file__).with_name("results") / "scoring.json"
 PACKAGES = ("medeval", "numpy", "scipy", "scikit-learn", "numba")
 NUMPY, NUMBA = "numpy", "numba"
 
@@ -67,10 +63,9 @@ class Loop(BaseModel, frozen=True):
         return start_up + self.loop_user_s / self.iterations * n_iters
 
 
-class Measured(BaseModel, frozen=True):
+class Measured(Part, frozen=True):
     """One task: ours by engine, the drawing alone, and both baselines."""
 
-    setting: Setting
     ours: dict[str, list[Usage]]
     floor: Usage
     loop: Loop
@@ -78,31 +73,22 @@ class Measured(BaseModel, frozen=True):
     largest_difference: float
 
 
-class Results(BaseModel):
+class Results(Kept):
     """All tasks measured so far."""
 
-    tasks: dict[str, Measured] = {}
-
-    @classmethod
-    def read(cls) -> Results:
-        """Read the kept results; none where there is no file yet."""
-        if not RESULTS.exists():
-            return cls()
-        return cls.model_validate_json(RESULTS.read_text(encoding="utf-8"))
+    file = "scoring.json"
+    tasks: dict[str, Measured] = Field(default_factory=dict)
 
     def keep(self, task: str, measured: Measured) -> None:
         """Put a task in the place of an older measurement of it, and keep all."""
         found = {**self.tasks, task: measured}
         self.tasks = {name: found[name] for name in SIZES if name in found}
-        replace_text(RESULTS, self.model_dump_json(indent=2) + "\n")
+        self.write()
 
 
-def here(engines: Iterable[str]) -> Setting:
-    """Describe this moment and machine."""
-    at = setting()
-    packages = [name for name in PACKAGES if name != NUMBA or NUMBA in engines]
-    versions = {"python": at.versions["python"], **{name: version(name) for name in packages}}
-    return at.model_copy(update={"versions": versions})
+def packages(engines: Iterable[str]) -> list[str]:
+    """Return the packages whose versions matter."""
+    return [name for name in PACKAGES if name != NUMBA or NUMBA in engines]
 
 
 def best(runs: list[Usage]) -> float:
@@ -113,22 +99,11 @@ def best(runs: list[Usage]) -> float:
 def sections(results: Results) -> list[Section]:
     """Return the tables."""
     return [
-        where_section(results),
+        where_and_when({task: at.setting for task, at in results.tasks.items()}, "task"),
         speed_section(results),
         baseline_section(results),
         floor_section(results),
     ]
-
-
-def where_section(results: Results) -> Section:
-    """Name the machine, the versions and the day of each task."""
-    section = Section("Where and when", "", ["task", "date", "machine", "versions"])
-    for task, measured in results.tasks.items():
-        at = measured.setting
-        machine = f"{at.cores} cores, {at.memory_gb} GB, {at.system}"
-        versions = ", ".join(f"{name} {number}" for name, number in at.versions.items())
-        section.rows.append([task, at.date, machine, versions])
-    return section
 
 
 def speed_section(results: Results) -> Section:
@@ -206,12 +181,4 @@ def floor_section(results: Results) -> Section:
     return section
 
 
-def markdown(results: Results) -> str:
-    """Return the page."""
-    blocks = []
-    for section in sections(results):
-        lines = [section.columns, ["---"] * len(section.columns), *section.rows]
-        table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        text = textwrap.fill(section.text, 100, break_on_hyphens=False)
-        blocks.append("\n\n".join(filter(None, [f"## {section.title}", text, table])) + "\n")
-    return "\n".join([HEAD, *blocks, TAIL])
+PAGE = Page(HEAD, sections, TAIL)

@@ -1,13 +1,13 @@
-"""The results as titled tables of text, for the terminal and for the page alike."""
+"""The results of the MIMIC-III floor as titled tables of text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from statistics import median
+from collections.abc import Sequence
 
+from benchmarks.figures import center, ratio, runs, spread, user, wall
+from benchmarks.mimic3_results import Copies, Demo, Memory, Postgres, Recorded, Results
+from benchmarks.page import Section, where_and_when
 from benchmarks.processes import Usage
-from benchmarks.results import Copies, Demo, Measured, Memory, Postgres, Recorded, Results
 
 OURS = "dbt build + export"
 BASELINE = "patient by patient"
@@ -15,19 +15,9 @@ PEER = "mimic3-benchmarks (recorded)"
 COMPARISON = ["", "wall s", "user CPU s", "peak MB", "wall ratio", "user CPU ratio"]
 
 
-@dataclass
-class Section:
-    """A heading, a sentence, and a table."""
-
-    title: str
-    text: str
-    columns: Sequence[str]
-    rows: list[Sequence[str]] = field(default_factory=list)
-
-
 def sections(results: Results) -> list[Section]:
     """Return the sections of the parts that were measured."""
-    found = [where_and_when(results)]
+    found = [where_and_when(results.settings())]
     if results.demo:
         found.append(demo_section(results.demo))
     if results.copies:
@@ -37,19 +27,6 @@ def sections(results: Results) -> list[Section]:
     if results.postgres:
         found.append(postgres_section(results.postgres))
     return found
-
-
-def where_and_when(results: Results) -> Section:
-    """Name the machine, the versions and the day of each part."""
-    section = Section("Where and when", "", ["part", "date", "machine", "versions"])
-    for name in type(results).model_fields:
-        part: Measured | None = getattr(results, name)
-        if part:
-            at = part.setting
-            machine = f"{at.cores} cores, {at.memory_gb} GB, {at.system}"
-            versions = ", ".join(f"{package} {number}" for package, number in at.versions.items())
-            section.rows.append([name, at.date, machine, versions])
-    return section
 
 
 def demo_section(demo: Demo) -> Section:
@@ -194,36 +171,3 @@ def usage_row(name: str, usages: list[Usage]) -> Sequence[str]:
     """Return the row of one way, without ratios."""
     peak = f"{max(used.peak_mb for used in usages):,.0f}"
     return [name, spread(map(wall, usages)), spread(map(user, usages)), peak, "", ""]
-
-
-def wall(used: Usage) -> float:
-    """Return the wall seconds."""
-    return used.wall_s
-
-
-def user(used: Usage) -> float:
-    """Return the user CPU seconds."""
-    return used.user_s
-
-
-def center(usages: list[Usage], figure: Callable[[Usage], float]) -> float:
-    """Return the median of a figure."""
-    return median(map(figure, usages))
-
-
-def ratio(others: Iterable[float], ours: Iterable[float]) -> list[float]:
-    """Divide run by run."""
-    return [other / own for other, own in zip(others, ours, strict=True)]
-
-
-def spread(values: Iterable[float]) -> str:
-    """Write median, least and greatest."""
-    numbers = sorted(values)
-    if len(numbers) == 1:
-        return f"{numbers[0]:.1f}"
-    return f"{median(numbers):.1f} ({numbers[0]:.1f} to {numbers[-1]:.1f})"
-
-
-def runs(usages: list[Usage]) -> str:
-    """Say how often it was run."""
-    return "one run" if len(usages) == 1 else f"{len(usages)} runs"

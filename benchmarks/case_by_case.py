@@ -1,0 +1,55 @@
+"""The CDM benchmark with the demo model as a short script would have it: one case after the other.
+
+python -m benchmarks.case_by_case EXPORT ANSWERS [FIRST]
+
+The baseline of bench_cdm_loop. The rules of the built-in model are called in a loop over the cases
+of an export, with the same prompts and tools. Answers are in memory until the end; there is no
+journal, no audit, no limit on steps, and nothing to go on with when it is stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from medeval.cdm import prompts
+from medeval.cdm.case_files import read_case_files
+from medeval.cdm.demo_policy import reply_to
+from medeval.cdm.facts import load_facts
+from medeval.cdm.toolbox import Toolbox
+
+
+def answers(export: Path, first: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield what the model says at last of each case, and in how many turns it came there."""
+    files, facts = read_case_files(export), load_facts()
+    for case in files.cases[:first]:
+        toolbox = Toolbox(case, facts, mapping=files.mapping)
+        parameters = {"tools": toolbox.definitions()}
+        history = prompts.history(case.history_of_present_illness)
+        messages: list[dict[str, Any]] = [
+            {"role": "system", "content": prompts.SYSTEM_NATIVE},
+            {"role": "user", "content": history},
+        ]
+        turns = 1
+        while calls := (reply := reply_to(messages, parameters)).tool_calls:
+            asked = [call.as_message_part() for call in calls]
+            messages.append({"role": "assistant", "content": reply.text, "tool_calls": asked})
+            for call in calls:
+                text = toolbox.call(call.name, json.loads(call.arguments)).text
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
+            turns += 1
+        yield {"item": str(case.hadm_id), "text": reply.text, "turns": turns}
+
+
+def main() -> None:
+    """Write the answers to a file."""
+    export, out, *first = sys.argv[1:]
+    found = list(answers(Path(export), int(first[0]) if first else None))
+    Path(out).write_text("".join(json.dumps(line) + "\n" for line in found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
