@@ -21,7 +21,9 @@ from medeval.inference.run_folder import RunFolder
 
 
 def line(item: str, outcome: str = "answered", sample: int = 0, text: str = "A") -> dict[str, Any]:
-    return {"item": item, "sample": sample, "key": f"k-{item}", "outcome": outcome, "text": text}
+    named = {"item": item, "sample": sample, "key": f"k-{item}", "outcome": outcome}
+    said = {"error": {"kind": "server"}} if outcome == "errored" else {"text": text}
+    return {**named, **said, "cost": None, "measured": {"seconds": 0.1, "attempts": 1}}
 
 
 def test_lines_are_there_at_once_and_read_back(tmp_path: Path) -> None:

@@ -371,7 +371,7 @@ def test_half_a_surrogate_is_the_end_of_its_item_only(tmp_path: Path) -> None:
         ended = ask(server.url, tmp_path, items)
         assert server.seen.requests == 1
     assert ended.progress.errors == {"request": 1}
-    assert content(tmp_path)[1]["text"] == "A\ud83d"
+    assert content(tmp_path)[1]["text"] == "A\ufffd"
 
 
 def test_each_sample_is_asked_with_a_seed_of_its_own(tmp_path: Path) -> None:

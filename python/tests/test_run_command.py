@@ -460,8 +460,43 @@ def test_the_key_of_one_address_goes_to_no_other(tmp_path: Path) -> None:
         (["--task", "yier", "--model", "m", "--max-cost", "much"], "no amount"),
         (["--task", "yier", "--model", "m"], "OPENAI_API_KEY"),
         (["--task", "yier", "--model", "none.py:answer"], "no such file"),
-        (["--resume", "none"], "none/run.json"),
-        (["--resume", "none", "--task", "yier"], "leave --task away"),
+        (["--resume", "none"], "leave --out away"),
+        (["--task", "yier", "--model", "m", "--temperature", "inf"], "temperature: no request"),
+        (["--task", "yier", "--model", "m", "--parameters", '{"a": [NaN]}'], "a: no request"),
+        (["--task", "yier", "--model", "demo", "--max-tokens", "9"], "--max-tokens: demo answers"),
+        (
+            ["--task", "yier", "--model", "demo", "--export-prompts", "p", "--import-answers", "a"],
+            "one after the other",
+        ),
+        (
+            [
+                "--task",
+                "yier",
+                "--model",
+                "m",
+                "--base-url",
+                "http://127.0.0.1:9/v1",
+                "--max-tokens",
+                "9",
+                "--max-cost",
+                "1",
+            ],
+            "price of m",
+        ),
+        (["--task", "yier", "--model", "demo", "--export-prompts", "p"], "no endpoint to ask"),
+        (
+            [
+                "--task",
+                "yier",
+                "--model",
+                "m",
+                "--base-url",
+                "http://127.0.0.1:9/v1",
+                "--import-answers",
+                "none.jsonl",
+            ],
+            "none.jsonl cannot be read",
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_said_and_leaves_no_folder(
@@ -472,6 +507,16 @@ def test_what_cannot_be_meant_is_said_and_leaves_no_folder(
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "said"), [([], "none/run.json"), (["--task", "yier"], "leave --task away")]
+)
+def test_what_no_run_goes_on_with_is_said(args: list[str], said: str) -> None:
+    done = run_medeval("run", "--resume", "none", *args)
+    assert done.returncode == 2, done.stdout
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_flag_wins_over_the_object_of_options(tmp_path: Path) -> None:

@@ -11,14 +11,17 @@ from medeval.errors import UserError
 if TYPE_CHECKING:
     from medeval.inference.prices import Prices
 
+# Lifts the limit that a run was begun with.
+UNLIMITED = "none"
+
 
 def amount(text: str | None) -> Decimal | None:
-    """Return the amount that `--max-cost` names.
+    """Return the amount that `--max-cost` names; None for none.
 
     Raises:
         UserError: it is none, or not above 0.
     """
-    if text is None:
+    if text is None or text == UNLIMITED:
         return None
     try:
         read = Decimal(text)

@@ -22,7 +22,7 @@ from medeval.commands.shared_options import (
     MaxCost,
     PriceFile,
 )
-from medeval.commands.task_options import given_options
+from medeval.commands.task_options import given_options, the_only
 
 QUESTIONS = "What is asked"
 MODEL = "The model"
@@ -160,7 +160,16 @@ def run(
     cases: Annotated[
         Path | None,
         typer.Option(
-            help="cdm: the folder of the export. Default: exports/cdm.", rich_help_panel=QUESTIONS
+            help="cdm: the folder of the export. Default: exports/cdm; with --resume where it was.",
+            rich_help_panel=QUESTIONS,
+        ),
+    ] = None,
+    subset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FILE",
+            help="cdm: ask the cases of a file only, one hadm_id a line or a CSV with that column.",
+            rich_help_panel=QUESTIONS,
         ),
     ] = None,
     mode: Annotated[
@@ -230,8 +239,9 @@ def run(
     max_cost: MaxCost = None,
     endpoints: Endpoints = ENDPOINTS,
     out: Annotated[
-        Path, typer.Option(help="Folder for the run's folder.", rich_help_panel=HOW)
-    ] = Path("runs"),
+        Path | None,
+        typer.Option(help="Folder for the run's folder. Default: runs.", rich_help_panel=HOW),
+    ] = None,
     export_prompts: Annotated[
         Path | None,
         typer.Option(
@@ -254,8 +264,8 @@ def run(
     """
     # Here, not above: every other command starts without the client of endpoints.
     from medeval.commands.amounts import amount
+    from medeval.commands.run_batch import Batch
     from medeval.commands.run_flow import (
-        Batch,
         How,
         ModelFlags,
         begin,
@@ -264,6 +274,7 @@ def run(
         with_recorded_limits,
     )
     from medeval.tasks.asking import parse_parameters
+    from medeval.tasks.run_record import RUNS
 
     options = given_options(
         env_args,
@@ -279,7 +290,9 @@ def run(
         use_think=use_think,
         prompt_style=prompt_style,
         cache_dir=cache_dir,
-        cases=cases,
+        # A run that goes on has its cases; they may be elsewhere now.
+        cases=cases if resume is None else None,
+        subset=the_only("--subset", subset),
         mode=mode,
         tool_protocol=tool_protocol,
         max_rounds=max_rounds,
@@ -297,16 +310,24 @@ def run(
         endpoints,
         limit,
         no_judge,
+        None if resume is None else cases,
+        is_limit_given=max_cost is not None,
     )
+    batch = Batch(export_prompts, import_answers or ())
+    batch.require_one_way()
+    of_the_model: dict[str, object] = {
+        "--parameters": parameters,
+        "--temperature": temperature,
+        "--max-tokens": max_tokens,
+        "--model-seed": model_seed,
+    }
     if resume is not None:
         given: dict[str, object] = {
             "--task": task,
             "--model": model,
             "--base-url": base_url,
-            "--parameters": parameters,
-            "--temperature": temperature,
-            "--max-tokens": max_tokens,
-            "--model-seed": model_seed,
+            "--out": out,
+            **of_the_model,
             **{f"--{name.replace('_', '-')}": True for name in options},
         }
         asking = go_on(resume, given, key_variable, judges, how)
@@ -318,11 +339,9 @@ def run(
             "seed": model_seed,
         }
         flags = ModelFlags(
-            model, base_url, key_variable, parse_parameters(parameters, named), parameters
+            model, base_url, key_variable, parse_parameters(parameters, named), of_the_model
         )
-        asking = begin(task, flags, options, judges, how, out)
-    is_whole = go_through(
-        asking, how, Batch(export_prompts, import_answers or ()), is_again=resume is not None
-    )
+        asking = begin(task, flags, options, judges, how, out or RUNS)
+    is_whole = go_through(asking, how, batch, is_again=resume is not None)
     if not is_whole:
         raise typer.Exit(1)

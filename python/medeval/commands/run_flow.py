@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -14,6 +13,8 @@ from typing import Any
 from rich.console import Console
 
 from medeval.commands.amounts import amount, read_price_file
+from medeval.commands.context_told import tell_default_limit
+from medeval.commands.going_on import command_of, says_how_to_go_on
 from medeval.commands.judging import (
     JudgeFlags,
     check_before,
@@ -22,16 +23,26 @@ from medeval.commands.judging import (
     shown_flags,
     taken_from_arguments,
 )
+from medeval.commands.left_out_told import tell_left_out
+from medeval.commands.run_again import again, limits, standing, tell_errored, tell_made
+from medeval.commands.run_batch import Batch, bring_in, export
 from medeval.commands.run_progress import ledger_table, shown_progress
+from medeval.commands.task_options import moved_to
 from medeval.errors import UserError
+from medeval.inference.budget import Budget
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.outcomes import Outcome
 from medeval.inference.prices import Prices
-from medeval.inference.run_folder import RESPONSES
 from medeval.inference.runner import Ended, RunOptions
+from medeval.inference.spent import charged_in
 from medeval.tasks import catalogue
-from medeval.tasks.asking import Asking, choice_of, export_prompts, import_answers, open_run
-from medeval.tasks.judged import JUDGINGS, JudgingPlan, charged, judged, plans_of
+from medeval.tasks.asking import (
+    Asking,
+    choice_of,
+    open_run,
+)
+from medeval.tasks.cdm_taken_up import taken_up
+from medeval.tasks.judged import JUDGINGS, JudgingPlan, judged, plans_of
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.run_record import read_record
 from medeval.tasks.task import AskedTask
@@ -48,6 +59,8 @@ class How:
     endpoints: Path
     limit: int | None
     no_judge: bool
+    moved_cases: Path | None = None
+    is_limit_given: bool = False
 
     @cached_property
     def prices(self) -> Prices:
@@ -63,7 +76,7 @@ class ModelFlags:
     base_url: str | None
     key_variable: str | None
     parameters: Mapping[str, Any]
-    parameters_text: str | None
+    given: Mapping[str, object]
 
     def choice(self, timeout: float) -> ModelChoice:
         """Return the model that is meant.
@@ -76,17 +89,12 @@ class ModelFlags:
         choice = ModelChoice(self.model, self.base_url, self.key_variable, {}, timeout)
         if not choice.is_demo and choice.function is None:
             return replace(choice, parameters=self.parameters)
-        if self.parameters_text is not None:
-            raise UserError(f"--parameters: {self.model} answers in this process and takes none.")
+        named = shown_flags(self.given)
+        if named:
+            raise UserError(
+                f"{', '.join(named)}: {self.model} answers in this process and takes none."
+            )
         return choice
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Files instead of a connection: where prompts go, where answers come from."""
-
-    prompts: Path | None = None
-    answers: Sequence[Path] = ()
 
 
 def begin(
@@ -101,7 +109,20 @@ def begin(
 
     Raises:
         UserError: no such task or model, options that cannot be meant, or a key is missing.
+        typer.Exit: the user or the system has ended it; see `says_how_to_go_on`.
     """
+    with says_how_to_go_on(_nothing_asked):
+        return _begun(task, flags, options, judges, how, out)
+
+
+def _begun(
+    task: str | None,
+    flags: ModelFlags,
+    options: dict[str, Any],
+    judges: JudgeFlags,
+    how: How,
+    out: Path,
+) -> Asking:
     if task is None:
         raise UserError("Name a task with --task, or a run to go on with: --resume.")
     judges = taken_from_arguments(judges, options)
@@ -125,7 +146,19 @@ def go_on(
 
     Raises:
         UserError: what the run was begun with is given again, or has changed.
+        typer.Exit: the user or the system has ended it; see `says_how_to_go_on`.
     """
+    with says_how_to_go_on(_nothing_asked):
+        return _gone_on(folder, given, key_variable, judges, how)
+
+
+def _gone_on(
+    folder: Path,
+    given: Mapping[str, object],
+    key_variable: str | None,
+    judges: JudgeFlags,
+    how: How,
+) -> Asking:
     named = shown_flags({**given, "--judge-model": judges.models, "--jury": judges.pooling})
     if named:
         raise UserError(
@@ -134,7 +167,7 @@ def go_on(
         )
     judges.plan()  # a key for them may be given anew
     record = read_record(folder)
-    task = catalogue.resumed(record)
+    task = taken_up(record, how.moved_cases)
     asked, plans = judged(task), plans_of(record)
     if asked is not None and plans and not how.no_judge:
         check_before(asked, plans[-1], how.endpoints)
@@ -147,13 +180,17 @@ def go_on(
     )
 
 
+def _nothing_asked() -> str:
+    return "nothing was asked; start the same command again"
+
+
 def with_recorded_limits(how: How, folder: Path) -> How:
     """Return how a run goes on: with the prices and the limit on cost of before, if not others."""
     record = read_record(folder)
     return replace(
         how,
         price_file=how.price_file or (Path(record.prices) if record.prices else None),
-        max_cost=how.max_cost or amount(record.max_cost or None),
+        max_cost=how.max_cost if how.is_limit_given else amount(record.max_cost or None),
     )
 
 
@@ -162,15 +199,29 @@ def go_through(asking: Asking, how: How, batch: Batch, *, is_again: bool) -> boo
 
     Returns:
         Whether all items have a reply, and all answers that were to be judged a verdict.
+
+    Raises:
+        UserError: it cannot be made as it is wished. A new run then leaves no folder.
+        typer.Exit: the user or the system has ended it; see `says_how_to_go_on`.
     """
-    print(f"run {asking.folder.path}")
-    asking.folder.record("max_cost", "" if how.max_cost is None else str(how.max_cost))
-    asking.folder.record("prices", "" if how.price_file is None else str(how.price_file.resolve()))
+    with says_how_to_go_on(lambda: standing(asking, how, batch)):
+        try:
+            return _gone_through(asking, how, batch, is_again)
+        except UserError:
+            asking.take_back()
+            raise
+
+
+def _gone_through(asking: Asking, how: How, batch: Batch, is_again: bool) -> bool:
+    if not asking.made:
+        print(f"run {asking.folder.path}")
+    tell_default_limit(asking)
+    tell_left_out(asking.task)
     if batch.prompts is not None:
-        _export(asking, how, batch.prompts)
+        export(asking, how, batch.prompts)
         return True
     if batch.answers:
-        is_whole = _import(asking, how, batch.answers)
+        is_whole = bring_in(asking, how, batch.answers)
     else:
         ended = _answered(asking, how, is_again)
         _tell(asking, ended, how)
@@ -178,8 +229,8 @@ def go_through(asking: Asking, how: How, batch: Batch, *, is_again: bool) -> boo
         if ended.stopped:
             return False
     is_whole = _judged(asking, how) and is_whole
-    name = shlex.quote(asking.task.asked_as)
-    print(f"python -m medeval score --task {name} {asking.folder.path}")
+    score = command_of("score", "--task", asking.task.asked_as, asking.folder.path)
+    print(f"{score}{moved_to(how.moved_cases)}")
     return is_whole
 
 
@@ -202,28 +253,13 @@ def _plan(task: AskedTask, judges: JudgeFlags, how: How) -> JudgingPlan | None:
     return named
 
 
-def _export(asking: Asking, how: How, path: Path) -> None:
-    count = export_prompts(asking, path, how.endpoints)
-    print(f"{count:,} prompts in {path}. When they are answered:")
-    print(f"python -m medeval run --resume {asking.folder.path} --import-answers ANSWERS.jsonl")
-
-
-def _import(asking: Asking, how: How, paths: Sequence[Path]) -> bool:
-    imported = import_answers(asking, paths, how.prices)
-    print(f"{imported.new:,} answers are new, {imported.known:,} were there already")
-    if not imported.missing:
-        return True
-    print(
-        f"medeval: {len(imported.missing):,} items have no answer ({imported.expired:,} expired);"
-        f" ask them with `python -m medeval run --resume {asking.folder.path}`",
-        file=sys.stderr,
-    )
-    return False
-
-
 def _answered(asking: Asking, how: How, is_again: bool) -> Ended:
     total = sum(1 for _ in asking.task.items(asking.limit))
-    spent = charged(asking.folder.path, "**/judgments*.jsonl")
+
+    def on_begun() -> None:
+        asking.record_choices(**limits(how))
+        tell_made(asking)
+
     with shown_progress(total, how.prices.currency) as show:
         return asking.answer(
             RunOptions(
@@ -231,12 +267,26 @@ def _answered(asking: Asking, how: How, is_again: bool) -> Ended:
                 concurrency=how.concurrency,
                 prices=how.prices,
                 # What judges cost in an earlier start is of the same limit.
-                max_cost=None if how.max_cost is None else how.max_cost - spent,
+                budget=_budget(asking.folder.path, how, asking.folder.journal),
                 ask_again=frozenset({Outcome.ERRORED}) if is_again else frozenset(),
                 can_read=asking.task.can_read,
+                on_begun=on_begun,
                 on_progress=show,
             )
         )
+
+
+def _budget(folder: Path, how: How, journal: Path) -> Budget:
+    """Return the one limit on cost of a run and its judges, with what the others spent.
+
+    Args:
+        folder: of the run.
+        how: it is made.
+        journal: of those that are to be asked, or how their names begin: they book their own.
+    """
+    if how.max_cost is None:
+        return Budget(None)
+    return Budget(how.max_cost, charged_in(folder, beside=journal))
 
 
 def _judged(asking: Asking, how: How) -> bool:
@@ -245,11 +295,10 @@ def _judged(asking: Asking, how: How) -> bool:
     plans = plans_of(record)
     if task is None or not plans or how.no_judge:
         return True
-    spent = charged(record.folder, RESPONSES)
     run = RunOptions(
         concurrency=how.concurrency,
         prices=how.prices,
-        max_cost=None if how.max_cost is None else how.max_cost - spent,
+        budget=_budget(record.folder, how, record.folder / plans[-1].folder / "judgments"),
         ask_again=frozenset({Outcome.ERRORED}),
     )
     results = judge_and_tell(task, record.folder, plans[-1], run, how.endpoints)
@@ -258,16 +307,13 @@ def _judged(asking: Asking, how: How) -> bool:
 
 def _tell(asking: Asking, ended: Ended, how: How) -> None:
     is_local = asking.provider.address == IN_PROCESS
-    Console().print(ledger_table(ended.progress, None if is_local else how.prices.currency))
+    currency = None if is_local else how.prices.currency
+    Console().print(ledger_table(ended.progress, currency, ended.spent))
     for name, instead in asking.folder.learned.items():
         told = f"sent as {instead}" if instead else "left out"
         print(f"medeval: the endpoint refuses {name}; it was {told}", file=sys.stderr)
-    again = f"`python -m medeval run --resume {asking.folder.path}`"
     if ended.stopped:
         print(f"medeval: {ended.stopped}", file=sys.stderr)
-        print(f"python -m medeval run --resume {asking.folder.path}")
-    elif ended.progress.errors:
-        count = sum(ended.progress.errors.values())
-        print(
-            f"medeval: {count:,} items have no reply; ask them again with {again}", file=sys.stderr
-        )
+        print(again(asking, how))
+    else:
+        tell_errored(asking, how, ended.progress)

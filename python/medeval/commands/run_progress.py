@@ -18,6 +18,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from medeval.inference.progress import Progress as Sums
+    from medeval.inference.spent import Spent
 
 
 @contextmanager
@@ -63,12 +64,13 @@ def told(sums: Sums, currency: str) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def ledger_table(sums: Sums, currency: str | None) -> Table:
+def ledger_table(sums: Sums, currency: str | None, spent: Spent | None = None) -> Table:
     """Return what became of the items, what it took, and what it cost.
 
     Args:
         sums: of the run.
         currency: of the cost; None for a model in this process, which counts and costs nothing.
+        spent: on all calls, also those whose item has no line; None if none had a price.
     """
     table = Table(title="what became of the items")
     table.add_column("outcome")
@@ -83,7 +85,9 @@ def ledger_table(sums: Sums, currency: str | None) -> Table:
     if currency is not None:
         counted = f", {sums.uncounted:,} uncounted" if sums.uncounted else ""
         table.add_row("tokens in, out", f"{sums.input_tokens:,}, {sums.output_tokens:,}{counted}")
-        table.add_row("cost", cost_of(sums, currency))
+        table.add_row(
+            "cost", cost_of(sums, currency) if spent is None else cost_of_all(spent, currency)
+        )
     for kind, count in sorted(sums.errors.items()):
         table.add_row(f"errored: {kind}", f"{count:,}")
     return table
@@ -96,3 +100,12 @@ def cost_of(sums: Sums, currency: str) -> str:
     if sums.unpriced == sums.ledger.asked:
         return "cost unknown"
     return f"{sums.cost:f} {currency} and {sums.unpriced:,} items of unknown cost"
+
+
+def cost_of_all(spent: Spent, currency: str) -> str:
+    """Return what all calls cost; what nobody knows of them is unknown and not 0."""
+    told = f"{spent.cost:f} {currency}"
+    if not spent.unknown:
+        return told
+    calls = "1 call" if spent.unknown == 1 else f"{spent.unknown:,} calls"
+    return f"{told} and {calls} of unknown cost"

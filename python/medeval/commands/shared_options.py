@@ -69,7 +69,8 @@ PriceFile = Annotated[
 MaxCost = Annotated[
     str | None,
     typer.Option(
-        help="A limit that is not exceeded; needs prices, and of a model --max-tokens.",
+        help="A limit that is not exceeded; needs prices, and of a model --max-tokens. none: no"
+        " limit, also where one was set before.",
         rich_help_panel=HOW,
     ),
 ]

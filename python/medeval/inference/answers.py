@@ -12,6 +12,7 @@ from medeval.inference.journal import Journal, Line
 from medeval.inference.outcomes import Outcome
 from medeval.inference.requests import Item
 from medeval.inference.thinking import split_thinking
+from medeval.models.surrogates import whole_json
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def read_answers(path: Path, items: Iterable[Item]) -> Iterator[Answer]:
 
 
 def _answer(line: Line) -> Answer:
+    line = whole_json(line)  # lines of before may hold halves of surrogate pairs
     reply = split_thinking(line.get("text", ""))
     thinking = "\n".join(part for part in (line.get("reasoning", ""), reply.thinking) if part)
     return Answer(

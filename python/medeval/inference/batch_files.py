@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,10 @@ from medeval.inference.failures import Failure, Kind, failure_of_response
 from medeval.inference.guard import Gate
 from medeval.inference.journal import Journal
 from medeval.inference.lines import CanRead, answered_line, failed_line
+from medeval.inference.outcomes import Outcome
 from medeval.inference.prices import Prices
 from medeval.inference.requests import Item, Request, body_of, canonical
+from medeval.inference.spending import Spending
 
 URL = "/v1/chat/completions"
 _SHOWN = 10
@@ -62,7 +65,7 @@ class Imported:
     """What a file of answers brought.
 
     Attributes:
-        new: items that came to an end by it.
+        new: items that came to an end by it; of one that had ended in an error, in its place.
         known: items that the journal had already.
         missing: items that it does not answer, in their order; ask them again.
         expired: of them, those that the endpoint did not come to in time.
@@ -121,6 +124,7 @@ def import_batch(
     journal: Journal,
     prices: Prices | None = None,
     can_read: CanRead | None = None,
+    spending: Spending | None = None,
 ) -> Imported:
     """Put the answers of batch files (output and error files) into the journal of a run.
 
@@ -128,9 +132,11 @@ def import_batch(
         items: those that were exported.
         settings: with which they were exported.
         answers: the files that the endpoint gave back, in any order.
-        journal: of the run; items that it has stay as they are.
+        journal: of the run; items that it has stay as they are, but for those that ended in an
+            error and are answered now.
         prices: what tokens cost in a batch.
         can_read: tells whether the task finds an answer to an item in a reply, as in a live run.
+        spending: where it is kept what they cost.
 
     Raises:
         UserError: a line cannot be read, an answer comes twice, or one belongs to none of the
@@ -139,28 +145,45 @@ def import_batch(
     found = _by_custom_id(answers)
     imported = Imported()
     price = (prices or Prices()).of(normalized(settings.base_url), settings.model)
+    errored = {
+        (line["item"], line["sample"])
+        for line in journal.lines()
+        if line["outcome"] == Outcome.ERRORED
+    }
     matched: list[tuple[Request, Completion | Failure]] = []
+    mended: set[tuple[str, int]] = set()
     for request in settings.requests(items):
         read = found.pop(custom_id(request), None)
+        name = (request.item.id, request.item.sample)
+        is_failed = isinstance(read, Failure) and read.kind is not Kind.FILTER
         if read is None or (isinstance(read, Failure) and read.kind is Kind.TIMEOUT):
             imported.missing.append(request.item.id)
             imported.expired += read is not None
-        elif journal.place(request.item.id, request.item.sample) is not None:
-            imported.known += 1
-        else:
+        elif journal.place(*name) is None:
             matched.append((request, read))
+        elif name in errored and not is_failed:
+            matched.append((request, read))
+            mended.add(name)
+        else:
+            imported.known += 1
     if found:
         shown = ", ".join(name[:12] for name in list(found)[:_SHOWN])
         raise UserError(
             f"{len(found)} answers belong to none of the items (custom_id {shown}...). Import with"
             " the items, model, parameters and prompt version of the export."
         )
+    if mended:
+        journal.take_out(lambda line: (line["item"], line["sample"]) in mended)
     for request, read in matched:
         measured: dict[str, Any] = {"seconds": None, "attempts": 1}
         if isinstance(read, Failure):
             journal.append(failed_line(request, read, None, measured))
         else:
             cost = None if price is None else price.cost(read.usage)
+            charged = cost or Decimal(0)
+            measured["charged"] = str(charged)
+            if spending is not None and (price is not None or spending.is_kept):
+                spending.end(spending.begin(Decimal(0)), cost, charged, is_new=True)
             journal.append(answered_line(request, read, cost, measured, can_read))
         imported.new += 1
     return imported
@@ -180,7 +203,7 @@ def _by_custom_id(paths: Iterable[Path]) -> dict[str, Completion | Failure]:
             try:
                 read = json.loads(line)
                 name = read["custom_id"]
-            except (ValueError, TypeError, KeyError):
+            except (ValueError, TypeError, KeyError, RecursionError):
                 raise UserError(f"{place}: not a line of a batch's answers.") from None
             if not isinstance(name, str) or name in found:
                 raise UserError(f"{place}: custom_id {str(name)[:12]}... comes twice.")

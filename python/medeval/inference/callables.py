@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from medeval.models.surrogates import whole_json
+
 Output = Any
 
 
@@ -25,6 +27,9 @@ def aligned_outputs(
         batch_size: inputs per call.
         is_per_item: the function takes one input.
 
+    Whatever a function raises is an error, also what would end the caller; KeyboardInterrupt alone
+    stays what it is.
+
     Yields:
         What the function returned, or `{"error": {"type": ..., "attempts": 1}}`; an error of a
         batch says so in `batch`. The message of an error is left out: it may hold an input's text.
@@ -41,16 +46,20 @@ def aligned_outputs(
 
 def _one(function: Callable[[Any], Any], value: Any) -> Output:
     try:
-        return function(value)
-    except Exception as error:  # noqa: BLE001  whatever a user's function raises
+        return whole_json(function(value))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  whatever a user's function raises
         return _error(type(error).__name__)
 
 
 def _batch(function: Callable[[Any], Any], batch: list[Any]) -> list[Output]:
     size = len(batch)
     try:
-        outputs = function(batch)
-    except Exception as error:  # noqa: BLE001  whatever a user's function raises
+        outputs = whole_json(function(batch))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  whatever a user's function raises
         return [_error(type(error).__name__, batch=size) for _ in range(size)]
     if not isinstance(outputs, list | tuple):
         return [_error("NotAList", batch=size) for _ in range(size)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import count
@@ -16,15 +16,17 @@ from typing import Any, TypeVar
 from medeval.errors import UserError
 from medeval.inference.budget import Budget
 from medeval.inference.completions import Completion
-from medeval.inference.estimates import longest_reply, request_bytes
+from medeval.inference.estimates import longest_reply_under, request_bytes
 from medeval.inference.failures import CallFailedError, Failure, Kind
+from medeval.inference.journal import Line
 from medeval.inference.pacing import Pace
-from medeval.inference.prices import Price, Prices
+from medeval.inference.prices import Prices
 from medeval.inference.providers import Provider
 from medeval.inference.reaching import Reach
 from medeval.inference.requests import Request
 from medeval.inference.retries import RetryPolicy
 from medeval.inference.run_folder import RunFolder
+from medeval.inference.spending import Spending
 from medeval.inference.workers import Workers
 
 Work = TypeVar("Work")
@@ -76,12 +78,26 @@ class Caller:
         self._retries = retries
         self._budget = budget
         self._price = prices.of(provider.address, provider.model)
-        self._most_tokens = _held(budget, self._price, provider)
+        self._most_tokens = longest_reply_under(budget.limit, self._price, provider)
+        self._spending: Spending | None = None
+        self._has_answered = False
+        self._declined = 0
         self._stop = asyncio.Event()
         self._not_before = 0.0
         self._pace = Pace(1)
         self._reach = Reach(retries.unreached)
         self._stand_aside: Callable[[Awaitable[bool]], Awaitable[bool]] | None = None
+
+    def take_up(self, spending: Spending, lines: Iterable[Line]) -> None:
+        """Go on from what earlier starts spent, and from what came back in them.
+
+        Args:
+            spending: where it is kept what calls cost.
+            lines: of the journal; read as far as the first reply.
+        """
+        self._spending = spending
+        self._budget.book(Decimal(0), spending.before.charged)
+        self._has_answered = any("text" in line for line in lines)
 
     async def work_off(
         self,
@@ -97,7 +113,7 @@ class Caller:
             concurrency: pieces under way at a time; fewer where the endpoint takes no more.
 
         Raises:
-            UserError: the first that one of both raised. Work under way is awaited before.
+            Exception: the first that one of both raised. Work under way is awaited before.
         """
         most = max(1, concurrency)
         self._pace = Pace(most)
@@ -124,7 +140,7 @@ class Caller:
             if answer is None:
                 return None
             if isinstance(answer, Failure):
-                if answer.stops_the_run or self._retries.asks_too_much(answer):
+                if self._is_of_all(answer) or self._retries.asks_too_much(answer):
                     self.stop_for(answer)
                     return None
                 if self._retries.may_retry(answer, attempt):
@@ -146,6 +162,19 @@ class Caller:
         asked = failure.retry_after
         wait = "" if asked is None else f"; it asks to be left alone for {asked:.0f} seconds"
         self._stop_because(failure.sentence() + wait)
+
+    def _is_of_all(self, failure: Failure) -> bool:
+        """Tell whether every other item would fail in the same way.
+
+        Gateways decline single items in the words of a bad key or an unknown model. Where the
+        endpoint has answered before, it takes several of them in a row to believe it.
+        """
+        if not failure.stops_the_run:
+            return False
+        if not (self._has_answered and failure.may_be_of_one_item):
+            return True
+        self._declined += 1
+        return self._declined >= self._retries.declined
 
     async def _is_lost(self, failure: Failure, call: int) -> bool:
         """Hold an item that reached nobody, while others are asked, until it is clear why.
@@ -179,6 +208,7 @@ class Caller:
                 self._pace.refused()
             elif isinstance(answer, Completion):
                 self._pace.succeeded()
+                self._has_answered, self._declined = True, 0
             if isinstance(answer, Completion) or (answer is not None and answer.came_back):
                 self._reach.hear(call)
             return answer
@@ -190,12 +220,14 @@ class Caller:
         most = self._most(request)
         if not await self._budget.set_aside(most):
             self._stop_because(
-                f"The next call could exceed the limit of {self._budget.limit}: raise it"
+                f"The next call could exceed the limit of {self._budget.limit}, of which"
+                f" {self._budget.spent:f} is spent: raise it"
             )
             return None
+        number = self._begun(most)
         cost: Decimal | None = None
         try:
-            answer: Completion | Failure = await self._provider.ask(request)
+            answer: Completion | Failure = await self._asked(request)
             if isinstance(answer, Completion) and self._price is not None:
                 cost = self._price.cost(answer.usage)
         except CallFailedError as error:
@@ -208,8 +240,31 @@ class Caller:
             charged = most if cost is None else cost
             self._budget.book(most, charged)
             spent.add(cost, charged)
+            if (kept := self._spending) and (self._price is not None or kept.is_kept):
+                kept.end(number, cost, charged, is_new=not most)
         self._folder.record_learned(self._provider.adaptation.learned)
         return answer
+
+    def _begun(self, most: Decimal) -> int:
+        """Keep that a call is made, before it is made, and return its number."""
+        if self._spending is None:
+            return 0
+        try:
+            return self._spending.begin(most)
+        except UserError:
+            self._budget.book(most, Decimal(0))
+            raise
+
+    async def _asked(self, request: Request) -> Completion:
+        try:
+            return await self._provider.ask(request)
+        except CallFailedError as error:
+            if not (
+                error.is_of_another and self._has_answered and error.failure.may_be_of_one_item
+            ):
+                raise
+        # What the first item of this start was told need not hold for any other.
+        return await self._provider.ask(request)
 
     def _most(self, request: Request) -> Decimal:
         if self._price is None or self._budget.limit is None:
@@ -238,24 +293,6 @@ class Caller:
     def _end_all(self) -> None:
         self._stop.set()
         self._reach.let_all_go(is_lost=False)
-
-
-def _held(budget: Budget, price: Price | None, provider: Provider) -> int:
-    """Return the most tokens of a reply, without which no limit on cost can be held."""
-    if budget.limit is None:
-        return 0
-    if price is None:
-        raise UserError(
-            f"A limit on cost cannot be held: the price of {provider.model} at {provider.address}"
-            " is unknown. Add it to the file of prices, or leave the limit out."
-        )
-    tokens = longest_reply(provider)
-    if tokens is None:
-        raise UserError(
-            "A limit on cost cannot be held without a limit on the length of replies. Set"
-            " max_tokens."
-        )
-    return tokens
 
 
 class _Spent:

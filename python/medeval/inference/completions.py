@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from medeval.models.surrogates import whole
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -86,20 +88,22 @@ class NoCompletionError(ValueError):
 
 
 def read_completion(body: object) -> Completion:
-    """Read the body of a chat completion.
+    """Read the body of a chat completion; halves of surrogate pairs in it become U+FFFD.
 
     Raises:
-        NoCompletionError: it has no first choice with a message, or the endpoint broke off.
+        NoCompletionError: it has no first choice with a message of text, or the endpoint broke off.
     """
     answer = _mapping(body, "the body")
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices:
         raise NoCompletionError("the body has no choices")
-    choice = _mapping(choices[0], "choices.0")
+    # Several may come though one is asked for, in any order; the first is the one of index 0.
+    number = next((n for n, each in enumerate(choices) if _details(each).get("index") == 0), 0)
+    choice = _mapping(choices[number], f"choices.{number}")
     finish_reason = _text(choice.get("finish_reason")).lower()
     if choice.get("error") or finish_reason == "error":
         raise NoCompletionError("the endpoint broke off")
-    message = _mapping(choice.get("message"), "choices.0.message")
+    message = _mapping(choice.get("message"), f"choices.{number}.message")
     return Completion(
         text=_content(message.get("content")),
         reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
@@ -138,7 +142,7 @@ def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
         function = _details(parts.get("function"))
         arguments = function.get("arguments")
         # Some endpoints send the arguments read already.
-        text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+        text = _text(arguments) if isinstance(arguments, str) else json.dumps(arguments or {})
         given = _text(parts.get("id"))
         name = given if given and given not in ids else f"call_{number}"
         ids.add(name)
@@ -147,6 +151,8 @@ def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
 
 def _content(content: object) -> str:
     """Return the text, which some endpoints send in parts."""
+    if isinstance(content, Mapping):
+        raise NoCompletionError("the content of the message is a JSON object, not text")
     if isinstance(content, list):
         return "".join(_text(part.get("text")) for part in content if isinstance(part, Mapping))
     return _text(content)
@@ -163,7 +169,7 @@ def _details(value: object) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return whole(value) if isinstance(value, str) else ""
 
 
 def _count(value: object) -> int | None:

@@ -11,7 +11,6 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 
 from medeval.errors import UserError
 from medeval.inference.budget import Budget
@@ -36,6 +35,7 @@ from medeval.inference.refusals import CODE, refuses_tools, with_overflow_named
 from medeval.inference.requests import Item, Request
 from medeval.inference.run_folder import RunFolder
 from medeval.inference.runner import Ended, RunOptions, asked_otherwise
+from medeval.inference.spending import Spending
 
 STEPS = "steps.jsonl"
 
@@ -77,21 +77,29 @@ async def run_episodes(
     provider.adaptation.recall(folder.learned)
     steps_path = folder.path / STEPS
     again = _to_be_had_again(folder, options.ask_again)
+    spending = Spending(folder.journal, steps_path)  # before lines are taken out
     # The turns first: killed in between, the episodes still have their ends.
     with (
         Journal(
             steps_path, takes_out=(lambda line: _is_out(line, again)) if again else None
         ) as steps,
         Journal(folder.journal, options.ask_again) as journal,
+        spending,
     ):
-        for line in steps.lines():
-            budget.book(Decimal(0), Decimal(line["measured"].get("charged") or 0))
+        caller.take_up(spending, steps.lines())
+        if options.on_begun is not None:
+            options.on_begun()
         run = _Run(episodes, provider, options, journal, steps, caller)
         try:
             await caller.work_off(run.take, run.bring, options.concurrency)
         finally:
             await provider.close()
-    return EpisodesEnded(run.progress, caller.stopped, dict(sorted(run.reasons.items())))
+    return EpisodesEnded(
+        run.progress,
+        caller.stopped,
+        spending.total if spending.is_kept else None,
+        dict(sorted(run.reasons.items())),
+    )
 
 
 def _to_be_had_again(
@@ -183,11 +191,10 @@ class _Run:
         except _StoppedError:
             return
         except CallFailedError as error:
-            failure = error.failure
-            if failure.stops_the_run:
-                self._caller.stop_for(failure)
+            if error.stops_the_run:
+                self._caller.stop_for(error.failure)
                 return
-            finished = failed(failure)
+            finished = failed(error.failure)
         line = episode_line(self._request(episode, episode.opening), finished, totals)
         self._journal.append(line)
         self._report(line, is_new=True)
@@ -231,7 +238,8 @@ class _Run:
         totals.add(line)
         turn = turn_of(line)
         if isinstance(turn, Failure):
-            raise CallFailedError(turn)
+            # Whether all others would meet it too is decided where the call was made.
+            raise CallFailedError(turn, is_of_the_item=True)
         return turn
 
     def _journalled(self, request: Request, turn: int) -> Line | None:
@@ -245,7 +253,8 @@ class _Run:
 
     def _report(self, line: Line, is_new: bool) -> None:
         self.progress.add(line, is_new)
-        if line["episode"]["reason"]:
-            self.reasons[line["episode"]["reason"]] += 1
+        reason = line.get("episode", {}).get("reason")
+        if reason:
+            self.reasons[reason] += 1
         if self._options.on_progress is not None:
             self._options.on_progress(self.progress)

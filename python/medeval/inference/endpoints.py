@@ -20,6 +20,7 @@ expiry = 2027-01-15
 from __future__ import annotations
 
 import ipaddress
+import socket
 import tomllib
 from datetime import date
 from pathlib import Path
@@ -32,23 +33,55 @@ from medeval.errors import UserError
 
 # Hosts of companies that run models for others: whatever a file says, these are not local.
 _HOSTED = (
+    "ai21.com",
+    "aliyuncs.com",
     "amazonaws.com",
     "anthropic.com",
     "azure.com",
+    "baichuan-ai.com",
+    "baidubce.com",
+    "bigmodel.cn",
+    "bytepluses.com",
+    "cerebras.ai",
+    "cloudflare.com",
+    "cohere.ai",
     "cohere.com",
+    "deepinfra.com",
     "deepseek.com",
     "fireworks.ai",
     "googleapis.com",
     "groq.com",
     "huggingface.co",
+    "lingyiwanwu.com",
+    "minimax.chat",
+    "minimax.io",
+    "minimaxi.com",
     "mistral.ai",
+    "modelscope.cn",
+    "moonshot.ai",
+    "moonshot.cn",
+    "novita.ai",
+    "nvidia.com",
     "openai.com",
     "openrouter.ai",
+    "perplexity.ai",
+    "replicate.com",
+    "sambanova.ai",
+    "siliconflow.cn",
+    "siliconflow.com",
+    "stepfun.com",
+    "tencent.com",
+    "tencentcloudapi.com",
+    "together.ai",
     "together.xyz",
+    "volces.com",
     "x.ai",
+    "xf-yun.com",
+    "z.ai",
 )
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Sentence = Annotated[str, Field(min_length=1)]
 # Under a name of its own, since an entry has a field called date.
 Day = date
@@ -165,7 +198,21 @@ def is_loopback(base_url: str) -> bool:
 
 def _can_be_local(address: str) -> bool:
     host = urlsplit(address).hostname or ""
+    number = _number_of(host)
+    if number is not None:
+        return not number.is_global
+    return not any(host == name or host.endswith(f".{name}") for name in _HOSTED)
+
+
+def _number_of(host: str) -> IPAddress | None:
+    """Return the address that a host is in numbers, in any way that systems read; None if none."""
     try:
-        return not ipaddress.ip_address(host).is_global
+        number = ipaddress.ip_address(host)
     except ValueError:
-        return not any(host == name or host.endswith(f".{name}") for name in _HOSTED)
+        try:
+            # 8.8.8.8 is 134744072, 0x8080808, 010.8.8.8 and 8.8.2056 as well.
+            return ipaddress.IPv4Address(socket.inet_aton(host))
+        except (OSError, UnicodeEncodeError):
+            return None
+    carried = number.ipv4_mapped if isinstance(number, ipaddress.IPv6Address) else None
+    return carried or number

@@ -125,8 +125,8 @@ class Totals:
         cost = line["cost"]
         self._cost = None if self._cost is None or cost is None else self._cost + Decimal(cost)
         measured = line["measured"]
-        self._charged += Decimal(measured["charged"])
-        self._seconds += measured["seconds"]
+        self._charged += Decimal(measured.get("charged") or 0)
+        self._seconds += measured["seconds"] or 0.0
         self._retries += measured["attempts"] - 1
 
     @property

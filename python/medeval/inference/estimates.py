@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from medeval.inference.prices import Prices
+from medeval.errors import UserError
+from medeval.inference.prices import Price, Prices
 from medeval.inference.providers import Provider
 from medeval.inference.requests import Item, Request, body_of, canonical
 
@@ -35,6 +36,34 @@ def longest_reply(provider: Provider) -> int | None:
     """Return the most tokens of a reply that the parameters allow; None if they set no limit."""
     limits = [provider.parameters.get(name) for name in TOKEN_LIMITS]
     return next((limit for limit in limits if isinstance(limit, int)), None)
+
+
+def longest_reply_under(limit: Decimal | None, price: Price | None, provider: Provider) -> int:
+    """Return the most tokens of a reply, without which no limit on cost can be held.
+
+    Args:
+        limit: on cost; None for none, and then no reply needs to be bounded.
+        price: of the model; None if it is unknown.
+        provider: who answers.
+
+    Raises:
+        UserError: the limit cannot be held.
+    """
+    if limit is None:
+        return 0
+    if price is None:
+        raise UserError(
+            f"A limit on cost cannot be held: the price of {provider.model} at {provider.address}"
+            " is unknown. Add it to the file of prices, or leave the limit out (`--max-cost none`"
+            " where one was set before)."
+        )
+    tokens = longest_reply(provider)
+    if tokens is None:
+        raise UserError(
+            "A limit on cost cannot be held without a limit on the length of replies. Set"
+            " max_tokens."
+        )
+    return tokens
 
 
 def request_bytes(request: Request) -> int:

@@ -7,14 +7,21 @@ gateways send it as a bad request, so the status alone decides nothing.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from medeval.inference.complaints import complaint
+from medeval.inference.error_bodies import (
+    error_of,
+    message_of,
+    retry_after_of,
+    wait_told_in,
+    word,
+)
 
 
 class Kind(StrEnum):
@@ -49,6 +56,9 @@ class Kind(StrEnum):
 
 _PASSING = {Kind.LIMIT, Kind.SERVER, Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
 _FOR_ALL = {Kind.QUOTA, Kind.KEY, Kind.MODEL}
+# Gateways that moderate, or that choose a host for each request, say it of one request too.
+_PERHAPS_OF_ONE = {Kind.KEY, Kind.MODEL}
+_UNAUTHORIZED = 401
 # After these nobody can say whether the endpoint worked, and bills, or not.
 _PERHAPS_BILLED = {Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
 # Nothing was sent: no connection was ever made.
@@ -66,16 +76,37 @@ _BY_STATUS = {
     409: Kind.SERVER,
     429: Kind.LIMIT,
 }
+# In lower case; of OpenAI, DashScope, Volcengine, Moonshot.
 _QUOTA_CODES = {
+    "accountoverdueerror",
+    "arrearage",
     "billing_hard_limit_reached",
     "billing_not_active",
+    "exceeded_current_quota_error",
     "insufficient_balance",
     "insufficient_quota",
 }
 _QUOTA_TEXT = re.compile(
     r"insufficient[ _](?:quota|balance|credit|funds)|exceeded your current quota"
     r"|(?:credit balance|balance|credits?) (?:is|are) (?:too low|insufficient|exhausted)"
-    r"|quota (?:is |has been )?(?:exhausted|used up)|billing (?:hard )?limit",
+    r"|quota (?:is |has been )?(?:exhausted|used up)|billing (?:hard )?limit"
+    r"|overdue[- ]payment|余额不足|欠费|(?:额度|配额)已?(?:用完|用尽|耗尽)",
+    re.IGNORECASE,
+)
+# In lower case; of OpenAI, DashScope in both of its forms, Zhipu by number, Volcengine.
+_FILTER_CODES = {
+    "1301",
+    "content_filter",
+    "content_policy_violation",
+    "data_inspection_failed",
+    "datainspectionfailed",
+    "inputtextsensitivecontentdetected",
+    "sensitivecontentdetected",
+}
+# A gateway that moderates declines a prompt with the status of a key that may not be used.
+_MODERATED_TEXT = re.compile(
+    r"\b(?:input|prompt|content|request|message|text)s?\b[^.]{0,60}\b(?:flagged|moderat)"
+    r"|\b(?:flagged|moderation)\b[^.]{0,60}\b(?:input|prompt|content|request|message|text)",
     re.IGNORECASE,
 )
 # vLLM and llama.cpp without their flags for tools, Ollama and others with a model that has no
@@ -93,8 +124,6 @@ _NO_TOOLS_TEXT = re.compile(
 )
 # Statuses with which that is said: none of them passes with time when it is.
 _NO_TOOLS_STATUSES = {400, 404, 405, 422, 500, 501}
-# Where a number of seconds stands in the body, also inside JSON that is a string of other JSON.
-_DELAY_TEXT = re.compile(r"retry_?delay\\*[\"']?\s*:\s*\\*[\"']?(\d+(?:\.\d+)?)s?", re.IGNORECASE)
 _LONGEST_DETAIL = 200
 
 
@@ -128,6 +157,11 @@ class Failure:
     def stops_the_run(self) -> bool:
         """Tell whether every other item would fail in the same way."""
         return self.kind in _FOR_ALL
+
+    @property
+    def may_be_of_one_item(self) -> bool:
+        """Tell whether gateways say the same of a single item that they do not take."""
+        return self.kind in _PERHAPS_OF_ONE and self.status != _UNAUTHORIZED
 
     @property
     def is_perhaps_billed(self) -> bool:
@@ -180,11 +214,26 @@ _SENTENCES = {
 
 
 class CallFailedError(Exception):
-    """A call brought no reply; carries the failure and nothing of the request."""
+    """A call brought no reply; carries the failure and nothing of the request.
 
-    def __init__(self, failure: Failure) -> None:
+    Attributes:
+        failure: why.
+        is_of_another: whether it is the failure of another call, for which this one was not made.
+        is_of_the_item: whether it is known to be of the item alone, whatever its kind.
+    """
+
+    def __init__(
+        self, failure: Failure, *, is_of_another: bool = False, is_of_the_item: bool = False
+    ) -> None:
         super().__init__(failure.sentence())
         self.failure = failure
+        self.is_of_another = is_of_another
+        self.is_of_the_item = is_of_the_item
+
+    @property
+    def stops_the_run(self) -> bool:
+        """Tell whether every other item would fail in the same way."""
+        return self.failure.stops_the_run and not self.is_of_the_item
 
 
 def failure_of_response(
@@ -198,15 +247,24 @@ def failure_of_response(
         body: as it came, JSON or not.
         now: for a Retry-After that is a date.
     """
-    error = _error_of(body)
-    code = _word(error.get("code")) or _word(error.get("type"))
-    message = _message(error) or body
-    retry_after = _retry_after(headers, body, now)
+    error = error_of(body)
+    code = word(error.get("code")) or word(error.get("type"))
+    message = message_of(error) or body
+    retry_after = retry_after_of(headers, body, now)
+    if retry_after is None and (status == 429 or status >= 500):
+        retry_after = wait_told_in(message)
+    codes = {code, word(error.get("type"))}
+    parameter = word(error.get("param"))
+    kind = _kind(status, codes, message, retry_after)
+    if kind in (Kind.REQUEST, Kind.SERVER):
+        # Of the whole body: the detail may be cut before what matters.
+        told = complaint(status, codes, parameter, message, body)
+        kind, code = (Kind.REQUEST, told) if told else (kind, code)
     return Failure(
-        kind=_kind(status, {code, _word(error.get("type"))}, message, retry_after),
+        kind=kind,
         status=status,
         code=code,
-        parameter=_word(error.get("param")),
+        parameter=parameter,
         retry_after=retry_after,
         detail="" if status in (401, 403) else " ".join(message.split())[:_LONGEST_DETAIL],
     )
@@ -214,7 +272,7 @@ def failure_of_response(
 
 def failure_in_body(body: str, now: datetime) -> Failure | None:
     """Return the failure that a response with status 200 carries; None if it carries none."""
-    error = _error_of(body)
+    error = error_of(body)
     if not error:
         return None
     number = error.get("code", error.get("status"))
@@ -223,14 +281,17 @@ def failure_in_body(body: str, now: datetime) -> Failure | None:
 
 
 def _kind(status: int, codes: set[str], message: str, retry_after: float | None) -> Kind:
-    if codes & _QUOTA_CODES:
+    named = {code.lower() for code in codes}
+    if named & _QUOTA_CODES:
         return Kind.QUOTA
     if refuses_tools_by(status, message):
         return Kind.REQUEST
     # Limits by the minute are told in the words of a quota too, but with a time to wait.
     if status in (400, 402, 403, 429) and retry_after is None and _QUOTA_TEXT.search(message):
         return Kind.QUOTA
-    if status == 400 and codes & {"content_filter", "content_policy_violation"}:
+    if status == 400 and named & _FILTER_CODES:
+        return Kind.FILTER
+    if status == 403 and _MODERATED_TEXT.search(message):
         return Kind.FILTER
     if status >= 500:
         return Kind.SERVER
@@ -242,56 +303,3 @@ def _kind(status: int, codes: set[str], message: str, retry_after: float | None)
 def refuses_tools_by(status: int | None, message: str) -> bool:
     """Tell whether an endpoint says that it takes no tools, or none for the model."""
     return status in _NO_TOOLS_STATUSES and _NO_TOOLS_TEXT.search(message) is not None
-
-
-def _error_of(body: str) -> Mapping[str, Any]:
-    """Return the error object of a body, in the layouts that are in use; empty if it has none."""
-    try:
-        read = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    if isinstance(read, list) and read:
-        read = read[0]
-    if not isinstance(read, Mapping):
-        return {}
-    error = read.get("error")
-    if isinstance(error, Mapping):
-        return error
-    if isinstance(error, str) and error:
-        return {**read, "message": read.get("message") or error}
-    return read if read.get("object") == "error" else {}
-
-
-def _message(error: Mapping[str, Any]) -> str:
-    message = error.get("message")
-    return message if isinstance(message, str) else ""
-
-
-def _word(value: object) -> str:
-    """Return a code if it is one word: anything longer may be text of the prompt."""
-    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    return text if re.fullmatch(r"[\w.\[\]-]{1,60}", text) else ""
-
-
-def _retry_after(headers: Mapping[str, str], body: str, now: datetime) -> float | None:
-    milliseconds = _number(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    told = headers.get("retry-after", "").strip()
-    seconds = _number(told)
-    if seconds is not None:
-        return seconds
-    if told:
-        try:
-            moment = parsedate_to_datetime(told)
-        except ValueError:
-            moment = None
-        if moment is not None:
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return max(0.0, (moment - now).total_seconds())
-    delay = _DELAY_TEXT.search(body)
-    return float(delay[1]) if delay else None
-
-
-def _number(text: str) -> float | None:
-    return float(text) if re.fullmatch(r"\d{1,9}(?:\.\d{1,9})?", text.strip()) else None

@@ -116,8 +116,8 @@ def key_from_environment(variable: str | None, environment: Mapping[str, str]) -
         environment: such as `os.environ`.
 
     Raises:
-        UserError: the variable is not set, or what was given is no name of a variable. What was
-            given is not repeated: it may be the key itself.
+        UserError: the variable is not set, what it holds cannot be sent, or what was given is no
+            name of a variable. What was given is not repeated: it may be the key itself.
     """
     if variable is None:
         return "none"
@@ -129,4 +129,9 @@ def key_from_environment(variable: str | None, environment: Mapping[str, str]) -
     key = environment.get(variable, "").strip()
     if not key:
         raise UserError(f"The environment variable {variable} is not set. Put the key there.")
+    if not (key.isascii() and key.isprintable()):
+        raise UserError(
+            f"The key in the environment variable {variable} has characters that no request can"
+            " carry, such as a line break. Put the key there again, and nothing else."
+        )
     return key

@@ -17,10 +17,16 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from medeval.errors import UserError
+from medeval.inference.line_files import (
+    drop_torn_line,
+    end_of_whole_lines,
+    not_written,
+    numbered_lines,
+)
+from medeval.inference.line_form import fault_of
 from medeval.inference.outcomes import Outcome
 
 SECONDS_BETWEEN_SYNCS = 1.0
-_BLOCK = 1 << 20
 
 Line = dict[str, Any]
 Name = tuple[str, int, int]
@@ -56,12 +62,12 @@ class Journal:
         self._places: dict[Name, Place] = {}
         self._descriptor = _opened(path)
         try:
-            self._end = _drop_torn_line(self._descriptor)
+            self._end = drop_torn_line(self._descriptor)
             if ask_again:
                 again = frozenset(ask_again)
-                self._take_out(lambda line: line["outcome"] in again)
+                self._rewrite_without(lambda line: line["outcome"] in again)
             if takes_out is not None:
-                self._take_out(takes_out)
+                self._rewrite_without(takes_out)
             self._index()
         except BaseException:
             os.close(self._descriptor)
@@ -103,7 +109,7 @@ class Journal:
             yield json.loads(os.pread(self._descriptor, place.length, place.offset))
 
     def append(self, line: Line) -> None:
-        """Write the line of one item: `item`, `sample`, `key` and `outcome`, and what there is.
+        """Write the line of one item, in the form that `line_form` tells of.
 
         A line of a conversation says in `turn` which one it is; without it is the only one.
 
@@ -115,7 +121,7 @@ class Journal:
         if name in self._places:
             raise ValueError(f"item {name[0]!r} (sample {name[1]}) has a line already")
         text = (json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
-        reason = _not_written(self._descriptor, text)
+        reason = not_written(self._descriptor, text)
         if reason:
             os.ftruncate(self._descriptor, self._end)
             raise UserError(
@@ -128,8 +134,21 @@ class Journal:
             os.fsync(self._descriptor)
             self._synced = time.monotonic()
 
+    def take_out(self, is_out: Callable[[Line], bool]) -> None:
+        """Take lines out, for others to be written in their place, in one step or not at all.
+
+        Args:
+            is_out: tells of a line whether it is taken out.
+
+        Raises:
+            UserError: the disk did not take the journal without them.
+        """
+        self._rewrite_without(is_out)
+        self._places.clear()
+        self._index()
+
     def _index(self) -> None:
-        for number, offset, text in _numbered_lines(self._descriptor, self._end):
+        for number, offset, text in numbered_lines(self._descriptor, self._end):
             line = _read_line(self.path, number, text)
             name = _name(line)
             if name in self._places:
@@ -139,16 +158,16 @@ class Journal:
                 )
             self._places[name] = Place(offset, len(text), line["key"])
 
-    def _take_out(self, is_out: Callable[[Line], bool]) -> None:
+    def _rewrite_without(self, is_out: Callable[[Line], bool]) -> None:
         """Write the journal anew without some of its lines, and put it in its own place."""
         beside = self.path.with_name(self.path.name + ".new")
         beside.unlink(missing_ok=True)
         descriptor = _opened(beside)
         try:
-            for number, _offset, text in _numbered_lines(self._descriptor, self._end):
+            for number, _offset, text in numbered_lines(self._descriptor, self._end):
                 if is_out(_read_line(self.path, number, text)):
                     continue
-                reason = _not_written(descriptor, text)
+                reason = not_written(descriptor, text)
                 if reason:
                     raise UserError(
                         f"{self.path}: it could not be written anew without the items to be asked"
@@ -177,20 +196,11 @@ def read_journal(path: Path) -> Iterator[Line]:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}.") from None
     try:
-        end = _end_of_whole_lines(descriptor)
-        for number, _offset, text in _numbered_lines(descriptor, end):
+        end = end_of_whole_lines(descriptor)
+        for number, _offset, text in numbered_lines(descriptor, end):
             yield _read_line(path, number, text)
     finally:
         os.close(descriptor)
-
-
-def _not_written(descriptor: int, text: bytes) -> str:
-    """Write a line at once; return why it is not there as a whole, empty if it is."""
-    try:
-        written = os.write(descriptor, text)
-    except OSError as error:
-        return error.strerror or type(error).__name__
-    return "the disk is full" if written < len(text) else ""
 
 
 def _opened(path: Path) -> int:
@@ -214,56 +224,20 @@ def _opened(path: Path) -> int:
     return descriptor
 
 
-def _drop_torn_line(descriptor: int) -> int:
-    end = _end_of_whole_lines(descriptor)
-    if end < os.fstat(descriptor).st_size:
-        os.ftruncate(descriptor, end)
-    return end
-
-
-def _end_of_whole_lines(descriptor: int) -> int:
-    end = os.fstat(descriptor).st_size
-    while end > 0:
-        start = max(0, end - _BLOCK)
-        found = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        end = start
-    return 0
-
-
-def _numbered_lines(descriptor: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield number, offset and text of each line before `end`."""
-    offset = number = 0
-    rest = b""
-    read = 0
-    while read < end:
-        block = os.pread(descriptor, min(_BLOCK, end - read), read)
-        if not block:
-            return
-        read += len(block)
-        *lines, rest = (rest + block).split(b"\n")
-        for line in lines:
-            number += 1
-            yield number, offset, line + b"\n"
-            offset += len(line) + 1
-
-
 def _name(line: Line) -> Name:
     return line["item"], line["sample"], line.get("turn", 0)
 
 
 def _read_line(path: Path, number: int, text: bytes) -> Line:
     try:
-        line = json.loads(text)
-        names = (line["item"], line["key"], line["outcome"])
-        numbers = (line["sample"], line.get("turn", 0))
-        if all(isinstance(name, str) for name in names) and all(
-            isinstance(number, int) for number in numbers
-        ):
-            return dict(line)
-    except (ValueError, TypeError, KeyError):
-        pass
-    raise UserError(
-        f"{path}, line {number}: not a line of a journal. Restore the file or move it away."
-    )
+        line: Line = json.loads(text)
+        fault = fault_of(line)
+    except (ValueError, RecursionError):
+        fault = "no JSON"
+    if fault:
+        raise UserError(
+            f"{path}, line {number}: not a line of a journal ({fault}). Put it back as it was, or"
+            " take the lines of its item out of the file, and the same run asks it again. A file"
+            " that a newer version of medeval has written is read by that version."
+        )
+    return line

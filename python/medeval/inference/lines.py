@@ -66,12 +66,12 @@ def completion_of(line: Line) -> Completion:
     """Read back the reply that a line holds."""
     return Completion(
         text=line["text"],
-        reasoning=line["reasoning"],
-        refusal=line["refusal"],
-        finish_reason=line["finish_reason"],
-        model=line["model"],
-        fingerprint=line["fingerprint"],
-        usage=Usage(**line["usage"]),
+        reasoning=line.get("reasoning", ""),
+        refusal=line.get("refusal", ""),
+        finish_reason=line.get("finish_reason", ""),
+        model=line.get("model", ""),
+        fingerprint=line.get("fingerprint", ""),
+        usage=Usage(**(line.get("usage") or {})),
         tool_calls=tuple(ToolCall(**call) for call in line.get("tool_calls", ())),
     )
 

@@ -1,15 +1,18 @@
 """Parameters that an endpoint refuses: learned once from its answer, sent no more, and recorded.
 
-Nothing is taken away silently: the run says which parameters were left out or renamed.
+Nothing is taken away silently: the run says which parameters were left out or renamed, and whether
+a system message was sent as words of the user.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from medeval.inference.complaints import NO_SYSTEM_ROLE, TOO_LONG
 from medeval.inference.failures import Failure, Kind
+from medeval.inference.requests import Message
 
 RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 DROPPED = (
@@ -29,6 +32,9 @@ LEFT_OUT = ""
 RESPONSE_FORMAT = "response_format"
 # What an endpoint that takes no schema is sent instead, before the parameter is left out.
 JSON_OBJECT = "json_object"
+# What is learned where a template has no place for a system message.
+SYSTEM_ROLE = "system role"
+_AS_USER = "user"
 _OTHER_NAMES = {
     RESPONSE_FORMAT: r"response_format|json[ _](?:mode|schema|object)|structured output"
 }
@@ -36,6 +42,10 @@ _REFUSAL = re.compile(
     r"unsupported|not supported|n[o']t support|unrecogni[sz]ed|unknown|not permitted|not allowed"
     r"|extra inputs|extra fields|unexpected|deprecated|is (?:not available|unavailable)",
     re.IGNORECASE,
+)
+# "'response_format.type' must be 'json_object' or 'text'", and pydantic's way of saying it.
+_FORMAT_REFUSAL = re.compile(
+    r"response_format\W{1,6}type\b.{0,40}?(?:must|should) be\b", re.IGNORECASE | re.DOTALL
 )
 
 
@@ -68,14 +78,39 @@ class Adaptation:
                 adapted[sent] = value
         return adapted
 
-    def learn(self, failure: Failure, sent: Mapping[str, Any]) -> bool:
-        """Learn from a refused request; tell whether the next one will differ from `sent`.
+    def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
+        """Return messages as this endpoint takes them.
+
+        Where there may be no system message its words stand before the user's first ones.
+        """
+        if SYSTEM_ROLE not in self._learned:
+            return [dict(message) for message in messages]
+        told = [str(message["content"]) for message in messages if _is_system(message)]
+        rest = [dict(message) for message in messages if not _is_system(message)]
+        if not told:
+            return rest
+        first = rest[0] if rest else {}
+        if first.get("role") == "user" and isinstance(first.get("content"), str):
+            told.append(first["content"])
+            rest = rest[1:]
+        return [{**first, "role": "user", "content": "\n\n".join(told)}, *rest]
+
+    def learn(
+        self, failure: Failure, sent: Mapping[str, Any], messages: Sequence[Message] = ()
+    ) -> bool:
+        """Learn from a refused request; tell whether the next one will differ from it.
 
         Args:
             failure: of the request.
             sent: the parameters it had, as `apply` gave them.
+            messages: that it had, as `messages` gave them.
         """
-        if failure.kind is not Kind.REQUEST or failure.status not in (400, 422):
+        if failure.kind is not Kind.REQUEST or failure.code == TOO_LONG:
+            return False
+        if failure.code == NO_SYSTEM_ROLE and any(map(_is_system, messages)):
+            self._learned[SYSTEM_ROLE] = _AS_USER
+            return True
+        if failure.status not in (400, 422):
             return False
         refused = self._refused(failure, sent)
         if refused is None:
@@ -106,6 +141,8 @@ class Adaptation:
     def _refused(failure: Failure, sent: Mapping[str, Any]) -> str | None:
         """Return which of the sent parameters the endpoint does not take; None if it is none."""
         known = [name for name in sent if name in RENAMED or name in DROPPED]
+        if RESPONSE_FORMAT in sent and _FORMAT_REFUSAL.search(failure.detail):
+            return RESPONSE_FORMAT
         is_refusal = failure.code in ("unsupported_parameter", "unsupported_value") or (
             _REFUSAL.search(failure.detail) is not None
         )
@@ -117,6 +154,10 @@ class Adaptation:
         # The first that the message names: the second is the one to use instead.
         found = [(match.start(), name) for name in known if (match := _named(name, failure.detail))]
         return min(found)[1] if found else None
+
+
+def _is_system(message: Message) -> bool:
+    return message.get("role") == "system"
 
 
 def _named(name: str, message: str) -> re.Match[str] | None:

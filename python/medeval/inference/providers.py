@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -23,9 +24,12 @@ from medeval.inference.failures import (
     failure_of_response,
 )
 from medeval.inference.guard import IN_PROCESS, Gate, Purpose, key_from_environment
+from medeval.inference.keys import without_key
 from medeval.inference.parameters import Adaptation
 from medeval.inference.requests import Item, Request, body_of
-from medeval.inference.threads import in_a_thread
+from medeval.inference.secret_names import secret_places
+from medeval.inference.threads import FunctionFailedError, in_a_thread
+from medeval.models.surrogates import whole
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -33,7 +37,6 @@ if TYPE_CHECKING:
 # What the runner says itself; and names by which keys would get into requests and records.
 _RESERVED = {"messages", "model", "n", "stream"}
 _NOT_OF_A_MODEL = re.compile(r"key|token$|secret|password|authorization|headers|extra_|base_url")
-_SHORTEST_KEY = 8
 # An address where nobody answers the first packet is not waited for as long as a reply.
 _LONGEST_CONNECT = 10.0
 # All that an endpoint needs to be told; the client would add what the environment holds for others.
@@ -132,9 +135,12 @@ class OpenAICompatible:
         self._opened = asyncio.Event()
         self._first_failure: Failure | None = None
         reserved = sorted(
-            name
-            for name in settings.parameters
-            if name in _RESERVED or _NOT_OF_A_MODEL.search(name.lower())
+            {
+                name
+                for name in settings.parameters
+                if name in _RESERVED or _NOT_OF_A_MODEL.search(name.lower())
+            }
+            | set(secret_places(settings.parameters))
         )
         if reserved:
             raise UserError(f"{', '.join(reserved)} cannot be set as parameters of a model.")
@@ -146,7 +152,7 @@ class OpenAICompatible:
             if not self._opened.is_set():
                 await self._wait_for_the_first()
                 if self._first_failure is not None:
-                    raise CallFailedError(self._first_failure)
+                    raise CallFailedError(self._first_failure, is_of_another=True)
             return await self._adapted(request)
         self._is_opening = True
         try:
@@ -174,14 +180,16 @@ class OpenAICompatible:
     async def _adapted(self, request: Request) -> Completion:
         while True:
             sent = self.adaptation.apply(request.all_parameters)
-            answer = await self._post(request, sent)
+            messages = self.adaptation.messages(request.item.messages)
+            body = {**body_of(request, sent), "messages": messages}
+            answer = await self._post(request, body)
             if not isinstance(answer, Failure):
                 return answer
-            if not self.adaptation.learn(answer, sent):
+            if not self.adaptation.learn(answer, sent, messages):
                 raise CallFailedError(answer)
 
-    async def _post(self, request: Request, parameters: Mapping[str, Any]) -> Completion | Failure:
-        sent = await self.send(request, "/chat/completions", body_of(request, parameters))
+    async def _post(self, request: Request, body: Mapping[str, Any]) -> Completion | Failure:
+        sent = await self.send(request, "/chat/completions", body)
         return sent if isinstance(sent, Failure) else _read(sent)
 
     async def send(self, request: Request, path: str, body: Mapping[str, Any]) -> str | Failure:
@@ -219,10 +227,10 @@ class OpenAICompatible:
                     if body is None
                     else await client.post(path, body=body, cast_to=httpx2.Response)
                 )
-                text = _without_key(response.text, key)
+                text = without_key(response.text, key)
         except openai.APIStatusError as error:
             headers = {name.lower(): value for name, value in error.response.headers.items()}
-            text = _without_key(error.response.text, key)
+            text = without_key(error.response.text, key)
             return failure_of_response(error.status_code, headers, text, datetime.now(UTC))
         except (TimeoutError, openai.APITimeoutError) as error:
             cause = type(error.__cause__).__name__
@@ -278,10 +286,6 @@ def _read(text: str) -> Completion | Failure:
         return Failure(Kind.BROKEN, status=200, detail="the body is not JSON")
 
 
-def _without_key(text: str, key: str) -> str:
-    return text.replace(key, "[key]") if len(key) >= _SHORTEST_KEY else text
-
-
 class PythonCallable:
     """A function in this process that takes an item and returns its text.
 
@@ -317,11 +321,14 @@ class PythonCallable:
         self._gate.admit(request, body, self._purpose)
         failure = Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
         try:
-            text = await in_a_thread(self._function, request.item, self._timeout)
+            # A copy: what the function does to it must not change what was asked.
+            text = await in_a_thread(self._function, deepcopy(request.item), self._timeout)
             if isinstance(text, str):
-                return Completion(text, finish_reason="stop", model=self.model)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a user's function raises
-            failure = Failure(Kind.CALLABLE, code=type(error).__name__, detail=str(error)[:200])
+                return Completion(whole(text), finish_reason="stop", model=self.model)
+        except TimeoutError as error:
+            failure = Failure(Kind.CALLABLE, code=type(error).__name__, detail=str(error))
+        except FunctionFailedError as error:
+            failure = Failure(Kind.CALLABLE, code=error.kind, detail=error.place)
         raise CallFailedError(failure)
 
     async def close(self) -> None:

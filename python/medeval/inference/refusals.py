@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
+from medeval.inference.complaints import TOO_LONG, complaint
 from medeval.inference.failures import Failure, Kind, refuses_tools_by
 
-CODE = "context_length_exceeded"
-_OTHER_CODES = {"exceed_context_size_error", "string_above_max_length"}
-_CONTENT_TOO_LARGE = 413
-_STATUSES = {400, _CONTENT_TOO_LARGE, 422}
-# As the endpoints in use say it: OpenAI and vLLM, llama.cpp, Anthropic, Gemini, SGLang, TGI.
-_TEXT = re.compile(
-    r"maximum context length|context[ _](?:length|size|window)|max_model_len"
-    r"|prompt is too long|input (?:is|length) (?:too long|exceeds)"
-    r"|token count[^.]{0,40} exceeds|longer than the model's|`?inputs`? tokens \+",
-    re.IGNORECASE,
-)
+CODE = TOO_LONG
 
 
 def is_overflow(failure: Failure) -> bool:
     """Tell whether a request failed because its prompt is too long."""
-    if failure.kind is not Kind.REQUEST or failure.status not in _STATUSES:
+    if failure.kind is not Kind.REQUEST:
         return False
-    if failure.status == _CONTENT_TOO_LARGE:
-        return True  # the status says it, whatever the words are
-    return failure.code in {CODE, *_OTHER_CODES} or _TEXT.search(failure.detail) is not None
+    told = complaint(failure.status, {failure.code}, failure.parameter, failure.detail)
+    return told == TOO_LONG
 
 
 def with_overflow_named(failure: Failure) -> Failure:

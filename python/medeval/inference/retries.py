@@ -19,6 +19,8 @@ class RetryPolicy:
         longest_told: an endpoint that asks for a longer wait than this stops the run instead.
         unreached: so many items in a row that reached no endpoint in all their attempts stop the
             run.
+        declined: so many items in a row that an endpoint declines in the words of a bad key or an
+            unknown model stop the run, also where it has answered others before.
         seed: of the jitter that keeps many items from coming back at one moment.
     """
 
@@ -27,6 +29,7 @@ class RetryPolicy:
     longest_wait: float = 60.0
     longest_told: float = 300.0
     unreached: int = 5
+    declined: int = 5
     seed: int = 0
 
     def may_retry(self, failure: Failure, attempt: int) -> bool:

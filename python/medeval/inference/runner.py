@@ -26,6 +26,8 @@ from medeval.inference.providers import Provider
 from medeval.inference.requests import Item, Request
 from medeval.inference.retries import RetryPolicy
 from medeval.inference.run_folder import RunFolder
+from medeval.inference.spending import Spending
+from medeval.inference.spent import Spent
 
 AskFurther = Callable[[Item, Line], Item | None]
 
@@ -47,6 +49,8 @@ class RunOptions:
             thinking; None to leave that to the score.
         ask_further: called with each item and the line of its end, from this start or an earlier
             one; may return a further sample of it, which is asked next.
+        on_begun: called once, when the run has its folder to itself and can be made as it is
+            wished, before anything is asked.
         on_progress: called after each item.
     """
 
@@ -59,6 +63,7 @@ class RunOptions:
     ask_again: frozenset[Outcome] = frozenset()
     can_read: CanRead | None = None
     ask_further: AskFurther | None = None
+    on_begun: Callable[[], None] | None = None
     on_progress: OnProgress | None = None
 
 
@@ -70,10 +75,13 @@ class Ended:
         progress: the sums.
         stopped: why it ended before its items did; empty if all came to an end. The same run
             started again goes on where it stopped.
+        spent: on all calls of this start and those before it, also those whose item has no line;
+            None if none of them had a price.
     """
 
     progress: Progress
     stopped: str = ""
+    spent: Spent | None = None
 
 
 def settings_of(provider: Provider, prompt_version: str) -> dict[str, Any]:
@@ -99,17 +107,21 @@ async def run_items(
     Raises:
         UserError: an item may not be sent, came twice or was asked otherwise before; a limit on
             cost cannot be held; the disk is full. Calls under way are awaited and kept first.
+        Exception: what `can_read` or `ask_further` raised; the reply is kept all the same.
     """
     budget = options.budget or Budget(options.max_cost)
     caller = Caller(provider, folder, options.retries, options.prices, budget)
     provider.adaptation.recall(folder.learned)
-    with Journal(folder.journal, options.ask_again) as journal:
-        for line in journal.lines():
-            budget.book(Decimal(0), Decimal(line["measured"].get("charged") or 0))
+    spending = Spending(folder.journal)  # before lines are taken out
+    with Journal(folder.journal, options.ask_again) as journal, spending:
+        caller.take_up(spending, journal.lines())
+        if options.on_begun is not None:
+            options.on_begun()
         try:
-            return await _Run(items, provider, options, journal, caller).to_the_end()
+            progress = await _Run(items, provider, options, journal, caller).to_the_end()
         finally:
             await provider.close()
+    return Ended(progress, caller.stopped, spending.total if spending.is_kept else None)
 
 
 class _Run:
@@ -132,9 +144,9 @@ class _Run:
         self._seen: set[tuple[str, int]] = set()
         self._progress = Progress()
 
-    async def to_the_end(self) -> Ended:
+    async def to_the_end(self) -> Progress:
         await self._caller.work_off(self._next, self._bring, self._options.concurrency)
-        return Ended(self._progress, self._caller.stopped)
+        return self._progress
 
     def _next(self) -> Request | None:
         """Return the next request that has no answer yet; None at the end."""
@@ -170,7 +182,12 @@ class _Run:
         if isinstance(answer, Failure):
             line = failed_line(request, answer, cost, measured)
         else:
-            line = answered_line(request, answer, cost, measured, self._options.can_read)
+            try:
+                line = answered_line(request, answer, cost, measured, self._options.can_read)
+            except Exception:
+                # It is paid for: kept as a reply in which nothing is found, whatever failed.
+                self._journal.append(answered_line(request, answer, cost, measured, _finds_nothing))
+                raise
         self._journal.append(line)
         self._end(request.item, line, is_new=True)
 
@@ -185,6 +202,10 @@ class _Run:
         self._progress.add(line, is_new)
         if self._options.on_progress is not None:
             self._options.on_progress(self._progress)
+
+
+def _finds_nothing(_item: Item, _reply: str) -> bool:
+    return False
 
 
 def asked_otherwise(journal: Journal, item: Item) -> UserError:

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import traceback
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
+
+
+class FunctionFailedError(Exception):
+    """A user's function raised something: by its class and place, without its message.
+
+    Whatever it raised comes as this one: a function of a library that is asked to stop raises what
+    would end the event loop and, uncaught, the process.
+
+    Attributes:
+        kind: the class of what was raised.
+        place: the file and line where it was raised.
+    """
+
+    def __init__(self, raised: BaseException) -> None:
+        self.kind = type(raised).__name__
+        # The message may hold an input's text, or a key that the function reads for itself.
+        self.place = _place(raised)
+        super().__init__(f"{self.kind} {self.place}".rstrip())
 
 
 async def in_a_thread(
@@ -27,7 +47,8 @@ async def in_a_thread(
 
     Raises:
         TimeoutError: it took too long.
-        Exception: whatever the function raises.
+        FunctionFailedError: the function raised, or there is no thread to be had for it. A
+            KeyboardInterrupt stays what it is.
     """
     loop = asyncio.get_running_loop()
     returned: asyncio.Future[Result] = loop.create_future()
@@ -39,10 +60,10 @@ async def in_a_thread(
     def call() -> None:
         try:
             result = function(value)
+        except KeyboardInterrupt as raised:
+            set_it = partial(returned.set_exception, raised)
         except BaseException as raised:  # noqa: BLE001  it is raised where it is waited for
-            # A future takes no StopIteration, which means something else to it.
-            error = RuntimeError(repr(raised)) if isinstance(raised, StopIteration) else raised
-            set_it = partial(returned.set_exception, error)
+            set_it = partial(returned.set_exception, FunctionFailedError(raised))
         else:
             set_it = partial(returned.set_result, result)
         try:
@@ -50,7 +71,10 @@ async def in_a_thread(
         except RuntimeError:
             return  # the run has ended without it
 
-    threading.Thread(target=call, name="callable", daemon=True).start()
+    try:
+        threading.Thread(target=call, name="callable", daemon=True).start()
+    except RuntimeError as error:
+        raise FunctionFailedError(error) from None
     try:
         done, _ = await asyncio.wait([returned], timeout=timeout)
         if not done:
@@ -58,3 +82,8 @@ async def in_a_thread(
         return returned.result()
     finally:
         returned.cancel()
+
+
+def _place(raised: BaseException) -> str:
+    frames = traceback.extract_tb(raised.__traceback__)
+    return f"at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if len(frames) > 1 else ""

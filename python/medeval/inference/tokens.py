@@ -126,10 +126,11 @@ class ServerTokens:
         raise AssertionError("there is no end to numbers")
 
     async def attempt(self, request: Request) -> int | Failure:
-        """Ask the server once."""
+        """Ask the server once; what its template refuses is learned as from a reply."""
+        messages = self.provider.adaptation.messages(request.item.messages)
         body: dict[str, Any] = {
             "model": request.model,
-            "messages": [dict(message) for message in request.item.messages],
+            "messages": messages,
             "add_generation_prompt": True,
         }
         if "tools" in request.item.parameters:
@@ -138,7 +139,8 @@ class ServerTokens:
         address = f"{request.endpoint.removesuffix('/v1')}/tokenize"
         sent = await self.provider.send(request, address, body)
         if isinstance(sent, Failure):
-            return sent
+            is_mended = self.provider.adaptation.learn(sent, {}, messages)
+            return await self.attempt(request) if is_mended else sent
         counted = _object(sent).get("count")
         if isinstance(counted, int) and not isinstance(counted, bool):
             return counted

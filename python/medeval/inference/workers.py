@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from medeval.errors import UserError
-
 Work = TypeVar("Work")
 Result = TypeVar("Result")
 
@@ -20,7 +18,7 @@ class Workers(Generic[Work]):
         bring: brings one to its end.
         most: pieces under way at a time.
         is_stopped: tells whether no more is to be begun.
-        on_error: called when one raised a `UserError`; is to stop the others.
+        on_error: called when one raised; is to stop the others.
         on_idle: called when no piece is under way but those that stand aside.
     """
 
@@ -41,13 +39,14 @@ class Workers(Generic[Work]):
         self._on_idle = on_idle
         self._at_work = 0
         self._tasks: list[asyncio.Task[None]] = []
-        self._errors: list[UserError] = []
+        self._errors: list[Exception] = []
 
     async def to_the_end(self) -> None:
         """Bring all work to its end, or stop.
 
         Raises:
-            UserError: the first that one raised. Work under way is awaited before.
+            Exception: the first that one raised. Work under way is awaited before: what it brings
+                may be paid for.
         """
         for _ in range(self._most):
             self._start()
@@ -85,7 +84,7 @@ class Workers(Generic[Work]):
                 if work is None:
                     return
                 await self._bring(work)
-        except UserError as error:
+        except Exception as error:  # noqa: BLE001  raised when the others have come to their ends
             self._errors.append(error)
             self._on_error()
         finally:

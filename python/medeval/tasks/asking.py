@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,13 @@ from medeval.errors import UserError
 from medeval.inference.batch_files import BatchSettings, Imported, export_batch, import_batch
 from medeval.inference.endpoints import read_endpoints
 from medeval.inference.guard import Gate
-from medeval.inference.journal import Journal
+from medeval.inference.journal import Journal, read_journal
 from medeval.inference.prices import Prices
+from medeval.inference.progress import Progress
 from medeval.inference.providers import Provider
-from medeval.inference.run_folder import AUDIT, RunFolder
+from medeval.inference.run_folder import AUDIT, RUN, RunFolder
 from medeval.inference.runner import Ended, RunOptions, settings_of
+from medeval.inference.spending import Spending
 from medeval.tasks.item_task import ItemTask
 from medeval.tasks.models import ModelChoice, code_sha256, provider_of, settings_of_endpoint
 from medeval.tasks.run_record import RUNS, RunRecord
@@ -28,6 +30,8 @@ from medeval.tasks.task import AskedTask
 
 ENDPOINTS = Path("endpoints.toml")
 LIMIT = "limit"
+# Names of folders have an end, and so has the patience of those who read them.
+_LONGEST_PART = 80
 # As the user named it; a built-in one calls itself otherwise.
 ASKED_MODEL = "asked_model"
 # The name of an environment variable, never what it holds.
@@ -44,6 +48,7 @@ class Asking:
         folder: of the run.
         provider: who answers.
         limit: how many items are asked at most; None for all.
+        made: the files of a new run; empty if the folder was there.
     """
 
     task: AskedTask
@@ -51,10 +56,52 @@ class Asking:
     folder: RunFolder
     provider: Provider = field(repr=False)
     limit: int | None = None
+    made: Sequence[Path] = ()
 
     def answer(self, options: RunOptions) -> Ended:
         """Ask what has no answer yet; see `inference.runner.run`."""
+        begun = options.on_begun
+
+        def on_begun() -> None:
+            self.record_choices()
+            if begun is not None:
+                begun()
+
+        options = replace(options, on_begun=on_begun)
         return self.task.ask(self.provider, self.folder, options, self.limit)
+
+    def record_choices(self, **more: Any) -> None:
+        """Keep what may change from start to start; for whoever has the journal to himself.
+
+        Another start that is refused because this one is under way must not change what is read
+        of it.
+
+        Args:
+            more: to be kept beside it.
+        """
+        for name, value in {**_choices(self.choice, self.limit), **more}.items():
+            self.folder.record(name, value)
+
+    def record_alone(self, **more: Any) -> None:
+        """Do what `record_choices` does where nothing is asked, unless a run is under way.
+
+        Raises:
+            UserError: another run holds the journal.
+        """
+        if not self.folder.journal.exists():
+            self.record_choices(**more)
+            return
+        with Journal(self.folder.journal):
+            self.record_choices(**more)
+
+    def take_back(self) -> None:
+        """Remove the folder of a new run that was refused before anything came of it."""
+        path, journal = self.folder.path, self.folder.journal
+        is_begun = (path / AUDIT).exists() or (journal.exists() and journal.stat().st_size)
+        if self.made and not is_begun:
+            for file in (*self.made, journal):
+                file.unlink(missing_ok=True)
+            _take_back(path)
 
 
 def open_run(
@@ -105,12 +152,14 @@ def open_run(
         "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "versions": {"medeval": medeval.__version__},
     }
-    made = RunFolder(path, settings, about)
-    task.keep(path)
-    made.record(LIMIT, limit)
-    made.record(KEY_VARIABLE, choice.key)
-    made.record(ASKED_MODEL, choice.model)
-    return Asking(task, choice, made, provider, limit)
+    # A run that is gone on with keeps what it has of these until it goes on indeed.
+    made = RunFolder(path, settings, {**about, **_choices(choice, limit)})
+    kept = task.keep(path)
+    return Asking(task, choice, made, provider, limit, (path / RUN, *kept) if is_new else ())
+
+
+def _choices(choice: ModelChoice, limit: int | None) -> dict[str, Any]:
+    return {LIMIT: limit, KEY_VARIABLE: choice.key, ASKED_MODEL: choice.model}
 
 
 def choice_of(record: RunRecord, key_variable: str | None, timeout: float) -> ModelChoice:
@@ -149,7 +198,8 @@ def import_answers(asking: Asking, paths: Sequence[Path], prices: Prices) -> Imp
     Raises:
         UserError: a file cannot be read, or holds answers to other questions.
     """
-    with Journal(asking.folder.journal) as journal:
+    spending = Spending(asking.folder.journal)  # before lines are taken out
+    with Journal(asking.folder.journal) as journal, spending:
         return import_batch(
             asking.task.items(asking.limit),
             _batch(asking),
@@ -157,7 +207,18 @@ def import_answers(asking: Asking, paths: Sequence[Path], prices: Prices) -> Imp
             journal,
             prices,
             asking.task.can_read,
+            spending,
         )
+
+
+def sums_of(asking: Asking) -> Progress:
+    """Return what became of the items of a run until now."""
+    due = {(item.id, item.sample) for item in asking.task.items(asking.limit)}
+    progress = Progress()
+    for line in read_journal(asking.folder.journal) if asking.folder.journal.exists() else ():
+        if (line["item"], line["sample"]) in due:
+            progress.add(line, is_new=False)
+    return progress
 
 
 def _require_single_items(task: AskedTask) -> None:
@@ -196,14 +257,14 @@ def _new_folder(runs: Path, task: str, model: str) -> Path:
 
 def _plain(text: str) -> str:
     """Return a part of a folder's name, which leads into no other folder."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:_LONGEST_PART].strip("-.")
 
 
 def parse_parameters(text: str | None, named: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a model: those of a JSON object, and over them those with flags.
 
     Raises:
-        UserError: the text is no JSON object.
+        UserError: the text is no JSON object, or a number is none that a request can carry.
     """
     read: Any = {}
     if text is not None:
@@ -211,6 +272,14 @@ def parse_parameters(text: str | None, named: Mapping[str, Any]) -> dict[str, An
             read = json.loads(text)
         except ValueError as error:
             raise UserError(f"--parameters is not JSON ({error}).") from None
+        except RecursionError:
+            raise UserError("--parameters is nested too deeply.") from None
         if not isinstance(read, dict):
             raise UserError("--parameters is one JSON object, such as '{\"top_p\": 0.9}'.")
-    return {**read, **{name: value for name, value in named.items() if value is not None}}
+    parameters = {**read, **{name: value for name, value in named.items() if value is not None}}
+    for name, value in parameters.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except ValueError:
+            raise UserError(f"{name}: no request can carry a number that is not finite.") from None
+    return parameters

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from medeval.inference.providers import (
     Provider,
     PythonCallable,
 )
+from medeval.inference.python_files import FileFailedError, module_of
 from medeval.inference.requests import Message
 from medeval.tasks.task import DEMO, AskedTask
 
@@ -82,7 +82,9 @@ def provider_of(choice: ModelChoice, task: AskedTask, gate: Gate) -> Provider:
         return task.local_provider(DEMO, gate)
     if choice.function is not None:
         answer = _loaded(*choice.function)
-        return PythonCallable(lambda item: answer(item.messages), choice.model, gate)
+        return PythonCallable(
+            lambda item: answer(item.messages), choice.model, gate, timeout=choice.timeout
+        )
     return OpenAICompatible(settings_of_endpoint(choice), gate)
 
 
@@ -114,14 +116,10 @@ def _loaded(path: Path, name: str) -> Callable[[Sequence[Message]], str]:
     """Load a function that takes a conversation and returns the reply's text."""
     if not path.is_file():
         raise UserError(f"{path}: no such file. A function is named FILE.py:FUNCTION.")
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    if specification is None or specification.loader is None:
-        raise UserError(f"{path} cannot be loaded as Python.")
-    module = importlib.util.module_from_spec(specification)
     try:
-        specification.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001  whatever a user's file raises
-        raise UserError(f"{path} cannot be loaded: {type(error).__name__}: {error}.") from None
+        module = module_of(path)
+    except (OSError, ValueError, FileFailedError) as error:
+        raise UserError(f"{error}.") from None
     function: Any = getattr(module, name, None)
     if not callable(function):
         raise UserError(f"{path} has no function {name!r}.")

@@ -15,6 +15,7 @@ from medeval.inference.journal import read_journal
 from medeval.inference.progress import Progress
 from medeval.inference.requests import Item, canonical
 from medeval.inference.run_folder import RESPONSES, RUN
+from medeval.inference.spent import kept_spending
 
 RUNS = Path("runs")
 
@@ -127,6 +128,10 @@ def facts_of_run(record: RunRecord, items: Iterable[Item]) -> dict[str, Any]:
             f" `python -m medeval run --resume {record.folder}`."
         )
     sums = progress.as_json()
+    spent = kept_spending(record.folder / RESPONSES)
+    if spent is not None:
+        # Also calls whose item has no line: those of items that were asked again.
+        sums["all_calls"] = spent.as_json()
     ledger = {name: sums.pop(name) for name in progress.ledger.as_json()}
     return {
         "run_id": record.folder.name,

@@ -1,0 +1,109 @@
+"""What endpoints write when they fail, read in the layouts that are in use."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+# Nobody means a longer number of seconds, and longer ones fit in no clock.
+_NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
+# Where a number of seconds stands in the body, also inside JSON that is a string of other JSON.
+_DELAY_TEXT = re.compile(
+    rf"retry_?delay\\*[\"']?\s*:\s*\\*[\"']?({_NUMBER})s?(?![\d.])", re.IGNORECASE
+)
+# As OpenAI and Groq ("try again in 1m20.5s", "in 350ms"), Azure ("retry after 12 seconds") and
+# Gemini ("retry in 36.4s") say it in their sentences.
+_WAIT_TEXT = re.compile(
+    rf"""
+    (?:try\ again|retry)\ (?:in|after)\s{{1,3}}(?:
+        (?P<milliseconds>{_NUMBER})\s?(?:ms|milliseconds?)\b
+        |
+        (?=\d)
+        (?:(?P<hours>\d{{1,4}})\s?(?:h|hours?)\s?)?
+        (?:(?P<minutes>\d{{1,6}})\s?(?:m|min|minutes?)(?![a-z])\s?)?
+        (?:(?P<seconds>{_NUMBER})\s?(?:s|sec|seconds?)(?![a-z]))?
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def error_of(body: str) -> Mapping[str, Any]:
+    """Return the error object of a body, in the layouts that are in use; empty if it has none."""
+    try:
+        read = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    if isinstance(read, list) and read:
+        read = read[0]
+    if not isinstance(read, Mapping):
+        return {}
+    error = read.get("error")
+    if isinstance(error, Mapping):
+        return error
+    if isinstance(error, str) and error:
+        return {**read, "message": read.get("message") or error}
+    return read if read.get("object") == "error" else {}
+
+
+def message_of(error: Mapping[str, Any]) -> str:
+    """Return the sentence of an error object; empty if it has none."""
+    message = error.get("message")
+    return message if isinstance(message, str) else ""
+
+
+def word(value: object) -> str:
+    """Return a code if it is one word, else nothing: anything longer may be text of the prompt."""
+    text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    return text if re.fullmatch(r"[\w.\[\]-]{1,60}", text) else ""
+
+
+def retry_after_of(headers: Mapping[str, str], body: str, now: datetime) -> float | None:
+    """Return the seconds that an endpoint asks to wait, by a header or in the body.
+
+    Args:
+        headers: with names in lower case.
+        body: as it came.
+        now: for a Retry-After that is a date.
+
+    Returns:
+        None if it does not say.
+    """
+    milliseconds = _number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    told = headers.get("retry-after", "").strip()
+    seconds = _number(told)
+    if seconds is not None:
+        return seconds
+    if told:
+        try:
+            moment = parsedate_to_datetime(told)
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            return max(0.0, (moment - now).total_seconds())
+        except (ValueError, OverflowError, TypeError):
+            pass  # no moment of this calendar; the body may say it better
+    delay = _DELAY_TEXT.search(body)
+    return float(delay[1]) if delay else None
+
+
+def wait_told_in(message: str) -> float | None:
+    """Return the seconds that a sentence asks to wait; None if it asks for none.
+
+    Args:
+        message: of an endpoint that takes no more for now.
+    """
+    told = _WAIT_TEXT.search(message)
+    if told is None or not any(told.groups()):
+        return None
+    parts = {name: float(value or 0) for name, value in told.groupdict().items()}
+    whole = 3600 * parts["hours"] + 60 * parts["minutes"] + parts["seconds"]
+    return whole + parts["milliseconds"] / 1000
+
+
+def _number(text: str) -> float | None:
+    return float(text) if re.fullmatch(_NUMBER, text.strip()) else None
