@@ -53,6 +53,15 @@ def test_latin_words_in_chinese_text_are_stemmed() -> None:
     assert f_of("rouge_1", "服用 medications", "服用 medication") == 1
 
 
+def test_words_are_stemmed_unless_they_are_not_to_be() -> None:
+    for texts in (("medications", "medication"), ("服用 medications", "服用 medication")):
+        assert f_of("rouge_1", *texts) == 1
+    assert f_of("rouge_1", "medications", "medication", stem=False) == 0
+    assert f_of("rouge_1", "服用 medications", "服用 medication", stem=False) == pytest.approx(
+        2 / 3
+    )
+
+
 def test_order_counts_for_rouge_l_alone() -> None:
     reference, hypothesis = "chest pain resolved after aspirin", "aspirin after resolved pain chest"
     assert f_of("rouge_1", reference, hypothesis) == 1

@@ -193,7 +193,9 @@ def test_a_request_that_is_refused_is_not_tried_again(tmp_path: Path, status: in
     with batch_server(lambda batch, before: Response(status, "")) as server:
         outputs = run(api_runner(server.url, tmp_path, max_retries=3))
     assert len(server.bodies) == 3
-    error = {"type": "request", "attempts": 1, "status": status}
+    # Whatever the words are, less text would mend a request that is too large.
+    code = {"code": "context_length_exceeded"} if status == 413 else {}
+    error = {"type": "request", "attempts": 1, "status": status, **code}
     assert outputs == [{"error": {**error, "batch": size}} for size in (2, 2, 2, 2, 1)]
 
 
@@ -297,3 +299,27 @@ def test_every_request_leaves_a_line_in_the_audit_without_text(tmp_path: Path) -
     text = (tmp_path / "models" / "audit.jsonl").read_text(encoding="utf-8")
     assert len(text.splitlines()) == len(server.bodies) == 6
     assert "question" not in text
+
+
+def test_a_body_that_cannot_be_decoded_is_an_error_of_its_batch_and_hides_the_key(
+    tmp_path: Path,
+) -> None:
+    def first_is_garbled(batch: list[Any], before: int) -> Response:
+        told = {"Content-Encoding": "gzip"}
+        return Response(body="no gzip", headers=told) if ROWS[0] in batch else label_all(batch, 0)
+
+    with batch_server(first_is_garbled) as server:
+        outputs = run(api_runner(server.url, tmp_path, max_retries=1))
+    error = {"type": "broken_reply", "attempts": 2, "code": "DecodingError", "batch": 2}
+    assert outputs == [{"error": error}, {"error": error}, *labels(2, 3, 4)]
+    assert KEY not in json.dumps(outputs)
+
+
+def test_a_key_that_an_endpoint_quotes_escaped_is_in_no_output(tmp_path: Path) -> None:
+    key = "sk-pl/anted+KEY0123=="
+    echo = "".join(f"\\u{ord(each):04x}" for each in key)
+    body = f'[{{"label": "{echo}"}}, {{"label": "{key.replace("/", chr(92) + "/")}"}}]'
+    with batch_server(lambda batch, before: Response(body=body)) as server:
+        runner = api_runner(server.url, tmp_path, api_key=key)
+        outputs = runner.run_model("m", ROWS[:2], data_class="open")
+    assert outputs == [{"label": "[key]"}, {"label": "[key]"}]

@@ -16,6 +16,12 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CHUNK = 64 * 1024
+# Addresses that carry one of IPv4 in them, which a gateway may lead to: NAT64 (RFC 6052, RFC 8215),
+# 6to4 (RFC 3056), Teredo (RFC 4380), and the oldest form (RFC 4291).
+_CARRIERS = tuple(
+    ipaddress.ip_network(network)
+    for network in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")
+)
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,8 @@ def _socket(addresses: list[str], port: int, deadline: float) -> socket.socket:
 
 def _is_public(address: str) -> bool:
     number = ipaddress.ip_address(address.partition("%")[0])
+    if any(number in network for network in _CARRIERS):
+        return False
     return number.is_global and not number.is_multicast
 
 

@@ -13,40 +13,25 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-WITHHELD = "[withheld]"
-
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_SECRET_WORDS = frozenset(
-    {
-        "apikey",
-        "auth",
-        "authorization",
-        "bearer",
-        "cookie",
-        "credential",
-        "credentials",
-        "key",
-        "passphrase",
-        "passwd",
-        "password",
-        "secret",
-        "signature",
-        "token",
-    }
+from medeval.inference.secret_names import (
+    WITHHELD,
+    holds_secret,
+    is_secret,
+    secrets_in_text,
+    text_without_secrets,
 )
+
+__all__ = ["WITHHELD", "ModelSettings", "is_secret", "model_settings"]
+
 # Of headers the names alone are written: what they carry is for their reader.
 _HEADERS = "headers"
+# What stands before a key in a header.
+_SCHEME = re.compile(r"\A(?:Bearer|Basic|Token)\s+(\S+)\Z", re.IGNORECASE)
 _FILES = ("path", "model_path")
 _MODULE = "module_path"
 # Shorter texts are words of their own, and taking them out would garble what is written.
 _SHORTEST_SECRET = 6
-
-
-def is_secret(name: str) -> bool:
-    """Tell whether a parameter of this name holds a secret; `max_tokens` does not."""
-    return not _SECRET_WORDS.isdisjoint(word.lower() for word in _WORD.findall(name))
 
 
 @dataclass(frozen=True)
@@ -115,47 +100,51 @@ class _Writer:
         return {
             str(name): self.value(value, f"{place}{name}")
             for name, value in values.items()
-            if not is_secret(str(name))
+            if not holds_secret(str(name), value)
         }
 
     def value(self, value: Any, place: str) -> Any:
         """Return a value as JSON."""
         if value is None or isinstance(value, bool | int | float):
             return value
-        if isinstance(value, str | Path):
-            return self._text(str(value))
         if isinstance(value, Mapping):
             if place.rpartition(".")[2] == _HEADERS:
                 return dict.fromkeys(sorted(map(str, value)), WITHHELD)
             return self.mapping(value, f"{place}.")
+        if place.rpartition(".")[2] == _HEADERS:
+            return WITHHELD
+        if isinstance(value, str | Path):
+            return self._text(str(value))
         if isinstance(value, list | tuple):
             return [self.value(member, place) for member in value]
         self.opaque.append(place)
         return f"{type(value).__module__}.{type(value).__qualname__}"
 
     def _text(self, text: str) -> str:
-        for secret in self.secrets:
+        # Names tell where secrets stand, so what has a name goes first.
+        text = text_without_secrets(text)
+        for secret in sorted(self.secrets, key=len, reverse=True):
             text = text.replace(secret, WITHHELD)
-        return _bare_address(text) if "://" in text else text
+        return text
 
 
-def _secrets_in(values: Mapping[Any, Any], are_all: bool = False) -> list[str]:
-    found: list[str] = []
-    for name, value in values.items():
-        hidden = are_all or is_secret(str(name))
-        if isinstance(value, Mapping):
-            found += _secrets_in(value, hidden or name == _HEADERS)
-        elif hidden and isinstance(value, str) and len(value) >= _SHORTEST_SECRET:
-            found.append(value)
-    return found
-
-
-def _bare_address(text: str) -> str:
-    """Return a web address without user, password and the secrets of its query."""
-    parts = urlsplit(text)
-    query = [(name, value) for name, value in parse_qsl(parts.query) if not is_secret(name)]
-    place = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, place, parts.path, urlencode(query), ""))
+def _secrets_in(value: Any, is_hidden: bool = False) -> list[str]:
+    """Return the texts of a parameter, however deep, that are secrets or have some in them."""
+    if isinstance(value, Mapping):
+        return [
+            secret
+            for name, each in value.items()
+            for secret in _secrets_in(each, is_hidden or name == _HEADERS or is_secret(str(name)))
+        ]
+    if isinstance(value, list | tuple):
+        return [secret for each in value for secret in _secrets_in(each, is_hidden)]
+    if not isinstance(value, str | Path):
+        return []
+    text = str(value)
+    found = secrets_in_text(text)
+    if is_hidden:
+        found += [text, *_SCHEME.findall(text)]
+    return [secret for secret in found if len(secret) >= _SHORTEST_SECRET]
 
 
 def _states(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,15 +13,14 @@ from medeval.evaluation.model_kinds import Call, failed, finished
 from medeval.inference.endpoints import normalized
 from medeval.inference.failures import Failure, Kind, failure_of_response
 from medeval.inference.guard import Gate, key_from_environment
+from medeval.inference.keys import without_key
 from medeval.inference.requests import Item, Request
 from medeval.inference.retries import RetryPolicy
 from medeval.models.schemas import Row
+from medeval.models.surrogates import whole_json
 
 if TYPE_CHECKING:
     import httpx2
-
-# A shorter key is a word, and taking it out would garble what came back.
-_SHORTEST_KEY = 8
 
 
 class ApiModel:
@@ -75,7 +74,7 @@ class ApiModel:
         self.address = normalized(endpoint)
         self.settings: Mapping[str, Any] = {
             "endpoint": self.address,
-            "headers": sorted(headers or {}),
+            "header_names": sorted(headers or {}),
         }
         self._name = name
         self._gate = gate
@@ -161,21 +160,20 @@ class ApiModel:
         try:
             async with asyncio.timeout(self._timeout):
                 response = await client.post(self.address, content=body, headers=headers)
-                text = self._without_key(response.text)
+                text = without_key(response.text, self._key)
         except (TimeoutError, httpx2.TimeoutException):
             return Failure(Kind.TIMEOUT)
-        except httpx2.TransportError as error:
+        except httpx2.DecodingError as error:
+            return Failure(Kind.BROKEN, code=type(error).__name__)
+        except httpx2.RequestError as error:
             return Failure(Kind.CONNECTION, code=type(error).__name__)
         if not response.is_success:
             told = {name.lower(): value for name, value in response.headers.items()}
             return failure_of_response(response.status_code, told, text, datetime.now(UTC))
         try:
-            return json.loads(text)
+            return whole_json(json.loads(text))
         except (ValueError, RecursionError):
             return Failure(Kind.BROKEN, status=response.status_code)
-
-    def _without_key(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if len(self._key) >= _SHORTEST_KEY else text
 
 
 def _body(batch: list[Row]) -> bytes:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeGuard
 
 from medeval.evaluation.model_kinds import Call, as_row
 from medeval.inference.callables import aligned_outputs
+from medeval.inference.python_files import module_of
 from medeval.models.schemas import Row
 
 Function = Callable[..., Any]
@@ -109,7 +107,7 @@ def file_model(
     if not file.is_file():
         raise FileNotFoundError(f"there is no model file {file}")
     content = file.read_bytes()
-    function = getattr(_module(file, content), callable, None)
+    function = getattr(module_of(file), callable, None)
     if not _is_function(function):
         raise ValueError(f"{file} has no function {callable}")
     settings = {"path": str(file), "callable": callable, "sha256": _sha256(content)}
@@ -145,23 +143,6 @@ def _predicting(loaded: Any, place: str) -> Function:
 
 def _is_function(candidate: Any) -> TypeGuard[Function]:
     return callable(candidate)
-
-
-def _module(file: Path, content: bytes) -> ModuleType:
-    # A name of its own for each content, so that no module is mistaken for another.
-    name = f"medeval_model_{_sha256(str(file.resolve()).encode() + content)[:16]}"
-    spec = spec_from_file_location(name, file)
-    if file.suffix != ".py" or spec is None or spec.loader is None:
-        raise ValueError(f"{file} is no Python file: its name must end in .py")
-    module = module_from_spec(spec)
-    # Classes of the file look their module up while they are made.
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
-        raise ImportError(f"{file} cannot be run ({type(error).__name__}: {error})") from error
-    return module
 
 
 def _sha256(content: bytes) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from medeval.inference.thinking import split_thinking
+from medeval.models.surrogates import whole_json
 
 _FENCE = re.compile(r"```[ \t]*[\w+-]{0,20}[ \t]*\r?\n(.*?)```", re.DOTALL)
 # A reply with this in it was meant to be data; broken or cut off, it is no text to be scored.
@@ -64,7 +65,7 @@ def _objects(answer: str) -> Iterator[Mapping[str, Any]]:
             return
         try:
             value, place = _DECODER.raw_decode(answer, opening.start())
-            yield value
+            yield whole_json(value)
         except json.JSONDecodeError as error:
             place = max(opening.start() + 1, error.pos)
         except (ValueError, RecursionError):
@@ -77,7 +78,7 @@ def _plain_text(answer: str, key: str) -> str:
     text = fenced[1].strip() if fenced else answer
     if text.startswith('"'):
         try:
-            quoted = _DECODER.decode(text)
+            quoted = whole_json(_DECODER.decode(text))
             text = quoted.strip() if isinstance(quoted, str) else text
         except ValueError:
             pass  # a quotation at the start of a sentence

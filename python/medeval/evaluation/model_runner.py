@@ -18,7 +18,7 @@ from medeval.inference.endpoints import read_endpoints
 from medeval.inference.guard import Gate
 from medeval.inference.run_folder import AUDIT
 from medeval.models.medical_task import MedicalTask
-from medeval.models.schemas import Row
+from medeval.models.schemas import Row, answer_keys
 
 MODEL_TYPES = ("local", "api", "huggingface", "interface", "openai")
 
@@ -164,7 +164,8 @@ class ModelRunner:
 
         Args:
             model_id: the model's name; it may be left out while exactly one is loaded.
-            inputs: mappings; models get copies of them.
+            inputs: mappings; models get copies of them, without the keys that give the answer of
+                `task` away.
             batch_size: inputs per call, for models that take several.
             task: which the inputs are of; a chat model cannot be asked without it.
             data_class: of the inputs; by default that of the task, and without one credentialed.
@@ -186,7 +187,7 @@ class ModelRunner:
         _, model = self._found(name)
         if batch_size < 1:
             raise ValueError("batch_size must be at least 1")
-        rows = _rows(inputs)
+        rows = _rows(inputs, task)
         stated = data_class or (task.data_class if task is not None else None)
         return model.outputs(rows, Call(batch_size, task, stated, options)) if rows else []
 
@@ -266,10 +267,14 @@ def _spelled_out(given: Specification) -> tuple[str, str, str | Path | None, dic
     return str(name), model_type, model_path, parameters
 
 
-def _rows(inputs: Inputs | None) -> list[Row]:
+def _rows(inputs: Inputs | None, task: MedicalTask | None) -> list[Row]:
     if inputs is None or isinstance(inputs, (str, Mapping)):
         raise ValueError("inputs must be a list of mappings")
     for index, row in enumerate(inputs):
         if not isinstance(row, Mapping):
             raise ValueError(f"inputs[{index}] is a {type(row).__name__}, not a mapping")
-    return [deepcopy(dict(row)) for row in inputs]
+    rows = [deepcopy(dict(row)) for row in inputs]
+    if task is None:
+        return rows
+    gives_it_away = answer_keys(task.task_type, task.input_schema, task.output_schema)
+    return [{key: value for key, value in row.items() if not gives_it_away(key)} for row in rows]

@@ -16,9 +16,9 @@ from medeval.evaluation.model_replies import read_output
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import (
     DEFAULT_SCHEMAS,
-    GOLD_KEYS,
     Row,
     Schema,
+    answer_keys,
     ensure_task_schemas,
     required_keys,
 )
@@ -152,13 +152,12 @@ def shown_input(task: MedicalTask, row: Mapping[str, Any]) -> Row:
     """Return what a model may see of a row; see `messages_for`."""
     nested = row.get("input")
     values = nested if isinstance(nested, Mapping) else row
-    shown, expected = _schemas(task)
-    usual = required_keys(DEFAULT_SCHEMAS[task.task_type][1])
-    hidden = {*_named(expected), *usual, *GOLD_KEYS, *_NEVER_SHOWN} - _named(shown)
+    gives_it_away = answer_keys(task.task_type, task.input_schema, task.output_schema)
+    hidden = set(_NEVER_SHOWN) - _named(_schemas(task)[0])
     return {
         key: value
         for key, value in values.items()
-        if key not in hidden and value is not None and _text(value).strip()
+        if not (key in hidden or gives_it_away(key)) and value is not None and _text(value).strip()
     }
 
 

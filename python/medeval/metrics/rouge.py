@@ -39,23 +39,32 @@ class Tokenizer(Protocol):
 
 
 class CharacterTokenizer:
-    """One token per CJK character, one per run of Latin letters and digits, stemmed."""
+    """One token per CJK character, one per run of Latin letters and digits.
 
-    def __init__(self) -> None:
+    Args:
+        stem: take words as their stems.
+    """
+
+    def __init__(self, stem: bool = True) -> None:
         from nltk.stem.porter import PorterStemmer  # type: ignore[import-untyped]
 
-        self._stemmer = PorterStemmer()
+        self._stemmer = PorterStemmer() if stem else None
 
     def tokenize(self, text: str) -> list[str]:
         """Return the tokens of a text."""
         found = _CJK_TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
+        stemmer = self._stemmer
+        if stemmer is None:
+            return found
         return [
-            str(self._stemmer.stem(token)) if len(token) > _LONGEST_UNSTEMMED else token
+            str(stemmer.stem(token)) if len(token) > _LONGEST_UNSTEMMED else token
             for token in found
         ]
 
 
-def rouge(name: str, reference: str, hypothesis: str, *, fold: bool = True) -> Rouge | None:
+def rouge(
+    name: str, reference: str, hypothesis: str, *, fold: bool = True, stem: bool = True
+) -> Rouge | None:
     """Return one kind of ROUGE.
 
     Args:
@@ -63,6 +72,7 @@ def rouge(name: str, reference: str, hypothesis: str, *, fold: bool = True) -> R
         reference: the gold text.
         hypothesis: the model's text.
         fold: take accented letters as their base letters.
+        stem: take words as their stems, as all metrics of tasks do.
 
     Returns:
         None where the reference has nothing to find: no token, or no pair of tokens for ROUGE-2.
@@ -70,33 +80,33 @@ def rouge(name: str, reference: str, hypothesis: str, *, fold: bool = True) -> R
     if fold:
         reference, hypothesis = fold_accents(reference), fold_accents(hypothesis)
     by_character = has_cjk(reference) or has_cjk(hypothesis)
-    if len(_tokenizer(by_character).tokenize(reference)) < (2 if name == "rouge_2" else 1):
+    if len(_tokenizer(by_character, stem).tokenize(reference)) < (2 if name == "rouge_2" else 1):
         return None
-    return _score(name, reference, hypothesis, by_character=by_character)
+    return _score(name, reference, hypothesis, by_character=by_character, stem=stem)
 
 
 def plain_rouge_l(reference: str, hypothesis: str) -> float:
     """Return the F of ROUGE-L exactly as the package gives it, with stemming."""
-    return _score("rouge_l", reference, hypothesis, by_character=False).f
+    return _score("rouge_l", reference, hypothesis, by_character=False, stem=True).f
 
 
-def _score(name: str, reference: str, hypothesis: str, *, by_character: bool) -> Rouge:
-    found = _scorer(name, by_character).score(reference, hypothesis)[TYPES[name]]
+def _score(name: str, reference: str, hypothesis: str, *, by_character: bool, stem: bool) -> Rouge:
+    found = _scorer(name, by_character, stem).score(reference, hypothesis)[TYPES[name]]
     return Rouge(float(found.precision), float(found.recall), float(found.fmeasure))
 
 
 @cache
-def _tokenizer(by_character: bool) -> Tokenizer:
+def _tokenizer(by_character: bool, stem: bool) -> Tokenizer:
     if by_character:
-        return CharacterTokenizer()
+        return CharacterTokenizer(stem)
     from rouge_score.tokenizers import DefaultTokenizer  # type: ignore[import-untyped]
 
-    plain: Tokenizer = DefaultTokenizer(use_stemmer=True)
+    plain: Tokenizer = DefaultTokenizer(use_stemmer=stem)
     return plain
 
 
 @cache
-def _scorer(name: str, by_character: bool) -> Any:
+def _scorer(name: str, by_character: bool, stem: bool) -> Any:
     from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
 
-    return RougeScorer([TYPES[name]], tokenizer=_tokenizer(by_character))
+    return RougeScorer([TYPES[name]], tokenizer=_tokenizer(by_character, stem))

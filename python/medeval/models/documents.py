@@ -59,7 +59,12 @@ class Document(BaseModel):
         self, *, include: Selection | None = None, exclude: Selection | None = None
     ) -> dict[str, Any]:
         """Return the fields as Python values, all or some of them."""
-        return self.model_dump(include=include, exclude=exclude)
+        return self.model_dump(include=self._selected(include), exclude=self._selected(exclude))
+
+    @classmethod
+    def _selected(cls, selection: Selection | None) -> Selection | None:
+        """Return a selection of what is written as one of fields."""
+        return selection
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -80,8 +85,8 @@ class Document(BaseModel):
         """Return the fields as JSON text, all or some of them."""
         return self.model_dump_json(
             indent=indent,
-            include=include,
-            exclude=exclude,
+            include=self._selected(include),
+            exclude=self._selected(exclude),
             context={FOR_READING: True},
         )
 

@@ -16,11 +16,12 @@ from pydantic import (
 )
 
 from medeval.models.csv_rows import rows_to_csv
-from medeval.models.documents import Document, Identifier
+from medeval.models.documents import Document, Identifier, Selection
 from medeval.models.schemas import (
     Row,
     Schema,
     TaskType,
+    answer_keys,
     ensure_task_schemas,
     split_rows,
     validate_nested_row,
@@ -88,16 +89,21 @@ class MedicalTask(Document):
     def pairs(self) -> tuple[list[Row], list[Row]]:
         """Return what a model is shown and what is expected of it, aligned.
 
-        They come from the rows of `dataset` when it has any, so that a key that gives the answer
-        away is never shown, else from `inputs` and `expected_outputs`; without an expected output
-        an item has an empty one.
+        They come from the rows of `dataset` when it has any, else from `inputs` and
+        `expected_outputs`; without an expected output an item has an empty one. Keys that give the
+        answer away are never shown, see `answer_keys`.
 
         Raises:
             ValueError: a row cannot be split; naming it.
         """
         if self.dataset:
             return split_rows(self.dataset, self.task_type, self.input_schema, self.output_schema)
-        return list(self.inputs), list(self.expected_outputs) or [{} for _ in self.inputs]
+        gives_it_away = answer_keys(self.task_type, self.input_schema, self.output_schema)
+        shown = [
+            {key: value for key, value in row.items() if not gives_it_away(key)}
+            for row in self.inputs
+        ]
+        return shown, list(self.expected_outputs) or [{} for _ in self.inputs]
 
     def validate(self) -> None:  # type: ignore[override]
         """Check all rules again, and that every row has what the schemas or defaults require.
@@ -122,6 +128,18 @@ class MedicalTask(Document):
     def dataset_to_csv(self) -> str:
         """Return the rows of the data set as CSV, under the union of their keys."""
         return rows_to_csv(self.dataset)
+
+    @classmethod
+    def _selected(cls, selection: Selection | None) -> Selection | None:
+        """Find fields that a file has beyond these where they are kept."""
+        if not selection:
+            return selection
+        whole = selection if isinstance(selection, Mapping) else dict.fromkeys(selection, True)
+        extra = {name: value for name, value in whole.items() if name not in cls.model_fields}
+        if not extra or "extra" in whole:
+            return selection
+        known = {str(name): value for name, value in whole.items() if name not in extra}
+        return {**known, "extra": extra}
 
     @model_validator(mode="before")
     @classmethod

@@ -6,9 +6,11 @@ for the names under `properties`, which say on which side a key of a flat row be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 Row = dict[str, Any]
@@ -31,8 +33,25 @@ DEFAULT_SCHEMAS: Mapping[TaskType, tuple[Schema, Schema]] = {
     TaskType.DIAGNOSTIC_REASONING: ({"required": ["symptoms"]}, {"required": ["diagnosis"]}),
     TaskType.COMMUNICATION: ({"required": ["prompt"]}, {"required": ["response"]}),
 }
-# These give the answer away, whether or not a schema names them.
-GOLD_KEYS = frozenset({"label", "rationale", "explanation", "differential_diagnosis"})
+# These give the answer away, whether or not an output schema names them.
+GOLD_KEYS = frozenset(
+    {
+        "confidence",
+        "correct_answer",
+        "correct_option",
+        "differential_diagnosis",
+        "expected_answer",
+        "expected_output",
+        "explanation",
+        "gold",
+        "gold_answer",
+        "gold_label",
+        "ground_truth",
+        "label",
+        "rationale",
+        "reference_answer",
+    }
+)
 
 
 def ensure_task_schemas(
@@ -112,6 +131,28 @@ def validate_rows(
             raise ValueError(f"dataset.input[{index}] is not a mapping: the row cannot be run")
 
 
+def answer_keys(
+    task_type: TaskType | str,
+    input_schema: Mapping[str, Any] | None,
+    output_schema: Mapping[str, Any] | None,
+) -> Callable[[str], bool]:
+    """Return what tells whether a key gives the answer away, so that no model may see it.
+
+    That do the keys that the output schema names, the type's usual output and `GOLD_KEYS`, in
+    whatever case, with hyphens or spaces; unless the input schema names the key as it stands.
+    """
+    input_schema, output_schema = ensure_task_schemas(task_type, input_schema, output_schema)
+    usual = required_keys(DEFAULT_SCHEMAS[TaskType(task_type)][1])
+    gold = {_folded(key) for key in (*_named_keys(output_schema), *usual, *GOLD_KEYS)}
+    shown = _named_keys(input_schema)
+
+    @cache
+    def gives_it_away(key: str) -> bool:
+        return key not in shown and _folded(key) in gold
+
+    return gives_it_away
+
+
 def split_rows(
     rows: Sequence[Mapping[str, Any]],
     task_type: TaskType | str,
@@ -120,9 +161,9 @@ def split_rows(
 ) -> tuple[list[Row], list[Row]]:
     """Split rows into what a model is shown and what is expected of it, aligned.
 
-    A nested row says itself which is which. In a flat row the keys of the output schema are
-    expected, so are the type's usual output and the other names that give an answer away, and
-    all else is shown. A row without an expected output gets an empty one.
+    A nested row says itself which is which; of its input the keys that give the answer away are
+    left out. In a flat row these are expected, and all else is shown. A row without an expected
+    output gets an empty one.
 
     Raises:
         ValueError: a side of a nested row is not a mapping, or a flat row has a key that both
@@ -131,23 +172,26 @@ def split_rows(
     inputs: list[Row] = []
     expected: list[Row] = []
     input_schema, output_schema = ensure_task_schemas(task_type, input_schema, output_schema)
-    shown = _named_keys(input_schema)
-    gold = _named_keys(output_schema)
-    usual = set(required_keys(DEFAULT_SCHEMAS[TaskType(task_type)][1])) | GOLD_KEYS
+    both_name = _named_keys(input_schema) & _named_keys(output_schema)
+    gives_it_away = answer_keys(task_type, input_schema, output_schema)
     for index, row in enumerate(rows):
+        given: Mapping[str, Any] = row
         if is_nested(row):
-            inputs.append(_side(row, "input", index))
+            given = _side(row, "input", index)
             expected.append(_side(row, "output", index) if row.get("output") is not None else {})
-            continue
-        if both := sorted(row.keys() & shown & gold):
+        elif both := sorted(row.keys() & both_name):
             raise ValueError(
                 f"dataset[{index}]: the input and the output schema both name {both}; write the"
                 " row as `input` and `output`"
             )
-        hidden = gold | (usual - shown)
-        inputs.append({key: value for key, value in row.items() if key not in hidden})
-        expected.append({key: value for key, value in row.items() if key in hidden})
+        inputs.append({key: value for key, value in given.items() if not gives_it_away(key)})
+        if given is row:
+            expected.append({key: value for key, value in row.items() if gives_it_away(key)})
     return inputs, expected
+
+
+def _folded(key: object) -> str:
+    return re.sub(r"[\s-]+", "_", str(key).strip()).casefold()
 
 
 def _named_keys(schema: Mapping[str, Any]) -> set[str]:

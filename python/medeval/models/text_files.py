@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from medeval.errors import UserError
+
 Format = Literal["json", "yaml"]
 
 FORMATS: Mapping[str, Format] = {"json": "json", "yaml": "yaml", "yml": "yaml"}
@@ -61,8 +63,25 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file beside its place and rename it, so that no half of it is ever seen there."""
+    """Write a file as a whole; its folder is made if it is not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    _put_in_place(path, content)
+
+
+def save_text(path: Path, text: str) -> None:
+    """Write a UTF-8 file as a whole to a place that the user chose: no folder is made for it.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    try:
+        _put_in_place(path, text.encode())
+    except OSError as error:
+        raise UserError(f"Cannot write {path}: {error.strerror or error}.") from error
+
+
+def _put_in_place(path: Path, content: bytes) -> None:
+    """Write a file beside its place and rename it, so that no half of it is ever seen there."""
     # 0600 from the first byte on: inputs and answers may hold what patients told.
     descriptor, half = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
     try:
