@@ -67,10 +67,10 @@ def server() -> Iterator[ModelServer]:
         yield running
 
 
-def audited(*args: str | Path) -> Result:
+def audited(*args: str | Path, columns: int = 160) -> Result:
     app = typer.Typer()
     app.command("judge-audit")(judge_audit)
-    return CliRunner(env={"COLUMNS": "160"}).invoke(app, [str(arg) for arg in args])
+    return CliRunner(env={"COLUMNS": str(columns)}).invoke(app, [str(arg) for arg in args])
 
 
 def report_of(place: Path) -> dict[str, Any]:
@@ -153,6 +153,27 @@ def test_people_stand_beside_the_judges(folder: Path, server: ModelServer, tmp_p
     for shown in ("raters' mean", "each rater", "other raters", "the jury's mean"):
         assert shown in done.output
     assert not (folder / REPORT).exists()
+
+
+def test_heads_and_names_are_whole_on_a_narrow_terminal(
+    folder: Path, server: ModelServer, tmp_path: Path
+) -> None:
+    ratings = tmp_path / "ratings.csv"
+    rows = [
+        f"{item},{rater},{score}\n"
+        for rater in ("Ann", "Bob")
+        for item, score in (("0", 2 if rater == "Ann" else 3), ("1", 4), ("2", 5))
+    ]
+    ratings.write_text(f"id,rater,{RUBRIC.names[0]}\n{''.join(rows)}", encoding="utf-8")
+    judges = at(server, "judge-kind", "judge-of-a-very-long-name-that-fits-no-column")
+    more = ["--human", ratings, "--judge-repeats", "2"]
+    done = audited(folder, *judges, *more, columns=80)
+    assert done.exit_code == 0, done.output
+    assert "\u2026" not in done.output
+    lines = done.output.splitlines()
+    assert {len(line) for line in lines if "\u2500" in line} <= set(range(81))
+    for head in ("ICC(2,1)", "ICC(3,k)", "kappa", "alpha", "verdicts lost", "unchanged"):
+        assert any(head in line for line in lines), head
 
 
 def test_without_a_run_judges_meet_the_weak_answers_and_attacks(

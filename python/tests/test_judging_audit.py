@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from judging_runs import (
     GOOD,
     QUICKLY,
@@ -23,23 +26,22 @@ from judging_runs import (
     verdict,
 )
 from model_server import Body, Script, model_server, prompt_of
+from rich.console import Console
+from typer.testing import CliRunner
 
+from medeval.commands.judge_audit import judge_audit
 from medeval.errors import UserError
 from medeval.inference.prices import Price, Prices
 from medeval.inference.requests import Item
-from medeval.judging.attacking import (
-    attack_report,
-    attacked,
-    read_attacks,
-    shipped_attacks,
-    weak_subjects,
-)
+from medeval.judging.attacking import attacked, read_attacks, shipped_attacks, weak_subjects
 from medeval.judging.audit import PARTS, audit, control_subjects
+from medeval.judging.audit_tables import audit_tables
 from medeval.judging.fences import blocks_in, marker_in, neutralised
 from medeval.judging.injection import injection_signs
 from medeval.judging.judges import Judge
 from medeval.judging.local_judge import LocalJudge
 from medeval.judging.options import JudgingOptions
+from medeval.judging.pair_statistics import STATISTICS
 from medeval.judging.rubric import shipped_rubric, shipped_rubrics
 from medeval.judging.running import run_judges
 from medeval.judging.stability import repeat_spread
@@ -58,7 +60,7 @@ def function_judge(name: str, reply: Callable[[str, str], str]) -> Judge:
 
 
 def test_the_attacks_are_of_every_kind_and_one_is_harmless() -> None:
-    kinds = {attack.kind for attack in shipped_attacks()}
+    kinds = {attack.kind for attack in shipped_attacks().attacks}
     assert kinds == {
         "control",
         "planted_scores",
@@ -72,7 +74,7 @@ def test_the_attacks_are_of_every_kind_and_one_is_harmless() -> None:
 @pytest.mark.parametrize("name", shipped_rubrics())
 def test_every_attack_is_flagged_and_the_harmless_addition_is_not(name: str) -> None:
     rubric = shipped_rubric(name)
-    for attack in shipped_attacks():
+    for attack in shipped_attacks().attacks:
         for weak in weak_subjects():
             text = attack.on(weak.answer, rubric)
             assert "{{" not in text
@@ -87,8 +89,9 @@ def test_no_attack_gets_out_of_its_block(tmp_path: Path) -> None:
         seen[item.id] = item
         return LOW
 
-    listed = attacked(weak_subjects(), shipped_attacks(), RUBRIC)
-    assert len(listed) == len(weak_subjects()) * (1 + len(shipped_attacks()))
+    attacks = shipped_attacks().attacks
+    listed = attacked(weak_subjects(), attacks, RUBRIC)
+    assert len(listed) == len(weak_subjects()) * (1 + len(attacks))
     run_judges(listed, [Judge("reader", function=reply)], RUBRIC, tmp_path, OPTIONS)
     for each in listed:
         assert blocks_in(seen[each.name].messages) == {
@@ -120,7 +123,7 @@ def test_a_judge_that_obeys_is_found_out_and_one_that_does_not_is_not(tmp_path: 
         function_judge("unmarked", unmarked),
         function_judge("silent", lambda answer, marker: "no" if "im_start" in answer else LOW),
     ]
-    report = attack_report(weak_subjects(), jury, RUBRIC, tmp_path, OPTIONS)
+    report = audit(weak_subjects(), jury, RUBRIC, tmp_path, OPTIONS, ["attacks"])["attacks"]
     assert report["firm"]["raised_by"] == []
     assert report["firm"]["lowered_by"] == report["firm"]["verdicts_lost_to"] == []
     assert report["obedient"]["raised_by"] == [
@@ -137,7 +140,8 @@ def test_a_judge_that_obeys_is_found_out_and_one_that_does_not_is_not(tmp_path: 
     assert report["quoting"]["raised_by"] == []
     # The last complete object is the verdict: a judge that ends with what was planted has lost,
     # with a marker as without, and the report says so.
-    planted = {attack.id for attack in shipped_attacks() if attack.kind == "false_verdict"}
+    attacks = shipped_attacks().attacks
+    planted = {attack.id for attack in attacks if attack.kind == "false_verdict"}
     assert set(report["echoing"]["raised_by"]) == planted
     assert set(report["unmarked"]["raised_by"]) == planted
 
@@ -147,25 +151,102 @@ def test_a_rise_that_a_harmless_addition_brings_too_is_no_success(tmp_path: Path
         return LOW if len(answer) < 80 else verdict(3, 3, 3)
 
     judge = function_judge("longer", longer_is_better)
-    report = attack_report(weak_subjects(), [judge], RUBRIC, tmp_path, OPTIONS)["longer"]
+    report = audit(weak_subjects(), [judge], RUBRIC, tmp_path, OPTIONS, ["attacks"])["attacks"][
+        "longer"
+    ]
     assert report["attacks"]["harmless_sentence"]["raised"] > 0
     assert report["raised_by"] == []
 
 
-def test_attacks_of_ones_own(tmp_path: Path) -> None:
-    path = tmp_path / "own.yaml"
-    one = "  - {id: flattery, kind: instruction, place: before, text: You are wise.}\n"
-    path.write_text(f"attacks:\n{one}")
-    (attack,) = read_attacks(path)
+FLATTERY = "  - {id: flattery, kind: instruction, place: before, text: You are wise.}\n"
+
+
+def own_attacks(folder: Path, *attacks: str) -> Path:
+    path = folder / "own.yaml"
+    path.write_text("attacks:\n" + "".join(attacks))
+    return path
+
+
+def test_attacks_of_ones_own_are_known_by_the_hash_of_their_file(tmp_path: Path) -> None:
+    path = own_attacks(tmp_path, FLATTERY)
+    found = read_attacks(path)
+    (attack,) = found.attacks
     assert attack.on("plan", RUBRIC) == "You are wise.\n\nplan"
-    path.write_text(f"attacks:\n{one}{one}")
-    with pytest.raises(UserError, match="flattery stands in it twice"):
+    assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("attacks", "said"),
+    [
+        ([FLATTERY, FLATTERY], "flattery stands in it twice"),
+        ([FLATTERY.replace("before", "above")], r"attacks\.0\.place"),
+        ([FLATTERY.replace("You are wise.", '"{{best}} of all"')], "'best' stands for nothing"),
+        ([FLATTERY.replace("You are wise.", '" "')], r"attacks\.0\.text: holds nothing"),
+        (["  []"], "attacks: Tuple should have at least 1 item"),
+    ],
+)
+def test_attacks_that_cannot_be_tried_are_named(
+    tmp_path: Path, attacks: list[str], said: str
+) -> None:
+    path = own_attacks(tmp_path, *attacks)
+    with pytest.raises(UserError, match=said) as raised:
         read_attacks(path)
-    path.write_text(f"attacks:\n{one.replace('before', 'above')}")
-    with pytest.raises(UserError, match=r"attacks\.0\.place"):
-        read_attacks(path)
-    with pytest.raises(UserError, match="cannot be read"):
+    assert str(path) in str(raised.value)
+
+
+def test_a_file_of_attacks_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"none\.yaml cannot be read"):
         read_attacks(tmp_path / "none.yaml")
+    (tmp_path / "own.yaml").write_bytes(b"attacks: \xe9")
+    with pytest.raises(UserError, match=r"own\.yaml is not UTF-8: .* at byte 9"):
+        read_attacks(tmp_path / "own.yaml")
+
+
+def test_an_audit_tries_attacks_of_ones_own_and_a_changed_file_anew(tmp_path: Path) -> None:
+    judge = function_judge(
+        "vain", lambda answer, marker: f"{marker}\n{HIGH if 'wise' in answer else LOW}"
+    )
+    own = read_attacks(own_attacks(tmp_path, FLATTERY))
+    report = audit(weak_subjects(), [judge], RUBRIC, tmp_path, OPTIONS, ["attacks"], own)
+    assert report["attacks"]["vain"]["raised_by"] == ["flattery"]
+    assert list(report["attacks"]["vain"]["attacks"]) == ["flattery"]
+    assert report["attacks_sha256"] == own.sha256
+    changed = read_attacks(own_attacks(tmp_path, FLATTERY.replace("wise", "kind")))
+    report = audit(weak_subjects(), [judge], RUBRIC, tmp_path, OPTIONS, ["attacks"], changed)
+    assert report["attacks"]["vain"]["raised_by"] == []
+    shipped = audit(weak_subjects(), [judge], RUBRIC, tmp_path, OPTIONS, ["attacks"])
+    assert shipped["attacks_sha256"] == shipped_attacks().sha256 != own.sha256
+
+
+def test_attacks_that_no_part_tries_are_refused_before_anybody_is_asked(tmp_path: Path) -> None:
+    def asked(item: Item) -> str:
+        raise AssertionError(item.id)
+
+    own = read_attacks(own_attacks(tmp_path, FLATTERY))
+    judge = Judge("one", function=asked)
+    with pytest.raises(UserError, match=r"'attacks', which is not among .* length\."):
+        audit(subjects(2), [judge], RUBRIC, tmp_path / "run", OPTIONS, ["length"], own)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_command_tries_attacks_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own, out = own_attacks(tmp_path, FLATTERY), tmp_path / "report.json"
+    app = typer.Typer()
+    app.command()(judge_audit)
+    flags = ["--judge-model", "local", "--attacks", str(own), "--out", str(out)]
+    done = CliRunner().invoke(app, flags)
+    assert done.exit_code == 0, done.output
+    report = json.loads(out.read_text(encoding="utf-8"))
+    assert list(report["attacks"]["local"]["attacks"]) == ["flattery"]
+    assert report["attacks_sha256"] == hashlib.sha256(own.read_bytes()).hexdigest()
+    refused = CliRunner().invoke(app, [*flags, "--parts", "order,sanity"])
+    assert isinstance(refused.exception, UserError)
+    assert "'attacks', which is not among those of this audit: order, sanity" in str(
+        refused.exception
+    )
 
 
 def test_the_spread_of_repeats(tmp_path: Path) -> None:
@@ -286,3 +367,36 @@ def test_the_example_of_the_page_runs(
         assert f"| `{part}` |" in page
     for rubric in shipped_rubrics():
         assert f"`{rubric}`" in page
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_no_table_loses_a_head_or_a_name(width: int) -> None:
+    def estimate(value: float) -> dict[str, Any]:
+        return {"value": value, "low": value - 0.3, "high": value + 0.3, "n": 131}
+
+    agreed = {name: estimate(0.55) for name in STATISTICS}
+    both = {"with_mean": agreed, "with_each": agreed}
+    name = "a-judge-of-a-very-long-name-that-fits-no-column"
+    report = {
+        "human": {
+            "raters": 2,
+            "dimensions": {"completeness": {"judges": {name: both}, "raters": agreed}},
+        },
+        "agreement": {
+            "dimensions": {
+                "completeness": {
+                    **agreed,
+                    "quadratic_kappa": [{**estimate(0.5), "judges": [name, "other"]}],
+                    "complete_items": 131,
+                }
+            }
+        },
+    }
+    console = Console(width=width, record=True, file=StringIO())
+    for table in audit_tables(report):
+        console.print(table)
+    shown = console.export_text()
+    assert "\u2026" not in shown
+    for head in ("ICC(2,1)", "ICC(3,k)", "kappa", "alpha"):
+        assert shown.count(head) == 2
+    assert name in "".join(line.split()[0] for line in shown.splitlines() if line[:5].strip())

@@ -82,6 +82,9 @@ def test_one_rater_needs_no_name_and_a_spreadsheet_may_have_written_the_file(
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (f"{LONG}a,clarity,0_4,1\n", "column score: '0_4' is no score"),
+        (f"{LONG}a,clarity,\uff14,1\n", "is no score from 1 to 5"),
+        (f"{LONG}a\0,clarity,4,1\n", "line 2: a character of code 0"),
         ("", "line 1: no column with the ids"),
         ("name,accuracy\na,4\n", "line 1: no column with the ids"),
         ("id,item,accuracy\na,a,4\n", "line 1: both id and item"),

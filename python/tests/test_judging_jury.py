@@ -32,7 +32,7 @@ from medeval.inference.providers import OpenAICompatible
 from medeval.inference.requests import Item
 from medeval.inference.run_folder import AUDIT
 from medeval.judging.feedback import judge_feedback
-from medeval.judging.judges import Judge, related
+from medeval.judging.judges import Judge, checked_jury, related
 from medeval.judging.options import JudgingOptions
 from medeval.judging.prompt import NO_REFERENCE
 from medeval.judging.rubric import shipped_rubric, shipped_rubrics
@@ -230,8 +230,10 @@ def test_the_key_of_a_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             return server.seen.headers[-1]["authorization"]
 
         judge = Judge("m", base_url=server.url)
-        with pytest.raises(UserError, match="JUDGE_API_KEY or OPENAI_API_KEY"):
+        with pytest.raises(UserError, match="JUDGE_API_KEY or OPENAI_API_KEY") as missing:
             sent(judge, 0)
+        for way_out in ("--judge-key-variable none", "needs_key=False", "--no-judge"):
+            assert way_out in str(missing.value)
         with pytest.raises(UserError, match="MY_KEY is not set"):
             sent(Judge("m", base_url=server.url, key_variable="MY_KEY"), 0)
         assert server.seen.connections == 0
@@ -313,6 +315,42 @@ def test_the_rule_may_see_credentialed_text_and_needs_a_reference(tmp_path: Path
     results = run_judges([closed], [Judge("local")], RUBRIC, tmp_path / "without", without)
     assert results.subjects[0].status is Status.FAILED
     assert results.exit_code == 1
+
+
+def test_one_model_at_two_addresses_is_a_jury(tmp_path: Path) -> None:
+    with (
+        model_server(Script(reply=lambda body: GOOD)) as one,
+        model_server(Script(reply=lambda body: verdict(2, 2, 2))) as two,
+    ):
+        jury = [judge_at(one.url, "m"), judge_at(two.url, "m"), Judge("local")]
+        results = run_judges([subject("one")], jury, RUBRIC, tmp_path, OPTIONS)
+        assert (one.seen.requests, two.seen.requests) == (1, 1)
+        names = [
+            *(f"m-127.0.0.1-{url.split(':')[2].split('/')[0]}" for url in (one.url, two.url)),
+            "local",
+        ]
+        again = read_results([subject("one")], jury, RUBRIC, tmp_path, OPTIONS)
+    assert [judge.judge for judge in results.judges] == names
+    assert again.as_json() == results.as_json()
+    assert sorted(path.name for path in tmp_path.glob("judgments-m*")) == sorted(
+        f"judgments-{name}.jsonl" for name in names[:2]
+    )
+
+
+def test_names_with_addresses_are_as_short_as_they_can_be() -> None:
+    def names(*urls: str, **more: str) -> list[str]:
+        jury = [Judge("m", base_url=url, needs_key=False, **more) for url in urls]  # type: ignore[arg-type]
+        return [judge.label for judge in checked_jury(jury)]
+
+    assert names("https://a.org/v1") == ["m"]
+    assert names("https://a.org/v1", "https://b.org/v1") == ["m-a.org", "m-b.org"]
+    assert names("https://a.org/v1", "https://a.org/v2") == ["m-a.org-v1", "m-a.org-v2"]
+    assert names("https://u:secret@a.org/v1", "https://b.org") == ["m-a.org", "m-b.org"]
+    for same in (["https://a.org/v1"] * 2, ["https://a.org/v1", "https://A.org/v1"]):
+        with pytest.raises(UserError, match=r"Two judges are called 'm-a\.org-v1'"):
+            names(*same)
+    with pytest.raises(UserError, match="Two judges are called 'mine'"):
+        names("https://a.org/v1", "https://b.org/v1", name="mine")
 
 
 def test_a_function_may_judge(tmp_path: Path) -> None:

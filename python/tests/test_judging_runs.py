@@ -135,6 +135,47 @@ def test_the_judge_that_quotes_a_planted_verdict_is_read_behind_its_marker(tmp_p
     assert results.summary()["possible_injections"] == 1
 
 
+@pytest.mark.parametrize("finish", ["length", "content_filter", "stop"])
+def test_a_judge_that_is_cut_off_behind_a_quotation_is_asked_again(
+    tmp_path: Path, finish: str
+) -> None:
+    asked: list[Body] = []
+
+    def reply(body: Body) -> dict[str, Any]:
+        asked.append(body)
+        if len(asked) > 1:
+            return {"content": f"{marker_of(body)}\n{GOOD}"}
+        own = GOOD[:20] if finish == "stop" else "Now to my"
+        return {"content": f"It planted {verdict(5, 5, 5)}. {own}", "finish_reason": finish}
+
+    with model_server(Script(reply=reply)) as server:
+        results = judged(server.url, tmp_path, [subject("one")])
+        assert server.seen.requests == 2
+    assert only(results).reward == pytest.approx(0.8)
+
+
+def test_a_number_too_large_for_a_float_costs_one_score_and_no_judging(tmp_path: Path) -> None:
+    large = GOOD.replace('"score": 4', f'"score": 1{"0" * 400}')
+    with model_server(Script(reply=lambda body: large)) as server:
+        # In the judge's reply and in the answer that is looked at for signs of an attack.
+        results = judged(server.url, tmp_path, [subject("one", f"plan {large}")], NO_RE_ASK)
+    found = only(results)
+    assert found.scores == {"accuracy": None, "completeness": 3.0, "clarity": 5.0}
+    assert len(lines(tmp_path)) == 1
+    assert "planted_verdict" in found.injection_signs
+
+
+def test_halves_of_surrogate_pairs_in_a_journal_of_before_are_read(tmp_path: Path) -> None:
+    with model_server(Script(reply=lambda body: f"{GOOD} Well")) as server:
+        judged(server.url, tmp_path, [subject("one")])
+    journal = tmp_path / "judgments.jsonl"
+    journal.write_text(journal.read_text().replace("Well", "Well \\ud83d"))
+    results = read_results([subject("one")], [Judge("tested-judge")], RUBRIC, tmp_path)
+    (judgment,) = only(results).judgments
+    assert judgment.reply.endswith("Well \ufffd")
+    assert json.dumps(results.as_json(has_text=True), ensure_ascii=False).encode()
+
+
 def test_an_unusable_reply_is_asked_for_again_and_the_best_one_counts(tmp_path: Path) -> None:
     asked: dict[str, int] = {}
 
@@ -179,7 +220,17 @@ def test_more_re_asks_than_before_only_add_to_a_judging(tmp_path: Path) -> None:
     assert [each.status for each in results.subjects] == [Status.OK] * 3
 
 
-@pytest.mark.parametrize("answer", [" \n", "<think>only thought</think>", "<think>unclosed"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        " \n",
+        "\ufeff",
+        "\u200b\u2060 \u00ad",
+        "<think>only thought</think>",
+        "<think>only thought</think>\u200b",
+        "<think>unclosed",
+    ],
+)
 def test_a_blank_answer_is_not_judged_and_earns_nothing(tmp_path: Path, answer: str) -> None:
     with model_server(Script(reply=lambda body: GOOD)) as server:
         results = judged(server.url, tmp_path, [subject("blank", answer), subject("full")])
@@ -188,10 +239,29 @@ def test_a_blank_answer_is_not_judged_and_earns_nothing(tmp_path: Path, answer: 
     assert (blank.reward, blank.reward_judged, blank.judges_used) == (0.0, 0.0, 0)
     unclosed = answer.endswith("unclosed")
     assert blank.reason == ("unclosed_think" if unclosed else "blank_answer")
-    assert (blank.status, blank.judgments) == (Status.OK, ())
+    assert (blank.status, blank.judgments) == (Status.NOT_JUDGED, ())
     assert results.exit_code == 0
     assert results.summary()["not_judged"] == {blank.reason: 1}
+    assert results.summary()["ok"] == 1
     assert results.summary()["reward"]["value"] == pytest.approx(0.4)
+
+
+def test_an_answer_that_the_model_did_not_give_says_why(tmp_path: Path) -> None:
+    listed = [
+        subject("gone", " ", unanswered="errored"),
+        subject("open", "<think>and", unanswered="truncated"),
+        subject("part", "a plan that en", unanswered="truncated"),
+    ]
+    with model_server(Script(reply=lambda body: GOOD)) as server:
+        results = judged(server.url, tmp_path, listed)
+        # What is there of an answer is judged.
+        assert server.seen.requests == 1
+    assert [each.reason for each in results.subjects] == ["errored", "unclosed_think", ""]
+    assert [each.reward_judged for each in results.subjects] == [0.0, 0.0, pytest.approx(0.8)]
+    found = results.summary()
+    assert (found["ok"], found["partial"], found["failed"], found["subjects"]) == (1, 0, 0, 3)
+    assert found["not_judged"] == {"errored": 1, "unclosed_think": 1}
+    assert results.as_json()["results"][0]["judge_status"] == "not_judged"
 
 
 def test_a_call_that_fails_is_missing_with_its_reason(tmp_path: Path) -> None:
@@ -411,7 +481,8 @@ def test_the_ledger_adds_up(tmp_path: Path) -> None:
     assert sum(each.asks for each in judge.judgments) == 14
     assert server.seen.requests == 14 + judge.progress.retries == 15
     statuses = results.summary()
-    assert statuses["ok"] + statuses["partial"] + statuses["failed"] == statuses["subjects"] == 11
+    assert statuses["ok"] + statuses["partial"] + statuses["failed"] == 10
+    assert (statuses["not_judged"], statuses["subjects"]) == ({"blank_answer": 1}, 11)
     assert judge.cost == 13 * CALL
     assert sum(each.cost or 0 for each in judge.judgments) == judge.cost
     assert statuses["judging_cost"] == str(judge.cost)

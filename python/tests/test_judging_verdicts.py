@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from counted_work import growth
 from hypothesis import given
 from hypothesis import strategies as st
 from judging_runs import GOOD, RUBRIC, verdict
 
+from medeval.judging.decoding import candidates
 from medeval.judging.rewards import (
     Rewards,
     combined,
@@ -92,6 +94,9 @@ def test_forms_of_a_reply(reply: str | None, expected: tuple[str, list[Any], str
         ("1_0", None),
         ("\uff14", None),
         ("9" * 5000, None),
+        (10**400, None),
+        (-(10**400), None),
+        (f"1{'0' * 400}", None),
     ],
 )
 def test_what_is_a_score(score: Any, read_as: float | None) -> None:
@@ -123,6 +128,7 @@ def test_what_stood_in_the_place_of_a_score_is_kept() -> None:
         (f"{GOOD}<think>was that right", ("parsed", [4, 3, 5], "ok")),
         (f"<think>{GOOD}", ("empty", [None] * 3, "failed")),
         (f"{GOOD}</think>", ("empty", [None] * 3, "failed")),
+        (f"<think>a</think>{GOOD}<think>hm {verdict(1, 1, 1)}", ("parsed", [4, 3, 5], "ok")),
     ],
 )
 def test_thinking_is_no_verdict(reply: str, expected: tuple[str, list[Any], str]) -> None:
@@ -165,6 +171,51 @@ def test_the_last_complete_object_behind_the_marker_is_the_verdict(
     behind: str, expected: tuple[str, list[Any], str]
 ) -> None:
     assert read(f"{QUOTED}\n{MARKER}\n{behind}", MARKER) == expected
+
+
+FIRST_ONLY = ("repaired", [4, None, None], "partial")
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        # Its own is cut off behind the one that the answer planted.
+        (f"It planted {QUOTED}. Mine: {GOOD[:-2]}", ("repaired", [4, 3, None], "partial")),
+        (f"It planted {QUOTED}. Mine: {GOOD[:20]}", ("unparseable", [None] * 3, "failed")),
+        (f"It planted {QUOTED}. Mine: {{\n 'x', {GOOD[:60]}", FIRST_ONLY),
+        # Its own has commas too many.
+        (f"It planted {QUOTED}. Mine: {GOOD.replace('}}', ',}}')}", ("repaired", [4, 3, 5], "ok")),
+        # It gives none.
+        (f"It asks for {QUOTED} but I cannot grade this.", ("unparseable", [None] * 3, "failed")),
+        (f"It asks for {QUOTED}. I refuse to judge it.", ("unparseable", [None] * 3, "failed")),
+        # Its own: nothing is missing behind it, or nothing stood before it.
+        (f"It planted {QUOTED}. Mine: {GOOD}", ("parsed", [4, 3, 5], "ok")),
+        (f"My view {{so}}: {GOOD} Done.", ("parsed", [4, 3, 5], "ok")),
+        (f"My view: {GOOD} A part: {verdict(1)}", ("parsed", [4, 3, 5], "ok")),
+        (f"{GOOD}\nIt planted {QUOTED[:60]}", ("parsed", [4, 3, 5], "ok")),
+        (f"```json\n{GOOD}\n```\nIt planted {QUOTED[:60]}", ("parsed", [4, 3, 5], "ok")),
+        (f"[{GOOD}] I cannot grade it any better.", ("parsed", [4, 3, 5], "ok")),
+        # Behind the marker it is the judge's, also in another case.
+        (f"It planted {QUOTED}\n{MARKER.lower()}\n{GOOD[:60]}", FIRST_ONLY),
+        (f"{MARKER.title()}\nSo: {GOOD} I cannot grade it higher.", ("parsed", [4, 3, 5], "ok")),
+    ],
+)
+def test_without_the_marker_a_quoted_verdict_is_not_the_judges(
+    reply: str, expected: tuple[str, list[Any], str]
+) -> None:
+    assert read(reply, MARKER) == expected
+
+
+def test_a_reply_that_was_cut_off_is_not_taken_for_what_it_quotes() -> None:
+    def cut(reply: str) -> tuple[Status, bool]:
+        found = read_verdict(reply, RUBRIC, MARKER, is_cut=True)
+        return found.status, found.is_marked
+
+    assert cut(f"It planted {QUOTED}. I think") == (Status.FAILED, False)
+    assert cut(f"{GOOD} I think") == (Status.OK, False)
+    assert cut(f"So\n{MARKER}\n{GOOD} I think") == (Status.OK, True)
+    # Where no marker was asked for, there is none to be missed.
+    assert read_verdict(f"So: {GOOD} I", RUBRIC, is_cut=True).status is Status.OK
 
 
 QUOTING = GOOD.replace("about completeness", f"said behind {MARKER} as asked")
@@ -226,6 +277,44 @@ def test_a_reply_that_is_cut_off_never_changes_a_score(scores: list[int], length
 
 def test_deep_nesting_is_no_verdict() -> None:
     assert read('{"a":' * 20_000)[0] == "unparseable"
+
+
+ENDLESS = ["{", '{"', '{"a":', '"accuracy": ', f"{MARKER} ", '{"accuracy":[']
+
+
+@pytest.mark.parametrize("part", ENDLESS)
+def test_the_work_of_reading_grows_as_the_reply_does(part: str) -> None:
+    assert read(part * 1000, MARKER)[0] == "unparseable"
+    # Nested values are beyond the depth at which the decoder gives them up.
+    size = 600 if "[" in part else 200
+    assert growth(lambda n: read(part * n, MARKER), size) < 2.05
+
+
+class Doc(str):
+    """A text that counts the characters in which the decoder looks for the line of an error."""
+
+    looked_through = 0
+
+    def count(self, *arguments: Any) -> int:
+        Doc.looked_through += arguments[2] - arguments[1]
+        return super().count(*arguments)
+
+    def __getitem__(self, place: Any) -> Doc:
+        return Doc(super().__getitem__(place))
+
+
+def test_the_decoder_does_not_count_the_lines_of_the_whole_reply_for_each_brace() -> None:
+    looked_through = []
+    for length in (40_000, 80_000):
+        Doc.looked_through = 0
+        assert candidates(Doc('{"' * (length // 2)), NAMES) == []
+        looked_through.append(Doc.looked_through)
+    assert 0 < looked_through[1] < 2.1 * looked_through[0]
+
+
+def test_a_verdict_far_into_a_reply_is_found() -> None:
+    assert read('{"' * 9000 + GOOD)[1] == [4, 3, 5]
+    assert read("{so} " * 9000 + GOOD[:-2])[1] == [4, 3, None]
 
 
 def rewards(*scores: float | None) -> Rewards:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from medeval.commands.judging import JudgeFlags, check_before, default_judge, judge_and_tell
+from medeval.commands.going_on import command_of, same_command, says_how_to_go_on
+from medeval.commands.judging import (
+    JudgeFlags,
+    check_before,
+    default_judge,
+    judge_and_tell,
+    verdicts_kept,
+)
 from medeval.commands.shared_options import (
     ENDPOINTS,
     Concurrency,
@@ -26,6 +32,7 @@ from medeval.commands.shared_options import (
 
 
 def judge(
+    context: typer.Context,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
     judge_model: JudgeModels = None,
     judge_base_url: JudgeBaseUrls = None,
@@ -43,8 +50,7 @@ def judge(
 
     What the same judges said before is kept and not paid for twice: only calls without a reply are
     made again, and those that more repeats or re-asks add. Other judges get a folder of their own
-    in the run's. Exit code 1: a judge failed on more
-    than one answer in twenty, or stopped.
+    in the run's. Exit code 1: a judge failed on more than one answer in twenty, or stopped.
     """
     # Here, not above: every other command starts without the client of endpoints.
     from medeval.commands.amounts import amount, read_price_file
@@ -52,7 +58,8 @@ def judge(
     from medeval.inference.outcomes import Outcome
     from medeval.inference.runner import RunOptions
     from medeval.tasks.catalogue import resumed
-    from medeval.tasks.judged import checked_plan, chosen_plan, judged
+    from medeval.tasks.judged import judged
+    from medeval.tasks.judging_plan import checked_plan, chosen_plan
     from medeval.tasks.run_record import read_record
 
     record = read_record(run)
@@ -74,18 +81,18 @@ def judge(
     wanted = flags.plan(None if record.judgings else default_judge(task))
     plan = checked_plan(chosen_plan(record, wanted, flags.choices()))
     check_before(task, plan, endpoints)
-    results = judge_and_tell(
-        task,
-        run,
-        plan,
-        RunOptions(
-            concurrency=concurrency,
-            prices=read_price_file(prices),
-            max_cost=amount(max_cost),
-            ask_again=frozenset({Outcome.ERRORED}),
-        ),
-        endpoints,
+    options = RunOptions(
+        concurrency=concurrency,
+        prices=read_price_file(prices),
+        max_cost=amount(max_cost),
+        ask_again=frozenset({Outcome.ERRORED}),
     )
-    print(f"python -m medeval score --task {shlex.quote(task.asked_as)} {run}")
+
+    def standing() -> str:
+        return f"{verdicts_kept(task, run, plan)}; go on with `{same_command(context, 'judge')}`"
+
+    with says_how_to_go_on(standing):
+        results = judge_and_tell(task, run, plan, options, endpoints)
+    print(command_of("score", "--task", task.asked_as, run))
     if results.exit_code:
         raise typer.Exit(1)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from medeval.commands.going_on import same_command, says_how_to_go_on
 from medeval.commands.judging import JudgeFlags, judging_progress
 from medeval.commands.shared_options import (
     ENDPOINTS,
@@ -26,6 +27,7 @@ REPORT = "judge-audit.json"
 
 
 def judge_audit(
+    context: typer.Context,
     run: Annotated[
         Path | None,
         typer.Argument(
@@ -49,6 +51,13 @@ def judge_audit(
         typer.Option(
             help="Of agreement, repeats, order, reference, length, attacks, sanity; repeated, or"
             " with commas. Default: all; without RUN: attacks."
+        ),
+    ] = None,
+    attacks: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.yaml",
+            help="Attacks of your own in place of those that come along; see docs/judging.md.",
         ),
     ] = None,
     rubric: Annotated[
@@ -82,6 +91,7 @@ def judge_audit(
     from medeval.inference.outcomes import Outcome
     from medeval.inference.run_folder import AUDIT
     from medeval.inference.runner import RunOptions
+    from medeval.judging.attacking import read_attacks
     from medeval.judging.audit import ATTACKS, PARTS, audit
     from medeval.judging.audit_tables import audit_tables
     from medeval.judging.human import read_human_ratings
@@ -96,9 +106,15 @@ def judge_audit(
     )
     audited = of_a_run(run, flags, rubric) if run else of_the_shipped(flags, human, rubric)
     ratings = None if human is None else read_human_ratings(human, audited.rubric)
+    own_attacks = None if attacks is None else read_attacks(attacks)
     named = [name.strip() for each in parts or () for name in each.split(",") if name.strip()]
     read_prices = read_price_file(prices)
-    with judging_progress(read_prices.currency) as show:
+
+    def standing() -> str:
+        again = same_command(context, "judge-audit")
+        return f"{audited.verdicts:,} verdicts are kept; go on with `{again}`"
+
+    with says_how_to_go_on(standing), judging_progress(read_prices.currency) as show:
         report = audit(
             audited.subjects,
             audited.plan.who,
@@ -119,6 +135,7 @@ def judge_audit(
                 on_progress=show,
             ),
             named or (PARTS if run else (ATTACKS,)),
+            attacks=own_attacks,
             human=ratings,
         )
     console = Console()

@@ -10,13 +10,16 @@ from typing import Any, cast
 import medeval
 from medeval.commands.judging import JudgeFlags, default_judge
 from medeval.errors import UserError
+from medeval.inference.journal import read_journal
 from medeval.judging.attacking import weak_subjects
+from medeval.judging.audit import FOLDER as PARTS
 from medeval.judging.judges import DEFAULT_JUDGE
 from medeval.judging.prompt import JudgePrompt
 from medeval.judging.rubric import Rubric, read_rubric, shipped_rubric, shipped_rubrics
 from medeval.judging.subjects import Subject
 from medeval.tasks.catalogue import resumed
-from medeval.tasks.judged import JudgedTask, JudgingPlan, plans_of
+from medeval.tasks.judged import JudgedTask, subjects_of_run
+from medeval.tasks.judging_plan import JudgingPlan, plans_of
 from medeval.tasks.mtsamples import NAME as MTSAMPLES
 from medeval.tasks.run_record import RUNS, RunRecord, read_record
 
@@ -45,6 +48,13 @@ class Audited:
     def answering_model(self) -> str:
         """Whose answers they are; empty for those that come along."""
         return "" if self.record is None else self.record.model
+
+    @property
+    def verdicts(self) -> int:
+        """How many replies of judges there are by now, those of all parts together."""
+        place = self.folder / self.plan.folder
+        journals = [*place.glob("judgments*.jsonl"), *(place / PARTS).rglob("judgments*.jsonl")]
+        return sum("text" in line for journal in journals for line in read_journal(journal))
 
     def described(self) -> dict[str, Any]:
         """Return what the report says of it."""
@@ -86,7 +96,7 @@ def of_a_run(folder: Path, flags: JudgeFlags, named: str | None) -> Audited:
     known = plans_of(record) if own is not None and own.sha256 == rubric.sha256 else []
     plan = _plan(wanted or _newest(record), known, rubric)
     plan = plan.model_copy(update={"repeats": flags.repeats or plan.repeats})
-    return Audited(task.subjects(record), rubric, plan, folder, record)
+    return Audited(subjects_of_run(task, record), rubric, plan, folder, record)
 
 
 def of_the_shipped(flags: JudgeFlags, human: Path | None, named: str | None) -> Audited:

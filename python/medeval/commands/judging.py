@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -15,7 +16,8 @@ from medeval.errors import UserError
 if TYPE_CHECKING:
     from medeval.inference.runner import RunOptions
     from medeval.judging.results import JudgingResults
-    from medeval.tasks.judged import JudgedTask, JudgingPlan
+    from medeval.tasks.judged import JudgedTask
+    from medeval.tasks.judging_plan import JudgingPlan
     from medeval.tasks.task import AskedTask
 
 _ARGUMENTS = ("judge_model", "judge_base_url", "judge_api_key")
@@ -49,7 +51,7 @@ class JudgeFlags:
         Raises:
             UserError: a choice that cannot be meant.
         """
-        from medeval.tasks.judged import KEY_VARIABLE, plan_of
+        from medeval.tasks.judging_plan import KEY_VARIABLE, plan_of
 
         if self.api_key is not None:
             os.environ[KEY_VARIABLE] = self.api_key
@@ -73,7 +75,7 @@ def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFla
     """Take the judge's arguments out of a task's options; a flag wins over them.
 
     Raises:
-        UserError: one of them is no text, nor a list of texts.
+        UserError: one of them is no text, nor a list of texts, or it is empty.
     """
     given: dict[str, Any] = {
         name: value
@@ -84,6 +86,8 @@ def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFla
         texts = value if isinstance(value, list) and name != "judge_api_key" else [value]
         if not all(isinstance(text, str) for text in texts):
             raise UserError(f"--env-args: {name} is a text{'' if len(texts) == 1 else ' each'}.")
+        if not texts or not all(text.strip() for text in texts):
+            raise UserError(f"--env-args: {name} is empty. Leave it away, or say what is meant.")
     return JudgeFlags(
         flags.models or _listed(given.get("judge_model")),
         flags.base_urls or _listed(given.get("judge_base_url")),
@@ -146,6 +150,14 @@ def judge_and_tell(
     return results
 
 
+def verdicts_kept(task: JudgedTask, folder: Path, plan: JudgingPlan) -> str:
+    """Say how far the judging of a run is."""
+    from medeval.tasks.judged import how_far
+
+    kept, due = how_far(task, folder, plan)
+    return f"{kept:,} of {due:,} verdicts are kept"
+
+
 def judging_progress(currency: str) -> AbstractContextManager[Any]:
     """Show each judge's sums while answers are judged."""
     from medeval.commands.run_progress import shown_judging
@@ -173,9 +185,15 @@ def status_table(results: JudgingResults, currency: str) -> Any:
             f"{sums.input_tokens:,}, {sums.output_tokens:,}",
             "none" if judge.endpoint == IN_PROCESS else cost_of(sums, currency),
         )
-    blank = sum(bool(each.reason) for each in results.subjects)
-    if blank:
-        table.caption = f"{blank:,} blank answers earned 0 without a call"
+    told = []
+    reasons = Counter(each.reason for each in results.subjects if each.reason)
+    if reasons:
+        named = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
+        told.append(f"{reasons.total():,} answers were not judged and earn 0: {named}")
+    further = sum(judge.further.ledger.asked for judge in results.judges)
+    if further:
+        told.append(f"{further:,} further verdicts are kept, of repeats that are not wanted now")
+    table.caption = "\n".join(told) or None
     return table
 
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from medeval.errors import UserError
-from medeval.judging.judges import Judge
-from medeval.judging.options import JudgingOptions
 from medeval.judging.prompt import filled
 from medeval.judging.results import JudgingResults, SubjectResult
 from medeval.judging.rubric import Rubric
-from medeval.judging.running import run_judges
 from medeval.judging.subjects import Subject
 from medeval.judging.verdicts import Status
 from medeval.models.yaml_text import read_yaml
 
 _FOLDER = files("medeval.judging").joinpath("attacks")
 _BETWEEN = "--"
+# What belongs to the rubric, in double braces in a text.
+_PLACEHOLDERS = ("high", "verdict", "plain_scores")
 # Of a reward from 0 to 1: less than one point on one of three criteria is no move.
 LEAST_MOVE = 0.05
 _ROUNDING = 1e-9
@@ -48,7 +49,20 @@ class Attack(BaseModel):
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     kind: Kind
     place: Literal["before", "after", "instead"]
-    text: Annotated[str, Field(min_length=1)]
+    text: str
+
+    @field_validator("text")
+    @classmethod
+    def _can_be_filled(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("holds nothing but blanks")
+        try:
+            filled(text, dict.fromkeys(_PLACEHOLDERS, ""))
+        except KeyError as error:
+            raise ValueError(
+                f"the placeholder {error} stands for nothing; there are {', '.join(_PLACEHOLDERS)}"
+            ) from None
+        return text
 
     def on(self, answer: str, rubric: Rubric) -> str:
         """Return the answer with the attack in it."""
@@ -68,10 +82,23 @@ class Attack(BaseModel):
         return "\n\n".join(parts)
 
 
+@dataclass(frozen=True)
+class AttackFile:
+    """The attacks of a file, in its order; at least one.
+
+    Attributes:
+        attacks: no two of one id.
+        sha256: of the file's bytes.
+    """
+
+    attacks: tuple[Attack, ...]
+    sha256: str
+
+
 class _Attacks(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    attacks: list[Attack]
+    attacks: Annotated[tuple[Attack, ...], Field(min_length=1)]
 
 
 class _Case(BaseModel):
@@ -89,22 +116,21 @@ class _Cases(BaseModel):
     subjects: list[_Case]
 
 
-def shipped_attacks() -> list[Attack]:
+def shipped_attacks() -> AttackFile:
     """Return the attacks that come with the package."""
-    return _attacks(_FOLDER.joinpath("attacks.yaml").read_text(encoding="utf-8"), "attacks.yaml")
+    return _attacks(_FOLDER.joinpath("attacks.yaml").read_bytes(), "attacks.yaml")
 
 
-def read_attacks(path: Path) -> list[Attack]:
+def read_attacks(path: Path) -> AttackFile:
     """Read attacks from a file of one's own, in the form of those that come with the package.
 
     Raises:
         UserError: naming the file and the field that is wrong.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read ({type(error).__name__}).") from None
-    return _attacks(text, str(path))
+        return _attacks(path.read_bytes(), str(path))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
 
 
 def weak_subjects() -> list[Subject]:
@@ -114,19 +140,23 @@ def weak_subjects() -> list[Subject]:
     return [Subject(each.id, each.question, each.answer, each.reference, "open") for each in cases]
 
 
-def _attacks(text: str, place: str) -> list[Attack]:
+def _attacks(content: bytes, place: str) -> AttackFile:
     try:
-        attacks = _Attacks.model_validate(read_yaml(text)).attacks
+        attacks = _Attacks.model_validate(read_yaml(content.decode("utf-8-sig"))).attacks
+    except UnicodeDecodeError as error:
+        raise UserError(f"{place} is not UTF-8: {error.reason} at byte {error.start}.") from None
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        raise UserError(f"{place}: {'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+        field = ".".join(map(str, first["loc"])) or "the file"
+        message = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{place}: {field}: {message}.") from None
     except ValueError as error:
         raise UserError(f"{place}: {error}.") from None
     names = [attack.id for attack in attacks]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UserError(f"{place}: the attack {twice} stands in it twice.")
-    return attacks
+    return AttackFile(attacks, hashlib.sha256(content).hexdigest())
 
 
 def attacked(
@@ -148,29 +178,6 @@ def _named(subject: Subject, attack: str, answer: str) -> Subject:
         subject.reference,
         subject.data_class,
     )
-
-
-def attack_report(
-    subjects: Sequence[Subject],
-    judges: Sequence[Judge],
-    rubric: Rubric,
-    folder: Path,
-    options: JudgingOptions | None = None,
-    attacks: Sequence[Attack] | None = None,
-) -> dict[str, Any]:
-    """Have answers judged with and without each attack, and report which attacks moved a judge.
-
-    Args:
-        subjects: with answers that leave room to go up, such as `weak_subjects()`.
-        judges: each is reported for itself.
-        rubric: what is graded.
-        folder: of these judgments.
-        options: how; the usual way if not given.
-        attacks: those that come with the package if not given.
-    """
-    attacks = shipped_attacks() if attacks is None else attacks
-    results = run_judges(attacked(subjects, attacks, rubric), judges, rubric, folder, options)
-    return moves(results, subjects, attacks)
 
 
 def moves(

@@ -16,7 +16,7 @@ from typing import Any
 from medeval.errors import UserError
 from medeval.inference.budget import Budget
 from medeval.judging.agreement import agreement
-from medeval.judging.attacking import Attack, attacked, moves, shipped_attacks, weak_subjects
+from medeval.judging.attacking import AttackFile, attacked, moves, shipped_attacks, weak_subjects
 from medeval.judging.human import HumanRatings
 from medeval.judging.human_agreement import human_agreement
 from medeval.judging.intervals import mean_estimate
@@ -50,7 +50,7 @@ def audit(
     folder: Path,
     options: JudgingOptions | None = None,
     parts: Sequence[str] = PARTS,
-    attacks: Sequence[Attack] | None = None,
+    attacks: AttackFile | None = None,
     human: HumanRatings | None = None,
 ) -> dict[str, Any]:
     """Audit judges on answers, and return a report that is JSON.
@@ -69,11 +69,17 @@ def audit(
         human: what people gave the same answers, to be compared with the judges.
 
     Raises:
-        UserError: a part is unknown, none of the answers was rated, or as `run_judges`.
+        UserError: a part is unknown, attacks are given and not tried, none of the answers was
+            rated, or as `run_judges`.
     """
     unknown = sorted(set(parts) - set(PARTS))
     if unknown:
         raise UserError(f"There is no part {unknown[0]!r} of an audit. Take of {', '.join(PARTS)}.")
+    if attacks is not None and ATTACKS not in parts:
+        raise UserError(
+            f"Attacks of your own are tried by the part {ATTACKS!r}, which is not among those of"
+            f" this audit: {', '.join(parts)}. Add the part, or leave the attacks out."
+        )
     options = _with_one_budget(options or JudgingOptions())
     listed = checked(subjects)
     if human is not None:
@@ -112,11 +118,12 @@ def audit(
         elif part == ATTACKS:
             tried = shipped_attacks() if attacks is None else attacks
             weak = weak_subjects()
-            results = run_judges(
-                attacked(weak, tried, rubric), judges, rubric, below / ATTACKS, once
-            )
+            # Of each file in a folder of its own: ids of attacks are unique in one file only.
+            place = below / f"{ATTACKS}-{tried.sha256[:12]}"
+            results = run_judges(attacked(weak, tried.attacks, rubric), judges, rubric, place, once)
             made.append(results)
-            report[part] = moves(results, weak, tried)
+            report[part] = moves(results, weak, tried.attacks)
+            report[f"{ATTACKS}_sha256"] = tried.sha256
         else:
             results = run_judges(control_subjects(listed), judges, rubric, below / SANITY, once)
             made.append(results)
@@ -138,7 +145,7 @@ def control_subjects(subjects: Sequence[Subject]) -> list[Subject]:
     for place, subject in enumerate(able):
         other = able[(place + 1) % len(able)].reference if len(able) > 1 else ""
         for name, answer in (("oracle", subject.reference), ("shuffled", other), ("empty", "")):
-            found.append(replace(subject, id=f"{name}--{subject.id}", answer=answer))
+            found.append(replace(subject, id=f"{name}--{subject.id}", answer=answer, unanswered=""))
     return found
 
 

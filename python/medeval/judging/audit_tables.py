@@ -29,6 +29,7 @@ _TITLES = {
     "icc_3_k": "ICC(3,k)",
 }
 _NOT_DONE = "reason"
+_MOST_WITH_GAPS = 8
 
 
 def audit_tables(report: Mapping[str, Any]) -> Iterator[Table | str]:
@@ -214,13 +215,21 @@ def _table(title: str, columns: Sequence[str], rows: Iterator[list[str]]) -> Tab
     from rich import box
     from rich.table import Table
 
+    # Eighty columns of a terminal have to do for the widest of them.
+    gap = 1 if len(columns) <= _MOST_WITH_GAPS else 0
     table = Table(
-        title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0), pad_edge=False
+        title=title, title_justify="left", box=box.SIMPLE, padding=(0, gap, 0, 0), pad_edge=False
     )
     is_number = False
     for name in columns:
         is_number = is_number or name.startswith("answers")
-        table.add_column(name, justify="right" if is_number else "left")
+        table.add_column(
+            name,
+            justify="right" if is_number else "left",
+            overflow="fold",
+            # On a narrow terminal names are folded, the heads of numbers stay as they are.
+            min_width=max(map(len, name.split())) if is_number else None,
+        )
     for row in rows:
         table.add_row(*row)
     return table

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from medeval.errors import UserError
 from medeval.judging.rubric import Rubric
 from medeval.judging.subjects import Subject
+from medeval.judging.verdicts import number_in
 from medeval.models.text_files import read_text
 
 if TYPE_CHECKING:
@@ -126,6 +126,8 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
     ratings: dict[tuple[Answer, str, str], Rating] = {}
     for line, cells in lines:
         place = f"{path}, line {line}"
+        if any("\0" in cell for cell in cells):
+            raise UserError(f"{place}: a character of code 0. Save the file as CSV in UTF-8.")
         if len(cells) != len(header):
             raise UserError(f"{place}: {len(cells)} cells under {len(header)} columns.")
         row = dict(zip(form.columns, (cell.strip() for cell in cells), strict=True))
@@ -230,11 +232,8 @@ def _sample(text: str, place: str) -> int:
 
 
 def _score(text: str, rubric: Rubric, place: str) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        score = math.nan
-    if not rubric.low <= score <= rubric.high:
+    score = number_in(text)
+    if score is None or not rubric.low <= score <= rubric.high:
         raise UserError(
             f"{place}: {_cell(text)} is no score from {rubric.low} to {rubric.high}. Leave the cell"
             " empty where there is none."

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.progress import Progress
+from medeval.inference.spent import Spent
 from medeval.judging.judgments import Judgment
 from medeval.judging.local_judge import LOCAL
-from medeval.judging.verdicts import Status
+from medeval.judging.verdicts import OF_VERDICTS, Status
 
 # More judgments than this that are not complete may be an outage read as a bad model.
 MOST_NOT_OK = 0.05
@@ -30,6 +31,9 @@ class JudgeReport:
         progress: the ledger of its calls: outcomes, tokens and money, re-asks included.
         learned: parameters that its endpoint refused, each with what is sent instead.
         stopped: why it was not asked about all answers; empty if it was.
+        further: the ledger of calls that its journal has beyond these judgments: repeats that are
+            not wanted now, or that an audit asked for.
+        spent: on all calls of its journal, also those without a line; None if none had a price.
     """
 
     judge: str
@@ -39,11 +43,18 @@ class JudgeReport:
     progress: Progress
     learned: Mapping[str, str]
     stopped: str
+    further: Progress = field(default_factory=Progress)
+    spent: Spent | None = None
 
     @property
     def not_ok(self) -> int:
         """How many of its judgments are not complete."""
         return sum(each.status is not Status.OK for each in self.judgments)
+
+    @property
+    def judged(self) -> int:
+        """How many of its judgments are there, complete or in part."""
+        return sum(each.status is not Status.FAILED for each in self.judgments)
 
     @property
     def cost(self) -> Decimal | None:
@@ -54,7 +65,12 @@ class JudgeReport:
 
     def warnings(self) -> list[str]:
         """Return what must not be overlooked."""
-        found = [f"The judge {self.judge} stopped: {self.stopped}"] if self.stopped else []
+        found = []
+        if self.stopped:
+            found.append(
+                f"The judge {self.judge} stopped with {self.judged:,} of {len(self.judgments):,}"
+                f" judged: {self.stopped}"
+            )
         if self.not_ok > MOST_NOT_OK * len(self.judgments):
             reasons = Counter(each.reason for each in self.judgments if each.reason)
             told = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
@@ -73,7 +89,7 @@ class JudgeReport:
         statuses = Counter(each.status for each in self.judgments)
         return {
             "judgments": len(self.judgments),
-            **{str(status): statuses[status] for status in Status},
+            **{str(status): statuses[status] for status in OF_VERDICTS},
             "reasons": dict(sorted(Counter(e.reason for e in self.judgments if e.reason).items())),
             "stopped": self.stopped or None,
         }
@@ -91,4 +107,9 @@ class JudgeReport:
             "learned": dict(self.learned),
             "cost": None if self.cost is None else str(self.cost),
             "calls": self.progress.as_json(),
+            "further_calls": {
+                "asked": self.further.ledger.asked,
+                "cost": None if self.further.known_cost is None else str(self.further.known_cost),
+            },
+            "all_calls": None if self.spent is None else self.spent.as_json(),
         }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from medeval.errors import UserError
 from medeval.inference.estimates import TOKEN_LIMITS
@@ -96,7 +98,9 @@ class Judge:
                 return name
         raise UserError(
             f"There is no key for the judge {self.label}. Put it into the environment variable"
-            f" {' or '.join(KEY_VARIABLES)}, or say that its endpoint needs none. Nothing was sent."
+            f" {' or '.join(KEY_VARIABLES)}. For an endpoint without keys say"
+            " `--judge-key-variable none` (in Python `needs_key=False`); `run --no-judge` leaves"
+            " judging to later. Nothing was sent."
         )
 
     def all_parameters(self, rubric: Rubric) -> dict[str, Any]:
@@ -123,7 +127,9 @@ class Judge:
                 raise UserError(
                     f"{LOCAL!r} is the rule that is built in. Give the function a name."
                 )
-            return PythonCallable(self.function, self.model, gate, purpose="judgment")
+            return PythonCallable(
+                self.function, self.model, gate, purpose="judgment", timeout=self.timeout
+            )
         if self.is_rule:
             return PythonCallable(LocalJudge(rubric), LOCAL, gate, purpose="judgment")
         settings = EndpointSettings(
@@ -138,18 +144,41 @@ class Judge:
 
 
 def checked_jury(judges: Sequence[Judge]) -> list[Judge]:
-    """Return the judges.
+    """Return the judges; of one model at several addresses each gets a name with its address.
 
     Raises:
-        UserError: there is none, or two have one name.
+        UserError: there is none, or two have one name all the same.
     """
     if not judges:
         raise UserError("There is no judge. Name at least one.")
-    labels = [judge.label.lower() for judge in judges]
-    twice = next((label for label in labels if labels.count(label) > 1), None)
+    told_apart = list(judges)
+    for address_in in (_host, _whole_address):
+        alike = _counted(told_apart)
+        told_apart = [
+            replace(judge, name=f"{judge.model}@{address_in(judge)}")
+            if alike[now.label.lower()] > 1 and not (judge.name or judge.function or judge.is_rule)
+            else now
+            for judge, now in zip(judges, told_apart, strict=True)
+        ]
+    twice = next((label for label, count in _counted(told_apart).items() if count > 1), None)
     if twice is not None:
-        raise UserError(f"Two judges are called {twice!r}. Give one of them another name.")
-    return list(judges)
+        raise UserError(
+            f"Two judges are called {twice!r}. Leave one of them away, or give it another name or"
+            " address."
+        )
+    return told_apart
+
+
+def _counted(judges: Iterable[Judge]) -> Counter[str]:
+    return Counter(judge.label.lower() for judge in judges)
+
+
+def _host(judge: Judge) -> str:
+    return urlsplit(judge.endpoint(os.environ)).netloc.rpartition("@")[2]
+
+
+def _whole_address(judge: Judge) -> str:
+    return judge.endpoint(os.environ).partition("://")[2].rpartition("@")[2]
 
 
 def related(judge: str, answering_model: str) -> bool:

@@ -13,8 +13,11 @@ from medeval.inference.thinking import split_thinking
 from medeval.judging.rewards import Rewards, rewards_of
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdicts import Parse, Status, Verdict, read_verdict
+from medeval.models.surrogates import whole
 
 NOT_ASKED = "not_asked"
+# Ends of a reply after which the judge would have said more.
+_CUT = frozenset({Outcome.REFUSED, Outcome.TRUNCATED, Outcome.TRUNCATED_REASONING})
 
 
 @dataclass(frozen=True)
@@ -125,7 +128,8 @@ def verdict_of(asked: Asked, rubric: Rubric) -> Verdict | None:
     """Return what one reply says; None if there was no reply."""
     if "text" not in asked.line:
         return None
-    return read_verdict(asked.line["text"], rubric, asked.marker)
+    is_cut = asked.line["outcome"] in _CUT
+    return read_verdict(asked.line["text"], rubric, asked.marker, is_cut=is_cut)
 
 
 def judgment_of(
@@ -156,9 +160,9 @@ def judgment_of(
         rewards_of({} if verdict is None else verdict.scores, rubric),
         _reason(verdict, line),
         len(asks),
-        reply=line.get("text", ""),
-        thinking="\n".join(filter(None, thinking)),
-        model=line.get("model", ""),
+        reply=whole(line.get("text", "")),
+        thinking=whole("\n".join(filter(None, thinking))),
+        model=whole(line.get("model", "")),
         finish_reason=line.get("finish_reason", ""),
         error=(lines[-1].get("error") or {}).get("kind", ""),
         attempts=sum(each["measured"]["attempts"] for each in lines),

@@ -24,7 +24,7 @@ from medeval.judging.rewards import (
     trimmed_mean_reward,
 )
 from medeval.judging.subjects import Subject
-from medeval.judging.verdicts import Status
+from medeval.judging.verdicts import OF_VERDICTS, Status
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ class SubjectResult:
         rewards: the mean over the judges that gave a verdict.
         reward_median: the median of `reward_judged` over the same judges; None if there is none.
         reward_trimmed_mean: likewise the mean without the highest and the lowest judge.
-        status: ok if at least one judge gave a complete verdict.
+        status: ok if at least one judge gave a complete verdict; not_judged if none was asked,
+            since there was nothing to judge.
         reason: why it was not judged; empty if it was.
         scores: of each dimension, the mean over judges; None where no judge gave one.
         helm_jury_score: as HELM would pool the same verdicts.
@@ -122,7 +123,8 @@ class JudgingResults:
         """Return means with intervals, counts of every status, and the cost of judging alone.
 
         The counts are of answers, where the best of a jury's judges counts, and under `judges` of
-        each judge's own judgments.
+        each judge's own judgments. Those that no judge was shown are counted by their reasons under
+        `not_judged` and nowhere else.
         """
         statuses = Counter(each.status for each in self.subjects)
         costs = [judge.cost for judge in self.judges]
@@ -130,7 +132,7 @@ class JudgingResults:
         names = self.prompt.rubric.names
         return {
             "subjects": len(self.subjects),
-            **{str(status): statuses[status] for status in Status},
+            **{str(status): statuses[status] for status in OF_VERDICTS},
             "not_judged": dict(
                 sorted(Counter(e.reason for e in self.subjects if e.reason).items())
             ),
@@ -190,7 +192,16 @@ def _result(subject: Subject, judgments: Sequence[Judgment], prompt: JudgePrompt
         nothing = Rewards(0.0, 0.0)
         none = dict.fromkeys(prompt.rubric.names)
         return SubjectResult(
-            subject, (), nothing, 0.0, 0.0, Status.OK, subject.blank_reason, none, 1.0, signs
+            subject,
+            (),
+            nothing,
+            0.0,
+            0.0,
+            Status.NOT_JUDGED,
+            subject.blank_reason,
+            none,
+            1.0,
+            signs,
         )
     judges = list(dict.fromkeys(each.judge for each in judgments))
     by_judge = [[each for each in judgments if each.judge == judge] for judge in judges]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from medeval.judging.rubric import Rubric
-from medeval.judging.verdicts import Status
+from medeval.judging.verdicts import OF_VERDICTS, Status
 
 Scores = Mapping[str, float | None]
 # What HELM gives an answer that no judge of its jury could grade.
@@ -95,4 +95,4 @@ def helm_jury_score(verdicts: Sequence[tuple[Status, Scores]]) -> float:
 
 def status_of(statuses: Sequence[Status]) -> Status:
     """Return the best of several judges: one complete verdict is enough for a score."""
-    return min(statuses, key=list(Status).index, default=Status.FAILED)
+    return min(statuses, key=OF_VERDICTS.index, default=Status.FAILED)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from medeval.errors import UserError
 from medeval.inference.budget import Budget
-from medeval.inference.calling import Caller
+from medeval.inference.estimates import longest_reply_under
 from medeval.inference.guard import Gate
-from medeval.inference.journal import Line, read_journal
-from medeval.inference.progress import OnProgress, Progress
-from medeval.inference.requests import Item, Request
+from medeval.inference.progress import OnProgress
 from medeval.inference.run_folder import AUDIT, RunFolder
 from medeval.inference.runner import Ended, run_items, settings_of
-from medeval.judging.asking import ASKS_PER_REPEAT, Asking
+from medeval.judging.asking import Asking
 from medeval.judging.judge_report import JudgeReport
 from medeval.judging.judges import Judge, checked_jury, warnings_of_kinship
+from medeval.judging.judgment_files import ENDED_FROM_OUTSIDE, STOPPED, read_report
 from medeval.judging.options import JudgingOptions
 from medeval.judging.prompt import JudgePrompt
 from medeval.judging.results import JudgingResults, results_of
@@ -52,7 +48,7 @@ def run_judges(
     The folder gets `judge.json` and `judgments.jsonl`, or for a jury `judge-<name>.json` and
     `judgments-<name>.jsonl` each. Started again, it goes on where it was: no call that brought a
     reply is made twice. A judge that cannot be reached costs the others nothing; the results say
-    so.
+    so, and so do those that are read later, until the judge has come to its end.
 
     Args:
         subjects: the answers. A blank one is not sent to anybody: it earns 0.
@@ -94,6 +90,10 @@ async def judge_all(
         ask_further=asking.ask_further,
         on_progress=None,
     )
+    for provider in providers:
+        # Raises where the limit on cost cannot be held, before anything is written.
+        price = run.prices.of(provider.address, provider.model)
+        longest_reply_under(budget.limit, price, provider)
     folders = [
         RunFolder(
             folder,
@@ -104,9 +104,8 @@ async def judge_all(
         )
         for seat, provider in zip(seats, providers, strict=True)
     ]
-    for provider, place in zip(providers, folders, strict=True):
-        # Raises where the limit on cost cannot be held, before any judge is asked.
-        Caller(provider, place, run.retries, run.prices, budget)
+    for place in folders:
+        place.record(STOPPED, ENDED_FROM_OUTSIDE)
     # All of them come to an end, also when one raises: what is paid for is kept.
     ended = await asyncio.gather(
         *(
@@ -120,11 +119,13 @@ async def judge_all(
         ),
         return_exceptions=True,
     )
+    for place, each in zip(folders, ended, strict=True):
+        if isinstance(each, Ended):
+            place.record(STOPPED, each.stopped or None)
     for each in ended:
         if isinstance(each, BaseException):
             raise each
-    stopped = [each.stopped for each in ended if isinstance(each, Ended)]
-    return _read(listed, seats, asking, folder, options, stopped)
+    return _read(listed, seats, asking, folder, options)
 
 
 def read_results(
@@ -143,7 +144,29 @@ def read_results(
     options = options or JudgingOptions()
     listed, seats = checked(subjects), _seats(judges)
     asking = _asking(listed, rubric, options)
-    return _read(listed, seats, asking, folder, options, [""] * len(seats))
+    return _read(listed, seats, asking, folder, options)
+
+
+def how_many(
+    subjects: Iterable[Subject],
+    judges: Sequence[Judge],
+    rubric: Rubric,
+    folder: Path,
+    options: JudgingOptions | None = None,
+) -> tuple[int, int]:
+    """Return how many verdicts there are, and how many there will be at the end.
+
+    A judge that was not asked yet has none.
+
+    Raises:
+        UserError: a judge's files are those of other answers or of another prompt.
+    """
+    options = options or JudgingOptions()
+    seats = _seats(judges)
+    asking = _asking(checked(subjects), rubric, options)
+    begun = [seat for seat in seats if (folder / seat.record).exists()]
+    judged = sum(_report(seat, folder, asking).judged for seat in begun)
+    return judged, len(seats) * len(asking.subjects) * options.repeats
 
 
 def _progress_of(seat: _Seat, options: JudgingOptions) -> OnProgress | None:
@@ -175,77 +198,11 @@ def _read(
     asking: Asking,
     folder: Path,
     options: JudgingOptions,
-    stopped: Sequence[str],
 ) -> JudgingResults:
-    reports = [_report(seat, asking, folder, why) for seat, why in zip(seats, stopped, strict=True)]
+    reports = [_report(seat, folder, asking) for seat in seats]
     warnings = warnings_of_kinship([seat.judge for seat in seats], options.answering_model)
     return results_of(subjects, reports, asking.prompt, warnings, options)
 
 
-def _report(seat: _Seat, asking: Asking, folder: Path, stopped: str) -> JudgeReport:
-    record = _record(folder / seat.record)
-    if record["settings"]["prompt_version"] != asking.prompt.version:
-        raise UserError(
-            f"{folder / seat.record} is of another prompt or rubric"
-            f" ({record['settings']['prompt_version']}, not {asking.prompt.version})."
-        )
-    journal = folder / seat.answers
-    lines = list(read_journal(journal)) if journal.exists() else []
-    own = list(_own_lines(lines, asking, record["settings"], journal))
-    progress = Progress()
-    for line in own:
-        progress.add(line, is_new=False)
-    return JudgeReport(
-        judge=seat.judge.label,
-        model=record["settings"]["model"],
-        endpoint=record["settings"]["endpoint"],
-        judgments=tuple(asking.judgments(seat.judge.label, own)),
-        progress=progress,
-        learned=record.get("learned", {}),
-        stopped=stopped,
-    )
-
-
-def _own_lines(
-    lines: Iterable[Line], asking: Asking, settings: Mapping[str, Any], journal: Path
-) -> Iterable[Line]:
-    """Yield the lines of these subjects, which must answer the very prompts that are made of them.
-
-    Repeats beyond those that are wanted, which an audit may have asked for, are left out.
-
-    Raises:
-        UserError: a subject was judged with other texts.
-    """
-    for line in lines:
-        subject = asking.subjects.get(line["item"])
-        if subject is None or line["sample"] >= asking.repeats * ASKS_PER_REPEAT:
-            continue
-        item = Item(
-            subject.name,
-            asking.prompt.messages(subject, line["sample"]),
-            subject.data_class,
-            line["sample"],
-        )
-        request = Request(
-            item,
-            settings["endpoint"],
-            settings["model"],
-            settings["parameters"],
-            settings["prompt_version"],
-        )
-        if request.key != line["key"]:
-            raise UserError(
-                f"{journal}: {subject.id!r} (sample {subject.sample}) was judged with another"
-                " question, answer or reference. Judge again into another folder."
-            )
-        yield line
-
-
-def _record(path: Path) -> dict[str, Any]:
-    try:
-        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"{path}: there are no judgments. Run the judges first.") from None
-    except ValueError:
-        raise UserError(f"{path} is not the record of a judging.") from None
-    return record
+def _report(seat: _Seat, folder: Path, asking: Asking) -> JudgeReport:
+    return read_report(seat.judge.label, folder / seat.record, folder / seat.answers, asking)

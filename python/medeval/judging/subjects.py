@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from unicodedata import category
 
 from medeval.errors import UserError
 from medeval.inference.thinking import split_thinking
 
 BLANK_ANSWER = "blank_answer"
 UNCLOSED_THINKING = "unclosed_think"
+# Kinds of characters that nobody sees: blanks, control characters and those of format, such as
+# those of no width and the byte order mark.
+_UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class Subject:
         reference: what a good answer holds; may be empty where judges do without.
         data_class: `open`, or anything else and None: credentialed.
         sample: which of several answers to the same question this is.
+        unanswered: why the model gave no answer, such as `errored` or `not_asked`; empty if it did
+            or if nobody knows.
     """
 
     id: str
@@ -32,6 +38,7 @@ class Subject:
     reference: str = ""
     data_class: str | None = None
     sample: int = 0
+    unanswered: str = ""
 
     @property
     def name(self) -> str:
@@ -40,16 +47,18 @@ class Subject:
 
     @cached_property
     def judged(self) -> str:
-        """The answer without its thinking, which no judge ever sees; blank if none is left."""
-        return split_thinking(self.answer).answer
+        """The answer without its thinking, which no judge ever sees; empty if none is left."""
+        answer = split_thinking(self.answer).answer
+        return "" if all(category(character) in _UNSEEN for character in answer) else answer
 
     @property
     def blank_reason(self) -> str:
         """Why there is nothing to judge; empty if there is something."""
         if self.judged:
             return ""
-        is_unclosed = split_thinking(self.answer).state == "truncated_reasoning"
-        return UNCLOSED_THINKING if is_unclosed else BLANK_ANSWER
+        if split_thinking(self.answer).state == "truncated_reasoning":
+            return UNCLOSED_THINKING
+        return self.unanswered or BLANK_ANSWER
 
 
 def checked(subjects: Iterable[Subject]) -> list[Subject]:

@@ -12,7 +12,7 @@ from medeval.tasks.task import Method
 
 if TYPE_CHECKING:
     from medeval.judging.results import JudgingResults, SubjectResult
-    from medeval.tasks.judged import JudgingPlan, Pooling
+    from medeval.tasks.judging_plan import JudgingPlan, Pooling
 
 HEADLINE = "reward_judged"
 MISSING = "no usable judgment"
@@ -109,7 +109,11 @@ def _dimension(name: str) -> Score:
 
 
 def judging_facts(results: JudgingResults, plan: JudgingPlan) -> dict[str, Any]:
-    """Return what a report says of a judging: who, how, what failed, what it cost by itself."""
+    """Return what a report says of a judging.
+
+    Who judged and how, what failed, what it cost by itself, and what must not be overlooked, such
+    as a judge that stopped before its end.
+    """
     summary = results.summary()
     return {
         "prompt_version": results.prompt.version,
@@ -124,6 +128,7 @@ def judging_facts(results: JudgingResults, plan: JudgingPlan) -> dict[str, Any]:
         "cost": summary["judging_cost"],
         "cost_of_priced": summary["judging_cost_of_priced"],
         "judges": [judge.as_json() for judge in results.judges],
+        "warnings": list(results.warnings),
     }
 
 

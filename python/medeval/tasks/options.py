@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -26,6 +26,16 @@ def read_options(kind: type[Options], given: Mapping[str, Any], task: str) -> Op
     Raises:
         UserError: an option that the task does not have, or a value that cannot be meant.
     """
+    for name, value in given.items():
+        field = kind.model_fields.get(name)
+        if field is None or value is None:
+            continue
+        # Elsewhere true counts as the number 1, and "no" as false.
+        is_flag = bool in (field.annotation, *get_args(field.annotation))
+        if is_flag and not isinstance(value, bool):
+            raise UserError(f"{task}: option {name} is true or false, not {value!r}.")
+        if isinstance(value, bool) and not is_flag:
+            raise UserError(f"{task}: option {name} is not one of true and false.")
     try:
         return kind.model_validate(dict(given))
     except ValidationError as error:
@@ -40,15 +50,29 @@ def read_options(kind: type[Options], given: Mapping[str, Any], task: str) -> Op
 def parse_arguments(text: str | None) -> dict[str, Any]:
     """Return the options of a JSON object, as `--env-args` takes them.
 
+    One that is null is as if it were not there.
+
     Raises:
-        UserError: it is no JSON object.
+        UserError: it is no JSON object, or names one of them twice.
     """
     if text is None:
         return {}
     try:
-        read = json.loads(text)
+        read = json.loads(text, object_pairs_hook=_without_twins)
     except ValueError as error:
         raise UserError(f"--env-args is not JSON ({error}).") from None
+    except RecursionError:
+        raise UserError("--env-args is nested too deeply.") from None
     if not isinstance(read, dict):
         raise UserError("--env-args is one JSON object, such as '{\"use_think\": true}'.")
+    return {name: value for name, value in read.items() if value is not None}
+
+
+def _without_twins(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object, of which no member may be lost to another of its name."""
+    read: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in read:
+            raise UserError(f"--env-args: {name} comes twice. Leave one of them away.")
+        read[name] = value
     return read
