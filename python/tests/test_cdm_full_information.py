@@ -113,6 +113,18 @@ def test_what_nothing_is_known_of_has_no_block() -> None:
         ({"ref_range_lower": None}, "- CRP [Chemistry | Blood]: 9 (ref: up to 5)"),
         ({"ref_range_upper": None}, "- CRP [Chemistry | Blood]: 9 (ref: from 0)"),
         (
+            {"ref_range_lower": 0.00001, "ref_range_upper": 1234567.0},
+            "- CRP [Chemistry | Blood]: 9 (ref: 1e-05-1234567)",
+        ),
+        (
+            {"ref_range_lower": None, "ref_range_upper": 1234567.25},
+            "- CRP [Chemistry | Blood]: 9 (ref: up to 1234567.25)",
+        ),
+        (
+            {"ref_range_lower": 1234567.25, "ref_range_upper": None},
+            "- CRP [Chemistry | Blood]: 9 (ref: from 1234567.25)",
+        ),
+        (
             {"ref_range_lower": None, "ref_range_upper": None, "test_name": None},
             "- Unnamed test [Chemistry | Blood]: 9",
         ),

@@ -10,8 +10,9 @@ from cdm_bedside import facts, mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
+from medeval.cdm.loop_actions import arguments_in
 from medeval.cdm.loop_answers import FinalAnswer, read_answer, treatments_in
-from medeval.cdm.loop_text import arguments_in, read_written
+from medeval.cdm.loop_text import read_written
 from medeval.cdm.toolbox import TOOLS, Toolbox
 from medeval.models.clinical_case import ClinicalCase
 
@@ -37,6 +38,13 @@ ANSWER = FinalAnswer("Acute appendicitis", ("a", "b"), "t")
         WHOLE.replace('"t"', '"t"\n'),
         f'{{"x": {{"y": 1}}}} {WHOLE}',
         f"{{ {WHOLE}",
+        f'{{"response": {WHOLE}}}',
+        f'{{"name": "final_answer", "arguments": {WHOLE}}}',
+        f'{{"name": "final_answer", "arguments": {json.dumps(WHOLE)}}}',
+        f'{{"a": {{"b": {{"c": {{"d": {WHOLE}}}}}}}}}',
+        f'{{"before": {WHOLE.replace("appendicitis", "colitis")}, "now": {WHOLE}}}',
+        "Of {x} I say " + WHOLE.replace('"', "'") + " and {}",
+        WHOLE.replace("appendicitis", "colitis") + " or rather " + WHOLE.replace('"b"]', '"b",]'),
     ],
 )
 def test_an_answer_is_read_wherever_it_stands(text: str) -> None:
@@ -56,6 +64,10 @@ def test_an_answer_is_read_wherever_it_stands(text: str) -> None:
         WHOLE.replace('["a", "b"]', "null"),
         WHOLE.replace('["a", "b"]', "[1, 2]"),
         f"[{json.dumps(WHOLE)}]",
+        f'{{"candidates": [{WHOLE}]}}',
+        f'{{"a": {{"b": {{"c": {{"d": {{"e": {WHOLE}}}}}}}}}}}',
+        "{'a', 'b'}",
+        "{[1]: 2}",
         "{" * 5000,
         "{'a':" * 300,
     ],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from builds import Build
 from cdm_bedside import MARKS, case, cases, facts, leaks, mapping, report
+from counted_work import growth
 from inference_runs import content
 
 from medeval.cdm.demo_policy import DemoModel, reply_to
@@ -134,12 +134,18 @@ def test_it_summarises_by_keeping_the_beginning() -> None:
     assert ("word " * 1000).startswith(reply_to(messages, {}).text)
 
 
-def test_five_hundred_cases_take_less_than_half_a_minute(tmp_path: Path) -> None:
-    began = time.monotonic()
-    transcripts, asked = run(tmp_path, cases(500), "native")
-    assert time.monotonic() - began < 30
-    assert len(transcripts) == 500
-    assert len(asked) == sum(one.turns for one in transcripts) > 1500
+def test_a_case_is_as_much_work_in_a_long_run_as_in_a_short_one(tmp_path: Path) -> None:
+    turns: dict[int, int] = {}
+
+    def run_of(count: int) -> None:
+        transcripts, asked = run(tmp_path / f"{count}", cases(count), "native")
+        assert len(transcripts) == count
+        assert len(asked) == sum(one.turns for one in transcripts)
+        turns[count] = len(asked)
+
+    assert growth(run_of, 10, with_steps=False) < 2.02
+    assert turns == {count: count * turns[1] for count in (1, 10, 20, 40)}
+    assert turns[1] > 3
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,7 @@ ANSWER = {"final_diagnosis": "appendicitis", "treatment": []}
 
 
 def affirmed(text: str, keyword: str, version: int = 2) -> bool:
-    return Keywords(facts().negations, version).affirmed(text, keyword)
+    return Keywords(facts(), version).affirmed(text, keyword)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def affirmed(text: str, keyword: str, version: int = 2) -> bool:
         # What ends the reach of a negation.
         ("no fever, abscess", True),
         ("no fever. Abscess", True),
-        *((f"no fever {word} abscess", True) for word in ("but", "however", "although", "except")),
+        *((f"no fever {word} abscess", True) for word in ("but", "however", "though", "except")),
         ("no fever (abscess)", True),
         ("not an ulcer; abscess", True),
         ("no\nabscess", True),

@@ -111,6 +111,42 @@ def endoscopic_ultrasound_adds_once(version: int) -> None:
 
 
 @fault
+def a_change_of_another_organ_is_no_diagnosis(version: int) -> None:
+    diagnosis = "Perforated duodenal ulcer; the appendix is normal"
+    assert scored(case(), diagnosis=diagnosis, version=version).scores["Diagnosis"] == 0
+
+
+@fault
+def a_diagnosis_that_is_ruled_out_is_not_right(version: int) -> None:
+    diagnosis = "appendicitis ruled out"
+    assert scored(case(), diagnosis=diagnosis, version=version).scores["Diagnosis"] == 0
+
+
+@fault
+def a_diagnosis_that_is_to_be_ruled_out_is_not_right(version: int) -> None:
+    diagnosis = "rule out appendicitis"
+    assert scored(case(), diagnosis=diagnosis, version=version).scores["Diagnosis"] == 0
+
+
+@fault
+def a_treatment_that_is_not_needed_is_not_asked_for(version: int) -> None:
+    score = scored(case(), treatment=["antibiotics are not needed"], version=version)
+    assert not score.answers["Treatment Requested"]["Antibiotics"]
+
+
+@fault
+def a_label_with_a_comma_is_one_test(version: int) -> None:
+    answer = toolbox(version=version).call(*ask("Bilirubin, Total"))
+    assert answer.record["itemids"][str(version)] == [50885]
+
+
+@fault
+def a_test_is_found_whatever_its_haste(version: int) -> None:
+    answer = toolbox(version=version).call(*ask("STAT lipase"))
+    assert answer.record["itemids"][str(version)] == [50956]
+
+
+@fault
 def imaging_earns_no_more_than_two_points(version: int) -> None:
     of = case("pancreatitis", diagnoses=["biliary pancreatitis"])
     calls = [image("abdomen", "us"), image("abdomen", "eus")]

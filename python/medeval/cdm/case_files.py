@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,22 @@ class CaseFiles:
             "mapping_sha256": self.mapping_sha256,
         }
 
+    def only(self, hadm_ids: Collection[int]) -> CaseFiles:
+        """Return some of the cases, in the order of the export.
+
+        Raises:
+            UserError: one of them is not there.
+        """
+        wanted = frozenset(hadm_ids)
+        kept = tuple(case for case in self.cases if case.hadm_id in wanted)
+        missing = wanted.difference(case.hadm_id for case in kept)
+        if missing:
+            raise UserError(
+                f"{self.folder} lacks {len(missing):,} of the cases of the subset, such as"
+                f" {min(missing)}. Name the folder of the export that has them with --cases."
+            )
+        return replace(self, cases=kept, without_pathology=0)
+
 
 def read_case_files(folder: Path | None = None) -> CaseFiles:
     """Read the cases of an export.
@@ -72,7 +89,9 @@ def read_case_files(folder: Path | None = None) -> CaseFiles:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}. `{COMMAND}` writes it.") from None
+        raise UserError(
+            f"{path}: {error.strerror}. `{COMMAND}` writes it; --cases names another folder."
+        ) from None
     classes = _classes(place / PROVENANCE)
     cases = []
     numbers: dict[int, int] = {}

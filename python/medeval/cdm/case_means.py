@@ -134,7 +134,7 @@ def means(
     if not ordered:
         return {name: Mean(0, 0, *(None,) * 6, reason=NO_CASE) for name in names}
     statistic = _Means(values_of(ordered, names))
-    found = summarise(score(statistic, Resampling(max(1, n_iters), seed % (LARGEST_SEED + 1))))
+    found = summarise(score(statistic, Resampling(n_iters, seed % (LARGEST_SEED + 1))))
     reason = ONE_CASE if len(ordered) == 1 else None if n_iters else NO_DRAWS
     made = {}
     for place, name in enumerate(names):

@@ -73,15 +73,23 @@ def room_in(window: ContextWindow, provider: Provider, margin: int) -> Room:
         margin: tokens that are kept free at least.
 
     Raises:
-        UserError: the longest reply leaves no room for a prompt.
+        UserError: what is kept free leaves no room for a prompt.
     """
-    size = window.limit - max(margin, longest_reply(provider) or 0)
-    if size <= 0:
+    reply = longest_reply(provider) or 0
+    size = window.limit - max(margin, reply)
+    if size > 0:
+        return Room(window, size)
+    told = {"user": " (--context-limit)", "server": " (so the server says)"}
+    takes = f"The model takes {window.limit:,} tokens{told.get(window.limit_from, '')}"
+    if reply > margin:
         raise UserError(
-            f"The model takes {window.limit} tokens and max_tokens keeps all of them for the reply."
-            " Set max_tokens lower, or the limit of the context higher."
+            f"{takes} and max_tokens keeps {reply:,} for the reply: none are left for a prompt. Set"
+            " max_tokens lower, or --context-limit higher if the model takes more."
         )
-    return Room(window, size)
+    raise UserError(
+        f"{takes} and {margin} are always kept free: none are left for a prompt. Set"
+        " --context-limit to what the model takes, or ask a model that takes more."
+    )
 
 
 async def shortened(text: str, item: Item, ask: AskModel, room: Room | None) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from medeval.cdm.imaging_facts import ImagingFacts, read_imaging
 from medeval.cdm.lab_facts import LabFacts, read_labs
+from medeval.cdm.negation_facts import NegationCues, read_negation_cues, read_other_organs
 from medeval.cdm.seeds import Seeds, grouped
 from medeval.cdm.treatment_facts import TreatmentFacts, read_treatments
 
@@ -34,7 +35,9 @@ class Facts:
         treatments: treatments of each pathology, in the order of its answers.
         correct_diagnoses: pairs of word stems, place and change, that are a pathology.
         gracious_diagnoses: pairs that are nearly one.
-        negations: phrases after which a finding is absent.
+        other_organs: of each pathology, beginnings of words for organs that are not its own.
+        negations: phrases after which a finding is absent, as the reference has them.
+        negation_cues: by which version 2 tells what is denied.
         criteria: of each condition, in the order of the list.
         condition_names: the condition that a name in lower case means.
     """
@@ -44,7 +47,9 @@ class Facts:
     treatments: Mapping[str, tuple[TreatmentFacts, ...]]
     correct_diagnoses: Mapping[str, tuple[tuple[str, str], ...]]
     gracious_diagnoses: Mapping[str, tuple[tuple[str, str], ...]]
+    other_organs: Mapping[str, tuple[str, ...]]
     negations: tuple[str, ...]
+    negation_cues: NegationCues
     criteria: Mapping[str, Criteria]
     condition_names: Mapping[str, str]
 
@@ -67,6 +72,10 @@ def load_facts(root: Path | None = None) -> Facts:
     )
     criteria = seeds.rows("cdm_diagnosis_criteria", ("condition", "guideline", "criteria"))
     names = seeds.rows("cdm_condition_names", ("condition_name", "condition"))
+    negations = tuple(row["phrase"] for row in seeds.rows("cdm_negation_phrases", ("phrase",)))
+    places: dict[str, frozenset[str]] = {}
+    for (_, name), found in pairs.items():
+        places[name] = places.get(name, frozenset()).union(place for place, _ in found)
     return Facts(
         labs=read_labs(seeds),
         imaging=read_imaging(seeds),
@@ -77,7 +86,9 @@ def load_facts(root: Path | None = None) -> Facts:
         gracious_diagnoses={
             name: found for (grade, name), found in pairs.items() if grade == "gracious"
         },
-        negations=tuple(row["phrase"] for row in seeds.rows("cdm_negation_phrases", ("phrase",))),
+        other_organs=read_other_organs(seeds, places),
+        negations=negations,
+        negation_cues=read_negation_cues(seeds, negations),
         criteria={
             row["condition"]: Criteria(row["condition"], row["guideline"], row["criteria"])
             for row in criteria

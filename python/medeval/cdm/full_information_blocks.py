@@ -113,7 +113,7 @@ def culture_line(culture: MicrobiologyEvent) -> str:
 def _range(lab: LabResult) -> str:
     low, high = lab.ref_range_lower, lab.ref_range_upper
     if low is not None and high is not None:
-        return f" (ref: {low:g}-{high:g})"
+        return f" (ref: {low:.15g}-{high:.15g})"
     if low is not None:
-        return f" (ref: from {low:g})"
-    return f" (ref: up to {high:g})" if high is not None else ""
+        return f" (ref: from {low:.15g})"
+    return f" (ref: up to {high:.15g})" if high is not None else ""

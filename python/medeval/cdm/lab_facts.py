@@ -23,6 +23,7 @@ class LabFacts:
         request_names: what clinicians call panels and tests, as items; names in lower case.
         fillers_anywhere: words that are cut out of a request wherever they stand.
         fillers_between_blanks: words that are dropped where blanks surround them.
+        fillers_of_unknown_names: words that version 2 drops from a name that means nothing.
     """
 
     panels: Mapping[str, tuple[int, ...]]
@@ -35,6 +36,7 @@ class LabFacts:
     request_names: Mapping[str, tuple[int, ...]]
     fillers_anywhere: tuple[str, ...]
     fillers_between_blanks: frozenset[str]
+    fillers_of_unknown_names: frozenset[str]
 
 
 def read_labs(seeds: Seeds) -> LabFacts:
@@ -82,4 +84,7 @@ def read_labs(seeds: Seeds) -> LabFacts:
         },
         fillers_anywhere=fillers["anywhere"],
         fillers_between_blanks=frozenset(fillers["anywhere"] + fillers["between_blanks"]),
+        fillers_of_unknown_names=frozenset(
+            row["word"] for row in seeds.rows("cdm_lab_request_fillers", ("word",))
+        ),
     )

@@ -105,7 +105,7 @@ class ToolLoop:
         try:
             return await course.run()
         except CallFailedError as error:
-            if error.failure.stops_the_run:
+            if error.stops_the_run:
                 raise
             return failed(error.failure, course.record())
 
@@ -134,7 +134,7 @@ class _Course:
     def __init__(self, loop: ToolLoop, ask: AskModel) -> None:
         self._ask = ask
         self._options = loop.options
-        self._protocol = loop.protocol
+        self._protocol = loop.protocol.begun()
         self._toolbox = loop.new_toolbox()
         opening = loop.opening
         item = Item(loop.id, opening.messages, loop.data_class, loop.sample, opening.parameters)

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Literal, Self
 
 from medeval.cdm import prompts
+from medeval.cdm.loop_actions import arguments_in
 from medeval.cdm.loop_answers import FinalAnswer, read_answer
-from medeval.cdm.loop_text import STOP, arguments_in, read_written
+from medeval.cdm.loop_text import STOP, read_written
 from medeval.inference.completions import Completion, ToolCall
 from medeval.inference.requests import Message
 from medeval.inference.thinking import split_thinking
+from medeval.models.surrogates import whole_json
 
 ToolProtocol = Literal["native", "text"]
+
+# What endpoints take as the name of a function: letters, digits, "_" and "-", at most 64 of them.
+_NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST_NAME = 64
+_NO_NAME = "unknown"
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,7 @@ class Reply:
 
 
 class Protocol(ABC):
-    """One way of using tools.
+    """One way of using tools, in one conversation.
 
     Args:
         definitions: of the tools.
@@ -62,6 +71,10 @@ class Protocol(ABC):
 
     def __init__(self, definitions: Sequence[Mapping[str, Any]]) -> None:
         self._definitions = {tool["function"]["name"]: tool for tool in definitions}
+
+    def begun(self) -> Self:
+        """Return the protocol as it is at the beginning of a conversation."""
+        return type(self)(list(self._definitions.values()))
 
     @abstractmethod
     def system(self) -> str:
@@ -91,6 +104,10 @@ class Native(Protocol):
     ask_again = prompts.ASK_AGAIN_NATIVE
     decide = prompts.DECIDE_NATIVE
 
+    def __init__(self, definitions: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__(definitions)
+        self._ids: set[str] = set()
+
     def system(self) -> str:
         """Return the system prompt."""
         return prompts.SYSTEM_NATIVE
@@ -110,11 +127,7 @@ class Native(Protocol):
             answer = read_answer(text)
             return Reply({"role": "assistant", "content": text or prompts.NO_REPLY}, answer=answer)
         wishes = tuple(wish for wish, _ in read)
-        # What was no JSON goes back as an empty object: some endpoints read it and fail.
-        calls = [
-            replace(call, arguments=json.dumps(dict(wish.arguments or {}))).as_message_part()
-            for call, wish in zip(completion.tool_calls, wishes, strict=True)
-        ]
+        calls = [_sent_back(wish).as_message_part() for wish in wishes]
         message = {"role": "assistant", "content": text, "tool_calls": calls}
         return Reply(message, wishes, customs=sum(is_custom for _, is_custom in read))
 
@@ -125,21 +138,57 @@ class Native(Protocol):
         ]
 
     def _wish(self, call: ToolCall) -> tuple[Wish, bool]:
-        """Return a call, and whether its arguments came in another form than asked for."""
+        """Return a call, and whether it came in another form than asked for."""
+        name = self._tool_in(call.name)
+        arguments, is_custom = self._arguments(call.arguments, name)
+        return Wish(self._own_id(call.id), name, arguments), is_custom or name != call.name
+
+    def _tool_in(self, name: str) -> str:
+        """Return the tool that is one word of a name, as in functions.request_lab_test:0.
+
+        Models put the name's place in their template around it. A name without a tool stays.
+        """
+        tools = [word for word in _NOT_OF_A_NAME.split(name) if word in self._definitions]
+        return tools[0] if len(tools) == 1 else name
+
+    def _own_id(self, given: str) -> str:
+        """Return an id that no earlier call of the conversation has.
+
+        Some endpoints count anew in each reply. The new ids are such as the strictest take: nine
+        letters and digits.
+        """
+        made = (f"call{number:05}" for number in count(len(self._ids)))
+        name = given if given not in self._ids else next(n for n in made if n not in self._ids)
+        self._ids.add(name)
+        return name
+
+    def _arguments(self, text: str, name: str) -> tuple[dict[str, Any] | None, bool]:
+        """Return the arguments of a call of a tool, and whether another form was understood."""
+        is_twice = False
         try:
-            read: Any = json.loads(call.arguments, strict=False) if call.arguments.strip() else {}
+            read: Any = json.loads(text, strict=False) if text.strip() else {}
             if isinstance(read, str) and read.lstrip().startswith("{"):
+                is_twice = True
                 read = json.loads(read)  # written as JSON twice
-                return Wish(call.id, call.name, read if isinstance(read, dict) else None), True
+            read = whole_json(read)
         except (ValueError, RecursionError):
-            return Wish(call.id, call.name, None), False
+            return None, is_twice
         if isinstance(read, dict):
-            return Wish(call.id, call.name, read), False
-        tool = self._definitions.get(call.name)
+            return read, is_twice
+        tool = self._definitions.get(name)
         names = list(tool["function"]["parameters"].get("properties", {})) if tool else []
         if isinstance(read, str) and len(names) == 1:
-            return Wish(call.id, call.name, {names[0]: read}), True
-        return Wish(call.id, call.name, {} if read is None else None), False
+            return {names[0]: read}, True
+        return {} if read is None else None, is_twice
+
+
+def _sent_back(wish: Wish) -> ToolCall:
+    """Return a call as the conversation goes on with it, in the form that every endpoint takes.
+
+    What was no JSON goes back as an empty object: some endpoints read it and fail.
+    """
+    name = _NOT_OF_A_NAME.sub("_", wish.name)[:_LONGEST_NAME] or _NO_NAME
+    return ToolCall(wish.id, name, json.dumps(dict(wish.arguments or {})))
 
 
 class Text(Protocol):

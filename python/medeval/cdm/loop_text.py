@@ -1,43 +1,35 @@
 """The text protocol: tools for models that cannot call them, as lines in their replies.
 
 The lines are those of ReAct prompting (Yao et al., ICLR 2023), which Hager et al. (Nature Medicine
-30, 2024) use for this benchmark: Action and Action Input, or Diagnosis and Treatment. Bold marks,
-other names of a tool and several lines of input are understood and counted.
+30, 2024) use for this benchmark: Action and Action Input, or Diagnosis and Treatment. Other
+layouts are understood and counted; what a model made up itself as a result is never read.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from medeval.cdm.loop_answers import FinalAnswer, read_answer, treatments_in
+from medeval.cdm.loop_actions import action_in, action_of
+from medeval.cdm.loop_answers import FinalAnswer, answer_in, objects_in, read_answer, treatments_in
+from medeval.cdm.loop_lines import Field, read_lines
 
 STOP = ("\nObservation:",)
 
-_LABEL = re.compile(
-    r"^[ \t>*_#-]{0,6}(?P<name>thoughts?|rationale|actions?(?:[ _]inputs?)?|inputs?|observations?"
-    r"|(?:final[ _])?diagnosis|treatments?(?:[ _]plan)?)[ \t*_]{0,4}:[ \t*_]{0,4}",
-    re.IGNORECASE | re.MULTILINE,
-)
-_WORDS = (
-    ("physical_examination", ("physical",)),
-    ("request_lab_test", ("lab", "blood test")),
-    ("request_imaging", ("imag", "scan", "radiolog")),
-    ("retrieve_diagnosis_criteria", ("criteria", "guideline")),
-    ("physical_examination", ("exam",)),
-)
-# A tool with its input as a call, on one line.
-_CALL = re.compile(r"(?P<name>[A-Za-z_ ]{3,40}?)\s*[(\[](?P<input>.*)[)\]]", re.DOTALL)
 # An action that is none: the model has decided.
 _NO_ACTION = re.compile(
     r"[\W_]*(?:none|n/a|nothing|no (?:further )?actions?(?: (?:is )?needed)?|(?:the )?final answer"
     r"|(?:final )?(?:answer|decision)|finish(?:ed)?|done)[\W_]*",
     re.IGNORECASE,
 )
-_PAIR = re.compile(r"\b(region|modality)\s*[:=]\s*([^,;\n]+)", re.IGNORECASE)
+# An action that is none if an answer follows, and else a tool that there is not.
+_DECIDING = re.compile(
+    r"[\W_]*(?:(?:i will|now|provide|give|make|state|submit|the|a|my|final) ){0,5}"
+    r"(?:diagnos(?:is|e)|treatments?(?: plan)?|answer|decision|conclusion)"
+    r"(?: and (?:the )?treatments?(?: plan)?)?[\W_]*",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -60,74 +52,71 @@ class Written:
 
 
 def read_written(text: str, tools: Sequence[str]) -> Written:
-    """Read a reply without its thinking.
+    """Read a reply without its thinking: the first action or whole answer that stands in it.
 
     Args:
         text: of the reply.
         tools: the names of the tools there are.
     """
-    labels = list(_LABEL.finditer(text))
-    fields: list[tuple[str, str]] = []
-    end = len(text)
-    for place, label in enumerate(labels):
-        name = re.sub(r"[ _]+", " ", label["name"].lower())
-        if name.startswith("observation"):
-            end = label.start()
-            break
-        stop = labels[place + 1].start() if place + 1 < len(labels) else len(text)
-        fields.append((name, text[label.end() : stop].strip().strip("*_`").strip()))
-    kept = text[:end].rstrip()
-    has_said_none = False
-    for place, (name, value) in enumerate(fields):
-        if name in ("action", "actions") and value:
-            if _NO_ACTION.fullmatch(value.splitlines()[0]):
-                has_said_none = True  # what follows is the answer, in one layout or another
+    lines = read_lines(text)
+    no_tool: Written | None = None
+    is_custom = False
+    for place, field in enumerate(lines.fields):
+        if field.kind == "action" and field.value:
+            first_line = field.value.splitlines()[0]
+            if _NO_ACTION.fullmatch(first_line):
+                is_custom = True
                 continue
-            call = _CALL.fullmatch(value)
-            known, is_exact = _tool(call["name"] if call else value, tools)
-            asked = next((value for name, value in fields[place + 1 :] if "input" in name), "")
-            asked = asked or (call["input"].strip() if call else "")
-            return Written(known, asked, None, kept, is_custom=not is_exact or call is not None)
-        if name.endswith("diagnosis") and value:
-            treatment = next((v for n, v in fields[place + 1 :] if n.startswith("treatment")), None)
-            thought = next((v for n, v in fields[:place] if n.startswith(("thought", "rat"))), "")
-            if treatment is not None:
-                answer = FinalAnswer(value, treatments_in(treatment), thought)
-                return Written("", "", answer, kept, has_said_none)
-    answer_in_json = read_answer(kept)
-    return Written("", "", answer_in_json, kept, is_custom=answer_in_json is not None)
+            action = action_in(field.value, _input_behind(lines.fields, place), tools)
+            written = Written(
+                action.tool, action.asked, None, lines.text, action.is_custom or field.is_custom
+            )
+            if action.tool in tools or (action.tool and not _DECIDING.fullmatch(first_line)):
+                return written
+            no_tool, is_custom = no_tool or written, True
+        elif field.kind in ("diagnosis", "treatment"):
+            answer, is_as_asked = _answer_in(lines.fields[: place + 1])
+            if answer is not None:
+                return Written("", "", answer, lines.text, is_custom or not is_as_asked)
+    return _in_json(lines.text, tools) or no_tool or Written("", "", None, lines.text)
 
 
-def arguments_in(text: str, definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the input of an action as the arguments of its tool.
+def _input_behind(fields: Sequence[Field], place: int) -> str:
+    """Return the input of the action at a place, which no other action has before it."""
+    for field in fields[place + 1 :]:
+        if field.kind == "input" and field.value:
+            return field.value
+        if field.kind == "action" and field.value:
+            break
+    return ""
 
-    A JSON object is taken as it is. Of a tool with one argument the text is the argument; of one
-    with two, such as `CT Abdomen`, it is both, unless it names them.
+
+def _answer_in(fields: Sequence[Field]) -> tuple[FinalAnswer | None, bool]:
+    """Return the answer as soon as both of its lines are there, and whether they are as asked for.
+
+    Of several diagnoses the one that is called final counts, else the first.
     """
-    names = list(definition["function"]["parameters"].get("properties", {}))
-    try:
-        read = json.loads(text)
-    except (ValueError, RecursionError):
-        read = None
-    if isinstance(read, dict):
-        return read
-    said = text.strip().strip("\"'").strip()
-    named = {name.lower(): value.strip() for name, value in _PAIR.findall(said)}
-    if named and set(named) <= set(names):
-        return {**dict.fromkeys(names, said), **named}
-    return dict.fromkeys(names, said)
+    said = [field for field in fields if field.kind == "diagnosis" and field.value]
+    diagnosis = next((field for field in said if field.label.startswith("final")), None)
+    diagnosis = diagnosis or next(iter(said), None)
+    treatment = next((field for field in fields if field.kind == "treatment"), None)
+    if diagnosis is None or treatment is None:
+        return None, True
+    places = fields.index(diagnosis), fields.index(treatment)
+    before = fields[: min(places)]
+    thought = next((field.value for field in before if field.kind == "thought"), "")
+    answer = FinalAnswer(diagnosis.value, treatments_in(treatment.value), thought)
+    is_in_order = places == tuple(sorted(places))
+    return answer, is_in_order and not (diagnosis.is_custom or treatment.is_custom)
 
 
-def _tool(said: str, tools: Sequence[str]) -> tuple[str, bool]:
-    """Return the tool that a name means, and whether the name was its own."""
-    name = said.splitlines()[0].strip().strip("`\"'[]() ").removesuffix("()")
-    if name in tools:
-        return name, True
-    plain = re.sub(r"[\s_-]+", " ", name.lower())
-    for tool in tools:
-        if tool.replace("_", " ") == plain:
-            return tool, False
-    for tool, words in _WORDS:
-        if tool in tools and any(word in plain for word in words):
-            return tool, False
-    return name, True
+def _in_json(text: str, tools: Sequence[str]) -> Written | None:
+    """Return what the objects of a reply ask for or decide; None if they do neither."""
+    for found in objects_in(text):
+        if answer_in(found) is not None:
+            break
+        action = action_of(found, tools)
+        if action is not None:
+            return Written(action.tool, action.asked, None, text, is_custom=True)
+    answer = read_answer(text)
+    return Written("", "", answer, text, is_custom=True) if answer is not None else None

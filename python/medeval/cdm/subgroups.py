@@ -1,11 +1,15 @@
 """Scores by groups of patients, from demographics that the model never saw.
 
 Small cells stay hidden: no number is told of fewer patients than `min_cell`, nor of so many other
-groups that it could be worked out from the total.
+groups that it could be worked out. The patients of a group who have one pathology are a cell, too.
+Scores differ by pathology, so the means, gaps and p values of a group say how many of its patients
+have which: a group with a small cell has none of them. That nobody of a group has a pathology is a
+number of no patient, and may be known.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -20,7 +24,8 @@ from medeval.cdm.scoring import SCORES
 from medeval.errors import UserError
 from medeval.models.clinical_case import ClinicalCase
 from medeval.predictions.attributes import age_band
-from medeval.predictions.subgroups import UNKNOWN, hidden
+from medeval.predictions.small_cells import hidden, require_min_cell
+from medeval.predictions.subgroups import UNKNOWN
 from medeval.scoring.holm import holm
 
 MIN_CELL = 11
@@ -38,7 +43,7 @@ class Group:
         name: the group.
         n: how many cases; None if that is hidden.
         scores: their means; none if they are hidden.
-        suppressed: why it is hidden; None if it is not.
+        suppressed: why it is hidden, the same of all that are; None if it is not.
     """
 
     name: str
@@ -52,9 +57,10 @@ class Grouping:
     """The groups of one attribute, and the gaps between those that are shown.
 
     Attributes:
-        groups: in the order of their names, the unknown last; none if all cases are of one group
-            that is too small to be named.
-        gaps: of each score between each two groups; the unknown are compared with none.
+        groups: in the order of their names, the unknown last; none if names alone would tell how
+            many a small one has.
+        gaps: of each score between each two groups that are told; the unknown are compared with
+            none.
     """
 
     groups: tuple[Group, ...]
@@ -135,19 +141,21 @@ def subgroups(
     Args:
         cases: every case that was asked, those that failed too.
         attributes: the groups of each case by its `hadm_id`; every case has the same attributes.
-        min_cell: groups with fewer cases are hidden, 1 hides none.
+        min_cell: groups with fewer cases, in all or of one pathology, are hidden; 1 hides none.
         seed: of intervals and permutations.
         n_iters: how many draws the intervals are made from; 0 makes none.
         n_permutations: how many permutations a test makes.
         possible: the scores that there are for a case that is answered.
 
     Raises:
-        UserError: `min_cell` or `n_permutations` below 1, or a case without attributes.
+        UserError: a `min_cell` that hides nothing well, `n_permutations` below 1, or a case
+            without attributes.
         ValueError: a case twice, or scores of two versions.
     """
     check_cases(cases)
-    if min_cell < 1 or n_permutations < 1:
-        raise UserError("The smallest cell and the number of permutations are 1 or more.")
+    require_min_cell(min_cell)
+    if n_permutations < 1:
+        raise UserError("The number of permutations is 1 or more.")
     ordered = sorted(cases, key=lambda case: case.hadm_id)
     names = list(dict.fromkeys(name for found in attributes.values() for name in found))
     for case in ordered:
@@ -178,26 +186,42 @@ def _groups(
     seed: int,
     n_iters: int,
 ) -> tuple[Group, ...]:
-    counts = [len(found) for found in members.values()]
-    small = [count < min_cell for count in counts]
-    # The name alone would say that every patient is of it.
-    if len(counts) == 1 and small[0]:
+    hide = _hidden(list(members.values()), min_cell)
+    if hide is None:
         return ()
     made = []
-    for (name, found), is_small, is_hidden in zip(
-        members.items(), small, hidden(counts, small, min_cell), strict=True
-    ):
+    for (name, found), is_hidden in zip(members.items(), hide, strict=True):
         if is_hidden:
-            reason = (
-                f"fewer than {min_cell} cases"
-                if is_small
-                else "another group could be worked out from it"
-            )
-            made.append(Group(name, None, {}, reason))
+            made.append(Group(name, None, {}, hidden_reason(min_cell)))
         else:
             found_means = means(found, scores, seed=seed, n_iters=n_iters)
             made.append(Group(name, len(found), found_means, None))
     return tuple(made)
+
+
+def hidden_reason(min_cell: int) -> str:
+    """Return why a group is hidden: the same of all, for which of them is small is not told."""
+    return (
+        f"hidden: fewer than {min_cell} cases, in all or of one pathology, or a group that has so"
+        " few could be worked out from it"
+    )
+
+
+def _hidden(members: Sequence[Sequence[ScoredCase]], min_cell: int) -> list[bool] | None:
+    """Return which groups are hidden; None if they are not even named.
+
+    The hidden ones together are known of each pathology: what is not of the others.
+    """
+    cells = [Counter(case.pathology for case in found) for found in members]
+
+    def hides_enough(hide: Sequence[bool]) -> bool:
+        gone: Counter[str] = sum(
+            (cell for cell, is_hidden in zip(cells, hide, strict=True) if is_hidden), Counter()
+        )
+        return all(count >= min_cell for count in gone.values())
+
+    small = [min(cell.values()) < min_cell for cell in cells]
+    return hidden([cell.total() for cell in cells], small, min_cell, hides_enough)
 
 
 def _gaps(

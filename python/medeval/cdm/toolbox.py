@@ -101,7 +101,7 @@ class Toolbox:
         record: dict[str, Any] = {"tool": name, "arguments": dict(arguments)}
         if name not in self._enabled:
             tools = ", ".join(self._enabled) or "none"
-            return _invalid(f"There is no tool {name}. Tools: {tools}.", record)
+            return _invalid(f"There is no tool {name[:64]}. Tools: {tools}.", record)
         for argument in ARGUMENTS[name]:
             value = arguments.get(argument)
             if not isinstance(value, str) and not (name == REQUEST_LAB_TEST and _are_texts(value)):

@@ -38,6 +38,12 @@ def compare(
             help="The truth (.csv, .csv.gz, .parquet). Without it the warehouse's test rows.",
         ),
     ] = None,
+    cases: Annotated[
+        Path | None,
+        typer.Option(
+            help="cdm: the folder of the export, if it is elsewhere now than it was for the runs."
+        ),
+    ] = None,
     n_iters: Annotated[
         int | None,
         typer.Option(
@@ -101,8 +107,9 @@ def compare(
         recorded_name(task)  # an unknown task is told before its flags
         refuse_flags(task, {"--listfile": listfile, "--threshold": threshold, "--target": target})
         method = Method(1000 if n_iters is None else n_iters, seed, (), cluster)
-        compare_asked(task, predictions, metric or [], method, out)
+        compare_asked(task, predictions, metric or [], method, out, cases)
         return
+    refuse_flags(task, {"--cases": cases})
     chosen = task_named(task)
     if threshold is not None and chosen.kind is not Kind.BINARY:
         raise UserError(f"--threshold: {chosen.name} has no answers that are yes or no.")

@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from medeval.commands.task_options import moved_to
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
@@ -27,9 +28,22 @@ class Compared:
 
 
 def compare_asked(
-    task: str, folders: Sequence[Path], metrics: Sequence[str], method: Method, out: Path | None
+    task: str,
+    folders: Sequence[Path],
+    metrics: Sequence[str],
+    method: Method,
+    out: Path | None,
+    cases: Path | None = None,
 ) -> None:
     """Compare all pairs of runs, print the table and write it if a file is named.
+
+    Args:
+        task: of all runs.
+        folders: of the runs.
+        metrics: by which they are compared; none for all.
+        method: resamples and their seed.
+        out: the JSON file; None writes none.
+        cases: the folder of CDM's export, if it is not where the runs say.
 
     Raises:
         UserError: fewer than two runs, runs of other tasks or data, or a metric that there is not.
@@ -40,7 +54,7 @@ def compare_asked(
 
     if out is not None:
         require_writable(out)
-    compared = _compared(task, folders, metrics, method)
+    compared = _compared(task, folders, metrics, method, cases)
     Console().print(_table(compared))
     for one in compared:
         print(_sentence(one))
@@ -72,10 +86,15 @@ def compare_asked(
 
 
 def _compared(
-    task: str, folders: Sequence[Path], metrics: Sequence[str], method: Method
+    task: str,
+    folders: Sequence[Path],
+    metrics: Sequence[str],
+    method: Method,
+    cases: Path | None,
 ) -> list[Compared]:
     from medeval.scoring.holm import holm
-    from medeval.tasks.catalogue import recorded_name, resumed
+    from medeval.tasks.catalogue import recorded_name
+    from medeval.tasks.cdm_taken_up import taken_up
     from medeval.tasks.run_record import facts_of_run, read_record
 
     if len(folders) < 2:
@@ -85,13 +104,16 @@ def _compared(
     for record in records:
         if record.task != name:
             raise UserError(f"{record.folder} is a run of {record.task}, not of {name}.")
-    runs = [(folder, resumed(record)) for folder, record in zip(folders, records, strict=True)]
+    runs = [
+        (folder, taken_up(record, cases)) for folder, record in zip(folders, records, strict=True)
+    ]
     for record, (_, asked) in zip(records, runs, strict=True):
         missing = facts_of_run(record, asked.items(record.limit))["not_asked"]
         if missing:
             raise UserError(
                 f"{missing:,} items of {record.folder} were never asked: it cannot be compared"
-                f" before it is whole. `python -m medeval run --resume {record.folder}`."
+                " before it is whole."
+                f" `python -m medeval run --resume {record.folder}{moved_to(cases)}`."
             )
     found = [
         (one.name, two.name, difference)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 from medeval.cdm.case_files import CaseFiles, read_case_files
 from medeval.cdm.context import Room, room_in
@@ -21,7 +19,7 @@ from medeval.cdm.loop_memory import MARGIN as LOOP_MARGIN
 from medeval.cdm.oracle import best_scores
 from medeval.cdm.prompts import PROMPT_VERSION
 from medeval.cdm.scoring import COUNTS, DIAGNOSIS, SCORES
-from medeval.cdm.toolbox import TOOLS
+from medeval.cdm.subset_files import Subset, read_subset
 from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
 from medeval.inference.conversations import converse
@@ -30,9 +28,15 @@ from medeval.inference.tokens import ContextWindow, context_window
 from medeval.models.text_files import write_text
 from medeval.tasks.cdm_case_scores import case_lines
 from medeval.tasks.cdm_models import local_provider
+from medeval.tasks.cdm_options import (
+    SETTINGS,
+    CdmOptions,
+    options_of,
+    subset_as_json,
+    way_of_asking,
+)
 from medeval.tasks.cdm_score import TOOLS_ONLY, score_of
-from medeval.tasks.differences import mean_difference
-from medeval.tasks.options import TaskOptions
+from medeval.tasks.differences import paired_differences
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import AskedTask, Difference, Method, TaskScore
 
@@ -43,48 +47,35 @@ if TYPE_CHECKING:
     from medeval.inference.run_folder import RunFolder
     from medeval.inference.runner import Ended, RunOptions
 
+__all__ = ["NAME", "CdmOptions", "CdmTask", "begin", "options_of"]
+
 NAME = "cdm"
-SETTINGS = "cdm"
-# Options that only one way of asking has; `permute` may be said to be none.
-TOOLS_OPTIONS = ("tool_protocol", "max_rounds", "max_calls", "tools")
 CASE_SCORES = "case_scores.jsonl"
-
-
-class CdmOptions(TaskOptions):
-    """How cases are put to a model.
-
-    Attributes:
-        cases: the folder of the export.
-        mode: tools, the model asks for what it needs; full_information, it sees all at once.
-        tool_protocol: native, the endpoint's own form of calls; text, for models without one.
-        max_rounds: steps with tools, after which the model has to decide.
-        max_calls: calls in one step.
-        tools: which there are.
-        permute: full_information: further samples, with the information in other orders.
-        permute_seed: of the orders.
-        context_limit: tokens that the model takes in; None asks the server.
-    """
-
-    cases: str | None = None
-    mode: Literal["tools", "full_information"] = "tools"
-    tool_protocol: Literal["native", "text"] = "native"
-    max_rounds: int = Field(20, ge=1)
-    max_calls: int = Field(10, ge=1)
-    tools: tuple[str, ...] = Field(TOOLS, min_length=1)
-    permute: int = Field(0, ge=0)
-    permute_seed: int = 0
-    context_limit: int | None = Field(None, ge=1)
 
 
 @dataclass(frozen=True)
 class CdmTask:
-    """The task with its cases; see `AskedTask`."""
+    """The task with its cases; see `AskedTask`.
+
+    Attributes:
+        files: all cases of the export.
+        facts: by which they are scored.
+        options: how they are put to a model.
+        subset: those that are asked; None asks all.
+        recorded_export: where the record of a run that is taken up again has the export.
+        window: what the model takes in.
+        room: what that leaves to a prompt.
+        scored_subsets: what is scored by itself beside the whole.
+    """
 
     files: CaseFiles
     facts: Facts
     options: CdmOptions
+    subset: Subset | None = None
+    recorded_export: str | None = None
     window: ContextWindow | None = None
     room: Room | None = None
+    scored_subsets: Sequence[Subset] = ()
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
     asked_as: str = NAME
@@ -108,19 +99,22 @@ class CdmTask:
                 " --tool-protocol text, or --mode full_information."
             )
         window = asyncio.run(
-            context_window(provider, self.files.is_open, self.options.context_limit)
+            context_window(provider, self._asked.is_open, self.options.context_limit)
         )
         margin = LOOP_MARGIN if self.options.mode == "tools" else FULL_MARGIN
         return replace(self, window=window, room=room_in(window, provider, margin))
 
     def settings(self) -> dict[str, Any]:
         """See `AskedTask`."""
+        subset = {} if self.subset is None else {"subset": subset_as_json(self.subset)}
         return {
             SETTINGS: {
                 **self._how.as_json(),
                 "context": None if self.window is None else self.window.as_json(),
-                "export": str(self.files.folder),
-                **self.files.about(),
+                # The same cases in another folder are no other setting.
+                "export": self.recorded_export or str(self.files.folder),
+                **self._asked.about(),
+                **subset,
             }
         }
 
@@ -152,17 +146,17 @@ class CdmTask:
 
     def local_provider(self, kind: str, gate: Gate) -> Provider:
         """See `AskedTask`."""
-        return local_provider(kind, self.files.cases, self.facts, gate)
+        return local_provider(kind, self._asked.cases, self.facts, gate)
 
     def chance(self) -> float:
         """See `AskedTask`: how often another case has the same pathology."""
-        counts = self.files.about()["pathologies"].values()
+        counts = self._asked.about()["pathologies"].values()
         n = sum(counts)
         return sum(count * (count - 1) for count in counts) / (n * (n - 1)) if n > 1 else 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """See `AskedTask`."""
-        best = [best_scores(str(case.pathology), self.facts) for case in self.files.cases]
+        best = [best_scores(str(case.pathology), self.facts) for case in self._asked.cases]
         return {name: (sum(one[name] for one in best) / len(best), 0.0) for name in self._possible}
 
     def score(self, folder: Path, method: Method) -> TaskScore:
@@ -174,8 +168,8 @@ class CdmTask:
 
     def _scored(self, folder: Path, method: Method) -> tuple[TaskScore, list[Transcript]]:
         record = read_record(folder)
-        self._require_same_cases(record)
-        cases = self.files.cases[: record.limit]
+        self.require_cases_of(record)
+        cases = self._asked.cases[: record.limit]
         samples = 1 + int(record.settings[SETTINGS].get("permute", 0))
         transcripts = read_transcripts(folder, cases, samples)
         facts = {
@@ -183,24 +177,62 @@ class CdmTask:
             "data": self._data(cases_asked=len(cases)),
         }
         found = score_of(
-            transcripts, self.facts, record.model, facts, method, possible=self._possible
+            transcripts,
+            self.facts,
+            record.model,
+            facts,
+            method,
+            possible=self._possible,
+            subsets=self.scored_subsets,
         )
         return found, transcripts
+
+    def require_cases_of(self, record: RunRecord) -> None:
+        """Refuse other cases than those that a run was made with, wherever they are.
+
+        Raises:
+            UserError: the content differs.
+        """
+        asked = record.settings[SETTINGS]
+        for name, now in (
+            ("sha256", self.files.sha256),
+            ("mapping_sha256", self.files.mapping_sha256),
+        ):
+            if asked.get(name) != now:
+                raise UserError(
+                    f"{self.files.folder} holds other cases than those that {record.folder} was"
+                    " made with (its SHA-256 differs). Export those again, or name their folder"
+                    " with --cases."
+                )
 
     def compare(
         self, first: Path, other: AskedTask, second: Path, method: Method
     ) -> list[Difference]:
-        """See `AskedTask`; a case that failed has a score of 0."""
+        """See `AskedTask`; a case that failed has a score of 0, and counts are not compared.
+
+        Raises:
+            UserError: a run of another task or export, or runs that have no case in common.
+        """
         if not isinstance(other, CdmTask):
             raise UserError(f"{second} is a run of {other.name}, not of {NAME}.")
+        if (self.files.sha256, self.files.mapping_sha256) != (
+            other.files.sha256,
+            other.files.mapping_sha256,
+        ):
+            raise UserError(
+                f"{first} and {second} were made with other cases, or with other tables of tests:"
+                f" the exports {self.files.folder} and {other.files.folder} differ by SHA-256. Runs"
+                " are compared case by case, so both must be of one export."
+            )
         plain = replace(method, n_iters=0, groupings=())
-        scored = [
-            task._scored(folder, plain)[0].result.item_scores or {}
-            for task, folder in ((self, first), (other, second))
-        ]
-        shared = [name for name in scored[0] if name in scored[1] and name not in COUNTS]
-        shared.sort(key=lambda name: name != DIAGNOSIS)
-        return [mean_difference(name, scored[0][name], scored[1][name], method) for name in shared]
+        results = []
+        for task, folder in ((self, first), (other, second)):
+            result = task._scored(folder, plain)[0].result
+            scores = (result.item_scores or {}).items()
+            kept = {name: values for name, values in scores if name not in COUNTS}
+            results.append(result.model_copy(update={"item_scores": kept}))
+        found = paired_differences(results[0], results[1], "hadm_id", method)
+        return sorted(found, key=lambda one: one.metric != DIAGNOSIS)
 
     @property
     def _possible(self) -> list[str]:
@@ -209,50 +241,29 @@ class CdmTask:
         return [name for name in SCORES if has_tools or name not in TOOLS_ONLY]
 
     @cached_property
+    def _asked(self) -> CaseFiles:
+        """The cases that are asked: all of the export, or those of the subset."""
+        return self.files if self.subset is None else self.files.only(self.subset.hadm_ids)
+
+    @cached_property
     def _how(self) -> LoopOptions | FullInformationOptions:
-        options = self.options
-        if options.mode == "full_information":
-            unused = [name for name in TOOLS_OPTIONS if name in options.model_fields_set]
-            if unused:
-                raise UserError(
-                    f"{', '.join(unused)}: for the mode tools; full_information has none of it."
-                )
-            return FullInformationOptions(options.permute, options.permute_seed)
-        if options.permute or "permute_seed" in options.model_fields_set:
-            raise UserError(
-                "--permute is for full_information: with tools the model chooses the order itself."
-            )
-        return LoopOptions(
-            options.tool_protocol, options.max_rounds, options.max_calls, tuple(options.tools)
-        )
+        return way_of_asking(self.options)
 
     def _episodes(self, limit: int | None) -> Iterator[Episode]:
-        cases = self.files.cases[:limit]
+        cases = self._asked.cases[:limit]
         how = self._how
         if isinstance(how, FullInformationOptions):
             yield from full_information(cases, how, self.room)
         else:
             yield from tool_loops(cases, self.facts, self.files.mapping, how, self.room)
 
-    def _require_same_cases(self, record: RunRecord) -> None:
-        asked = record.settings[SETTINGS]
-        for name, now in (
-            ("sha256", self.files.sha256),
-            ("mapping_sha256", self.files.mapping_sha256),
-        ):
-            if asked[name] != now:
-                raise UserError(
-                    f"{self.files.folder} holds other cases than those that {record.folder} was"
-                    " made with (its SHA-256 differs). Export those again, or name their folder"
-                    " with --cases."
-                )
-
     def _data(self, cases_asked: int) -> dict[str, Any]:
         return {
             "sha256": self.files.sha256,
-            "data_class": "open" if self.files.is_open else "credentialed",
+            "data_class": "open" if self._asked.is_open else "credentialed",
             "cases": cases_asked,
-            "without_pathology": self.files.without_pathology,
+            "without_pathology": self._asked.without_pathology,
+            **({} if self.subset is None else {"subset": self.subset.about()}),
         }
 
 
@@ -260,35 +271,13 @@ def begin(options: CdmOptions) -> CdmTask:
     """Read the cases of an export.
 
     Raises:
-        UserError: the export is not there, or options that do not go together.
+        UserError: the export is not there, a subset that it does not have, or options that do not
+            go together.
     """
     files = read_case_files(None if options.cases is None else Path(options.cases))
-    task = CdmTask(files, load_facts(), options)
+    subset = options.subset
+    if isinstance(subset, str):
+        subset = read_subset(subset, files)
+    task = CdmTask(files, load_facts(), options, subset)
     next(task.items(1))  # options that do not go together are told before a folder is made
     return task
-
-
-def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with which a run was begun."""
-    asked = settings[SETTINGS]
-    context = asked.get("context") or {}
-    limit = context.get("limit") if context.get("limit_from") == "user" else None
-    options = {"cases": asked["export"], "mode": asked["mode"], "context_limit": limit}
-    if asked["mode"] == "full_information":
-        return {**options, "permute": asked["permute"], "permute_seed": asked["seed"]}
-    return {
-        **options,
-        "tool_protocol": asked["tool_protocol"],
-        "max_rounds": asked["max_rounds"],
-        "max_calls": asked["max_calls"],
-        "tools": asked["tools"],
-    }
-
-
-def scored_again(folder: Path, cases: Path | None, method: Method) -> TaskScore:
-    """Score a run with the cases of a folder; None takes the one of its record."""
-    record = read_record(folder)
-    options = options_of(record.settings)
-    if cases is not None:
-        options["cases"] = str(cases)
-    return begin(CdmOptions.model_validate(options)).score(folder, method)

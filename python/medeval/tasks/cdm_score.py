@@ -1,4 +1,4 @@
-"""Scores of CDM: of each case, by pathology, by groups of patients, by the order of information."""
+"""Scores of CDM: of each case and over all, with what groups, subsets and orders say beside it."""
 
 from __future__ import annotations
 
@@ -6,30 +6,51 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from medeval.cdm.aggregate import Aggregate, aggregate
-from medeval.cdm.case_means import Mean, ScoredCase
+from medeval.cdm.case_means import ScoredCase
 from medeval.cdm.facts import Facts
 from medeval.cdm.scoring import (
     COUNTS,
     DIAGNOSIS,
     EXAMINATION,
     IMAGING,
+    INVALID_CALLS,
     LABORATORY,
     LATE_EXAMINATION,
     SCORES,
+    UNNECESSARY_IMAGING,
+    UNNECESSARY_TESTS,
 )
-from medeval.cdm.subgroups import attributes_of, subgroups
+from medeval.cdm.subset_files import Subset
 from medeval.cdm.transcripts import Transcript
 from medeval.errors import UserError
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import Interval
 from medeval.tasks.cdm_case_scores import failure_of, rates, score_transcript
+from medeval.tasks.cdm_groups import (
+    by_pathology,
+    by_person,
+    gap_sentences,
+    gap_table,
+    shown_groups,
+)
 from medeval.tasks.cdm_order import LEVEL, order_sensitivity, order_sentence
-from medeval.tasks.task import Method, Table, TaskScore
+from medeval.tasks.cdm_subsets import by_subset, subset_scores, subset_sentences, subset_table
+from medeval.tasks.cdm_tables import (
+    by_version,
+    conduct_table,
+    headline_by_pathology,
+    scores_by_pathology,
+)
+from medeval.tasks.for_reports import reasons_table
+from medeval.tasks.task import Method, TaskScore
 
 PATHOLOGY = "pathology"
+SUBSET = "subset"
 GROUPINGS = (PATHOLOGY, "gender", "age_band")
 # Scores of what was asked for, which full information leaves nothing to.
 TOOLS_ONLY = (LATE_EXAMINATION, EXAMINATION, LABORATORY, IMAGING)
+# More rounds and calls are neither better nor worse.
+LOWER_IS_BETTER = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, INVALID_CALLS)
 ANSWERED_ONLY = "answered only"
 BOOTSTRAP = "bootstrap_percentile over cases"
 
@@ -54,6 +75,7 @@ def score_of(
     about: Mapping[str, Any],
     method: Method,
     possible: Sequence[str] = SCORES,
+    subsets: Sequence[Subset] = (),
 ) -> TaskScore:
     """Score what came of the cases.
 
@@ -67,6 +89,7 @@ def score_of(
         about: the run.
         method: of intervals and groups; its `score_version` says by which rules.
         possible: the scores that there are for a case that is answered.
+        subsets: cases that are scored by themselves, too.
 
     Raises:
         UserError: a grouping that there is not.
@@ -82,6 +105,7 @@ def score_of(
     other = 1 if method.score_version == 2 else 2
     beside = aggregate(scored_cases(first, facts, other), n_iters=0, possible=possible)
     order = order_sensitivity(transcripts, facts, method.score_version)
+    conduct = _conduct(first)
     result = EvaluationResult(
         model_id=model,
         task_id="cdm",
@@ -104,22 +128,58 @@ def score_of(
                 for name, mean in beside.overall.items()
                 if mean.mean_failures_as_zero is not None
             },
-            "conduct": _conduct(first),
+            "conduct": conduct,
+            "about_metrics": {
+                name: {
+                    "direction": "lower" if name in LOWER_IS_BETTER else "neither",
+                    "scale": "count",
+                }
+                for name in COUNTS
+            },
             **({} if order is None else {"order_sensitivity": order}),
             "n_iters": method.n_iters,
             "seed": method.seed,
         },
     )
-    groups = {PATHOLOGY: _by_pathology(found)}
+    groups = {PATHOLOGY: by_pathology(found)}
     warnings: list[str] = []
-    tables: list[Table] = []
+    tables = [
+        headline_by_pathology(found, DIAGNOSIS),
+        by_version(found, method.score_version, beside, other, DIAGNOSIS),
+        *reasons_table("failed", found.failures),
+    ]
+    notes = [_subset_sentence(about), None if order is None else order_sentence(order)]
+    if subsets:
+        parts = subset_scores(cases, subsets, method, possible)
+        result.metadata["subsets"] = [one.as_json() for one in parts]
+        groups[SUBSET] = by_subset(parts)
+        warnings += subset_sentences(parts)
+        tables.append(subset_table(parts, DIAGNOSIS))
     persons = [name for name in method.groupings if name != PATHOLOGY]
     if persons:
-        groups |= _by_person(first, cases, persons, method, result, possible)
-        warnings += [_gap_sentence(gap) for gap in _notable(result)]
-        tables.append(_gap_table(result))
-    notes = [] if order is None else [order_sentence(order)]
-    return TaskScore(result, DIAGNOSIS, warnings, groups, notes, tables)
+        people = by_person(first, cases, persons, method, possible)
+        result.metadata["subgroups"] = people.as_json()
+        groups |= shown_groups(people, _names(result))
+        warnings += gap_sentences(people)
+        gaps = gap_table(people)
+        tables += [gaps] if gaps.rows else []
+    details = [scores_by_pathology(found), conduct_table(conduct)]
+    told = [note for note in notes if note]
+    return TaskScore(result, DIAGNOSIS, warnings, groups, told, tables, details)
+
+
+def _subset_sentence(about: Mapping[str, Any]) -> str | None:
+    """Say it where a run is of a part of the cases."""
+    subset = about["data"].get("subset")
+    if subset is None:
+        return None
+    return f"The run is of the subset {subset['name']}: {subset['cases']:,} cases of the export."
+
+
+def _names(result: EvaluationResult) -> list[str]:
+    return [
+        name for name in result.metrics_results if ANSWERED_ONLY not in name and name not in COUNTS
+    ]
 
 
 def _values(found: Aggregate) -> dict[str, float]:
@@ -193,102 +253,3 @@ def _conduct(transcripts: Sequence[Transcript]) -> dict[str, Any]:
         "asked_again": sum(one.is_reasked for one in transcripts),
         "context_measures": dict(sorted(measures.items())),
     }
-
-
-def _by_pathology(found: Aggregate) -> dict[str, dict[str, float | None]]:
-    return {
-        name: {
-            "n": float(means[DIAGNOSIS].n),
-            **{
-                score: mean.mean_failures_as_zero
-                for score, mean in means.items()
-                if score not in COUNTS
-            },
-        }
-        for name, means in found.by_pathology.items()
-    }
-
-
-def _by_person(
-    transcripts: Sequence[Transcript],
-    cases: Sequence[ScoredCase],
-    names: Sequence[str],
-    method: Method,
-    result: EvaluationResult,
-    possible: Sequence[str],
-) -> dict[str, dict[str, dict[str, float | None]]]:
-    """Return the groups of patients, and put them with their gaps into the result's metadata."""
-    attributes = {
-        one.case.hadm_id: {
-            name: group for name, group in attributes_of(one.case).items() if name in names
-        }
-        for one in transcripts
-    }
-    found = subgroups(
-        cases,
-        attributes,
-        min_cell=method.min_cell,
-        seed=method.seed,
-        n_iters=method.n_iters,
-        possible=possible,
-    )
-    result.metadata["subgroups"] = found.as_json()
-    return {
-        name: {
-            group.name: {
-                "n": None if group.n is None else float(group.n),
-                **{score: _shown(group.scores.get(score)) for score in _names(result)},
-            }
-            for group in grouping.groups
-        }
-        for name, grouping in found.groupings.items()
-    }
-
-
-def _names(result: EvaluationResult) -> list[str]:
-    return [
-        name for name in result.metrics_results if ANSWERED_ONLY not in name and name not in COUNTS
-    ]
-
-
-def _shown(mean: Mean | None) -> float | None:
-    return None if mean is None else mean.mean_failures_as_zero
-
-
-def _gaps(result: EvaluationResult) -> list[dict[str, Any]]:
-    attributes = result.metadata["subgroups"]["attributes"]
-    return [
-        {**gap, "attribute": name}
-        for name, grouping in attributes.items()
-        for gap in grouping["gaps"]
-    ]
-
-
-def _notable(result: EvaluationResult) -> list[dict[str, Any]]:
-    return [gap for gap in _gaps(result) if gap["p_holm"] is not None and gap["p_holm"] < 1 - LEVEL]
-
-
-def _gap_table(result: EvaluationResult) -> Table:
-    return Table(
-        "gaps between groups",
-        ("score", "by", "groups", "gap", "expected", "p (Holm)"),
-        [
-            (
-                gap["score"],
-                gap["attribute"],
-                f"{gap['first']} less {gap['second']}",
-                f"{gap['gap']:+.4f}",
-                f"{gap['expected_gap']:+.4f}",
-                "not tested" if gap["p_holm"] is None else f"{gap['p_holm']:.4f}",
-            )
-            for gap in _gaps(result)
-        ],
-    )
-
-
-def _gap_sentence(gap: Mapping[str, Any]) -> str:
-    return (
-        f"{gap['score']} differs by {gap['attribute']}: {gap['first']} less {gap['second']} is"
-        f" {gap['gap']:+.3f}, where their pathologies alone would make {gap['expected_gap']:+.3f}"
-        f" (p = {gap['p_holm']:.4f} after Holm)."
-    )

@@ -19,7 +19,11 @@ def rounds(calls: Sequence[Mapping[str, Any]]) -> int:
 
 
 def invalid_calls(calls: Sequence[Mapping[str, Any]]) -> int:
-    """Return how many calls named no tool that there is, or arguments that it does not take."""
+    """Return how many calls came to nothing.
+
+    They named no tool that there is, or arguments that it does not take; or they were not made,
+    whatever they said, since one step had more calls than it may or no further call was allowed.
+    """
     return sum(not call["is_valid"] for call in calls)
 
 

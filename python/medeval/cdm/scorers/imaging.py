@@ -40,7 +40,7 @@ def imaging_score(
     A modality that only adds to others does so whenever the diagnoses have its word; in version 2
     once, and never to more than 2 points. Version 1 takes the words of a request as they are.
     """
-    keywords = Keywords(facts.negations, version)
+    keywords = Keywords(facts, version)
     diagnoses = case.ground_truth.primary_diagnosis
     preferences = facts.imaging.preferences[str(case.pathology)]
     score = ImagingScore()

@@ -40,7 +40,7 @@ def treatment_score(
     A treatment is needed always, or if the ground truth shows it by a code or by words; it is
     asked for by words of the answer. Every pathology has one that is always needed.
     """
-    keywords = Keywords(facts.negations, version)
+    keywords = Keywords(facts, version)
     treatments = facts.treatments[str(case.pathology)]
     return TreatmentScore(
         requested={one.name: _is_requested(one, case, answered, keywords) for one in treatments},

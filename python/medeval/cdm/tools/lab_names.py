@@ -39,6 +39,10 @@ class LabNames:
         """
         return self._found(name, version)
 
+    def is_exact(self, name: str) -> bool:
+        """Tell whether words are a name that version 2 knows, as a whole and rightly spelt."""
+        return plain(name) in self._exact
+
     def _items(self, name: str, version: int) -> tuple[int, ...]:
         found = self._exact.get(plain(name)) if version != 1 else None
         if found is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from medeval.cdm.lab_facts import LabFacts
 from medeval.cdm.tools.lab_mapping import LabMapping
 from medeval.cdm.tools.lab_names import LabNames, canonical
-from medeval.cdm.tools.lab_requests import requested_names
+from medeval.cdm.tools.lab_requests import requested_names, shorter_name
 from medeval.cdm.words import holds, plain
 from medeval.models.clinical_case import ClinicalCase, LabResult, MicrobiologyEvent
 
@@ -64,18 +64,26 @@ class Laboratory:
     def requested(self, request: str | Sequence[str], version: int) -> list[Requested]:
         """Return the tests that a request names.
 
-        In version 2 a name that means nothing but holds slashes is several names ("AST/ALT"), if
-        one of them means something.
+        In version 2 a name that means nothing is looked up without words that say nothing of the
+        test ("STAT lipase"); if it has slashes it is several names ("AST/ALT"), if one of them
+        means something.
         """
-        tests: list[Requested] = []
-        for name in requested_names(request, self._facts, version):
-            found = [Requested(name, self._names.items(name, version))]
-            if version != 1 and "/" in name and not found[0].items:
-                parts = [part.strip() for part in name.split("/") if part.strip()]
-                joined = [Requested(part, self._names.items(part, version)) for part in parts]
-                found = joined if any(one.items for one in joined) else found
-            tests += found
-        return tests
+        if version == 1:
+            names = requested_names(request, self._facts, version)
+            return [Requested(name, self._names.items(name, version)) for name in names]
+        names = requested_names(request, self._facts, version, self._names.is_exact)
+        return [test for name in names for test in self._meant(name, version)]
+
+    def _meant(self, name: str, version: int) -> list[Requested]:
+        items = self._names.items(name, version)
+        if items:
+            return [Requested(name, items)]
+        shorter = shorter_name(name, self._facts)
+        if shorter != name:
+            return self._meant(shorter, version) if shorter else []
+        parts = [part.strip() for part in name.split("/") if part.strip()] if "/" in name else []
+        joined = [Requested(part, self._names.items(part, version)) for part in parts]
+        return joined if any(one.items for one in joined) else [Requested(name, ())]
 
     def answer(self, request: str | Sequence[str], version: int) -> str:
         """Return the results of a request as the model reads them.

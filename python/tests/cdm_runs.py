@@ -1,0 +1,58 @@
+"""Runs of CDM by the command line, and what their folders hold."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from commands import run_medeval
+
+
+def run_cdm(out: Path, cases: Path, *args: str | Path) -> subprocess.CompletedProcess[str]:
+    return run_medeval("run", "--task", "cdm", "--cases", cases, "--out", out, *args)
+
+
+def folder_of(done: subprocess.CompletedProcess[str]) -> Path:
+    found = re.search(r"^run (.+)$", done.stdout, re.MULTILINE)
+    assert found, done.stdout + done.stderr
+    return Path(found[1])
+
+
+def scored(folder: Path, *args: str | Path) -> dict[str, Any]:
+    done = run_medeval("score", "--task", "cdm", folder, *args)
+    assert done.returncode == 0, done.stderr
+    return result_of(folder)
+
+
+def result_of(folder: Path) -> dict[str, Any]:
+    report = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
+    result: dict[str, Any] = report["detailed_results"][0]
+    return result
+
+
+def settings_in(folder: Path) -> dict[str, Any]:
+    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    settings: dict[str, Any] = record["settings"]["cdm"]
+    return settings
+
+
+def lines(folder: Path, name: str = "responses.jsonl") -> list[dict[str, Any]]:
+    text = (folder / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.split("\n") if line]
+
+
+def plain(printed: str) -> str:
+    """Return what was printed with its lines joined."""
+    return " ".join(printed.split())
+
+
+def exported(folder: Path) -> list[dict[str, Any]]:
+    return lines(folder, "benchmark.jsonl")
+
+
+def hadm_ids(folder: Path) -> list[int]:
+    """Return the cases of an export in its order."""
+    return [case["hadm_id"] for case in exported(folder)]

@@ -1,0 +1,274 @@
+"""How an answer is worded: negations, what only looks like one, and a change and its organ."""
+
+from __future__ import annotations
+
+import pytest
+from cdm_cases import case, facts, scored
+from counted_work import growth
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medeval.cdm.negation_facts import NegationCues
+from medeval.cdm.scorers.diagnosis import diagnosis_scores
+from medeval.cdm.scorers.keywords import Keywords
+from medeval.cdm.scorers.negation import Negation
+from medeval.models.clinical_case import PATHOLOGIES
+
+
+def is_right(diagnosis: str, pathology: str = "appendicitis", version: int = 2) -> bool:
+    return diagnosis_scores(diagnosis, pathology, facts(), version) == (1, 1)
+
+
+def asks_for_antibiotics(treatment: str, version: int = 2) -> bool:
+    score = scored(case(), treatment=[treatment], version=version)
+    return bool(score.answers["Treatment Requested"]["Antibiotics"])
+
+
+DENIED = [
+    # Before the finding.
+    "rule out appendicitis",
+    "rule-out appendicitis",
+    "CT ruled out acute appendicitis",
+    "r/o appendicitis",
+    "negative for appendicitis",
+    "unlikely appendicitis",
+    "low suspicion for appendicitis",
+    "cholecystitis rather than appendicitis",
+    "neither cholecystitis nor appendicitis",
+    "neither appendicitis nor cholecystitis",
+    # Behind it.
+    "appendicitis ruled out",
+    "appendicitis was ruled out by CT",
+    "appendicitis has been clinically excluded",
+    "appendicitis unlikely",
+    "appendicitis is thought to be unlikely",
+    "appendicitis is not present",
+    "appendicitis less likely than gastroenteritis",
+    "appendicitis (ruled out)",
+    "appendicitis: unlikely",
+    "appendicitis - excluded",
+    "appendicitis, ruled out; gastroenteritis",
+    # A cause is denied like a finding.
+    "pain not due to appendicitis",
+    "pain not likely due to appendicitis",
+    "not thought to be due to acute appendicitis",
+    "pain unlikely secondary to appendicitis",
+]
+
+
+@pytest.mark.parametrize("diagnosis", DENIED)
+def test_a_denied_diagnosis_is_not_right(diagnosis: str) -> None:
+    assert not is_right(diagnosis)
+
+
+AFFIRMED = [
+    # Of what is said behind a comma or of what could be, not of the diagnosis.
+    "appendicitis, unlikely perforated",
+    "appendicitis, not seen on ultrasound",
+    "appendicitis unlikely to be perforated",
+    # Words that are no auxiliaries part it from what is denied.
+    "appendicitis with perforation ruled out",
+    "appendicitis. Cholecystitis ruled out",
+    "cholecystitis ruled out and appendicitis confirmed",
+    "cholecystitis unlikely given appendicitis",
+    # Denied denials.
+    "appendicitis cannot be ruled out",
+    "appendicitis not ruled out",
+    "appendicitis was not excluded",
+    "cannot rule out appendicitis",
+    "could not exclude appendicitis",
+    "not unlikely appendicitis",
+    # What only looks like a negation, or reaches no further than its own word.
+    "Not perforated acute appendicitis",
+    "not yet ruptured appendicitis",
+    "no doubt appendicitis",
+    "not only appendicitis but sepsis",
+    # The reach ends at a cause.
+    "RLQ pain with no fever due to appendicitis",
+    "no peritonitis, pain secondary to appendicitis",
+    "no vomiting caused by appendicitis",
+    "no cause other than appendicitis",
+    "nothing other than appendicitis",
+]
+
+
+@pytest.mark.parametrize("diagnosis", AFFIRMED)
+def test_what_only_looks_denied_is_right(diagnosis: str) -> None:
+    assert is_right(diagnosis)
+
+
+def test_a_finding_within_a_pseudo_negation_is_negated() -> None:
+    keywords = Keywords(facts(), 2)
+    assert not keywords.affirmed("appendix, not perforated", "perf")
+    assert keywords.affirmed("not perforated appendix with abscess", "abscess")
+
+
+def test_a_negation_is_as_near_as_it_was_however_long_the_text() -> None:
+    before = "word " * 100
+    assert not is_right(f"{before}no acute appendicitis")
+    assert is_right(f"no {before}appendicitis")
+    # A word that is cut where looking back ends is no negation.
+    assert is_right(f"casino {'x' * 65} {'y' * 65} {'z' * 65} appendicitis")
+    for length in range(180, 210):
+        assert is_right(f"casino{'-' * length} appendicitis"), length
+
+
+def test_without_cues_nothing_is_negated() -> None:
+    nothing = Negation(NegationCues((), (), (), (), ()))
+    text = "no normal appendicitis ruled out"
+    assert not nothing.denies(text, 10, 22)
+    assert not nothing.is_normal(text, 10, 22)
+
+
+@pytest.mark.parametrize(
+    "treatment",
+    [
+        "Do not delay antibiotics",
+        "Do not withhold antibiotics",
+        "do not stop antibiotics",
+        "Start without delay antibiotics",
+        "No delay in starting antibiotics",
+        "no contraindication to antibiotics",
+        "antibiotics, no surgery",
+    ],
+)
+def test_a_treatment_that_must_not_wait_is_asked_for(treatment: str) -> None:
+    assert asks_for_antibiotics(treatment)
+
+
+@pytest.mark.parametrize(
+    "treatment",
+    [
+        "antibiotics not indicated",
+        "antibiotics are not needed",
+        "Antibiotics: not recommended.",
+        "antibiotics contraindicated",
+        "no need for antibiotics",
+    ],
+)
+def test_a_treatment_that_is_not_needed_is_not_asked_for(treatment: str) -> None:
+    assert not asks_for_antibiotics(treatment)
+
+
+# A change and its organ
+
+
+@pytest.mark.parametrize(
+    ("diagnosis", "pathology"),
+    [
+        # Another clause.
+        ("Perforated viscus; the appendix was seen", "appendicitis"),
+        ("Perforated viscus. The appendix was seen", "appendicitis"),
+        ("perforated viscus\nappendix seen", "appendicitis"),
+        ("perforated viscus but appendix seen", "appendicitis"),
+        ("perforated viscus whereas the appendix was seen", "appendicitis"),
+        # A normal organ.
+        ("inflammation with normal appendix", "appendicitis"),
+        ("inflammation with normal-appearing appendix", "appendicitis"),
+        ("inflammation, appendix normal", "appendicitis"),
+        ("inflammation, the appendix appears unremarkable", "appendicitis"),
+        ("inflammation, appendix is within normal limits", "appendicitis"),
+        ("inflamed, appendix (normal)", "appendicitis"),
+        # Another organ is nearer.
+        ("Perforated duodenal ulcer with prominent appendix", "appendicitis"),
+        ("inflamed gallbladder with long appendix", "appendicitis"),
+        ("Gallbladder polyp, perforated ulcer", "cholecystitis"),
+        ("Pancreatic mass with infection of the urinary tract", "pancreatitis"),
+        ("appendix stone, sigmoid perforation", "appendicitis"),
+        # As ever, both must be there and neither negated.
+        ("appendix without inflammation", "appendicitis"),
+        ("inflamed, no appendix", "appendicitis"),
+        ("appendix", "appendicitis"),
+    ],
+)
+def test_a_change_of_something_else_is_no_diagnosis(diagnosis: str, pathology: str) -> None:
+    assert not is_right(diagnosis, pathology)
+
+
+@pytest.mark.parametrize(
+    ("diagnosis", "pathology"),
+    [
+        ("Appendix, perforated", "appendicitis"),
+        ("perforated, gangrenous appendix", "appendicitis"),
+        ("acute inflammation (appendix)", "appendicitis"),
+        ("Appendiceal abscess of the right lower quadrant", "appendicitis"),
+        ("appendix of 1.5 cm, inflamed", "appendicitis"),
+        ("appendix is not normal: inflamed", "appendicitis"),
+        ("abnormal appendix with abscess", "appendicitis"),
+        ("Gallbladder wall thickening, pericholecystic inflammation", "cholecystitis"),
+        # The nearer organ is the place itself, whatever else is changed.
+        ("perforated gallbladder with liver abscess", "cholecystitis"),
+        ("normal appendix, inflamed gallbladder", "cholecystitis"),
+        # Organs that are joined share the change; as far away is not nearer.
+        ("inflamed gallbladder and appendix", "appendicitis"),
+        ("inflammation of the liver and the pancreas", "pancreatitis"),
+        ("liver inflamed gallbladder", "cholecystitis"),
+        # Its own surroundings are no other organ.
+        ("Perforated diverticulum of the sigmoid colon", "diverticulitis"),
+        ("sigmoid colon with perforated diverticulum", "diverticulitis"),
+        ("abscess of the cecum at the appendix", "appendicitis"),
+        # One clause of several is enough.
+        ("stomach ulcer; perforated appendix; ulcer of the skin", "appendicitis"),
+    ],
+)
+def test_a_change_of_the_organ_is_the_diagnosis(diagnosis: str, pathology: str) -> None:
+    assert is_right(diagnosis, pathology)
+
+
+def test_a_lenient_pair_belongs_together_too() -> None:
+    assert diagnosis_scores("sigmoid colitis", "diverticulitis", facts(), 2) == (0, 1)
+    apart = "ulcerative colitis; sigmoid seen"
+    assert diagnosis_scores(apart, "diverticulitis", facts(), 2) == (0, 0)
+
+
+def test_the_reference_takes_place_and_change_from_anywhere() -> None:
+    for text in ("perforated ulcer; the appendix is normal", "rule out inflamed appendix"):
+        assert is_right(text, version=1)
+        assert not is_right(text)
+
+
+def test_one_of_several_diagnoses_is_enough() -> None:
+    several = " vs ".join(PATHOLOGIES)
+    assert all(is_right(several, pathology) for pathology in PATHOLOGIES)
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        [
+            "appendix",
+            "gallbladder",
+            "perforated",
+            "no",
+            "normal",
+            "liver",
+            "due to",
+            ",",
+            ";",
+            "and",
+        ]
+    ),
+    max_size=12,
+).map(" ".join)
+
+
+@given(WORDS)
+def test_version_2_finds_no_pair_of_which_a_word_is_missing(diagnosis: str) -> None:
+    if is_right(diagnosis):
+        assert "appendix" in diagnosis
+        assert "perforated" in diagnosis
+
+
+@given(WORDS)
+def test_a_clause_that_is_right_is_so_beside_any_other(diagnosis: str) -> None:
+    assert is_right(f"{diagnosis}; perforated appendix")
+    assert is_right(f"perforated appendix; {diagnosis}")
+
+
+@pytest.mark.parametrize(
+    "unit", ["appendix perforated gallbladder due to not ", "appendicitis no ", "not perforated "]
+)
+def test_an_answer_is_work_in_proportion_to_its_length(unit: str) -> None:
+    def read(times: int) -> None:
+        diagnosis_scores(unit * times, "appendicitis", facts(), 2)
+
+    assert growth(read, 20) < 2.1

@@ -1,0 +1,149 @@
+"""Files that name a part of the cases: every form they come in, and what is wrong with others."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from random import Random
+
+import pytest
+from cdm_cases import case, mapping
+from hypothesis import given
+from hypothesis import strategies as st
+
+from medeval.cdm.case_files import CaseFiles
+from medeval.cdm.subset_files import Subset, read_subset
+from medeval.errors import UserError
+
+IDS = (20000001, 20000002, 20000003)
+FOLDER = Path("exports/cdm")
+FILES = CaseFiles(
+    FOLDER, tuple(case(hadm_id=number) for number in (*IDS, 20000009)), mapping(), 0, "a", "b"
+)
+
+
+def read(folder: Path, text: str | bytes, name: str = "readers") -> Subset:
+    path = folder / "ids.txt"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_subset(f"{name}={path}", FILES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "20000001\n20000002\n20000003\n",
+        "20000003\n20000001\n20000002",
+        "20000001\r\n20000002\r\n20000003\r\n",
+        "20000001\r20000002\r20000003\r",
+        "\ufeff20000001\n20000002\n20000003\n",
+        "\n# the readers' cases\n\n  20000001\n\t20000002 # hard\n   # none\n20000003\n\n",
+        "hadm_id\n20000001\n20000002\n20000003\n",
+        "\ufeff# of 2024\r\n\r\nreader,HADM_ID,note\r\n"
+        'a,20000001,"hard, very"\r\n\r\n# 20000009,\r\nb,"20000002",\r\n,,\r\nb, 20000003 ,x#y\r\n',
+        '"reader"," hadm_id "\n1,20000001\n2,20000002\n3,20000003',
+    ],
+)
+def test_every_form_of_a_list_of_cases_is_read(tmp_path: Path, text: str) -> None:
+    found = read(tmp_path, text)
+    assert (found.name, found.hadm_ids) == ("readers", IDS)
+    assert found.file_sha256 == hashlib.sha256(text.encode()).hexdigest()
+    # As `sort -n ids.txt | sha256sum` has it.
+    assert found.ids_sha256 == hashlib.sha256(b"20000001\n20000002\n20000003\n").hexdigest()
+
+
+@given(
+    st.sets(st.sampled_from(IDS), min_size=1),
+    st.integers(0, 99),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.booleans(),
+)
+def test_what_a_file_looks_like_says_nothing(
+    tmp_path_factory: pytest.TempPathFactory, ids: set[int], seed: int, end: str, is_table: bool
+) -> None:
+    random = Random(seed)
+    lines = [f"x,{one}" if is_table else str(one) for one in random.sample(sorted(ids), len(ids))]
+    for _ in range(random.randrange(4)):
+        lines.insert(random.randrange(len(lines) + 1), random.choice(["", "# 5", "   "]))
+    text = end.join([*(["who,hadm_id"] if is_table else []), *lines])
+    found = read(tmp_path_factory.mktemp("ids"), text)
+    assert found.hadm_ids == tuple(sorted(ids))
+    assert found.ids_sha256 == Subset("other", tuple(sorted(ids)), "").ids_sha256
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "names no case"),
+        ("\n# nobody\n  \n", "names no case"),
+        ("hadm_id\n# nobody\n", "names no case"),
+        ("20000001\n2000000x\n", "line 2: '2000000x' is not a hadm_id"),
+        ("20000001\n20000002.0\n", "line 2: '20000002.0' is not a hadm_id"),
+        ("20000001\n-20000002\n", "line 2: '-20000002' is not a hadm_id"),
+        ("20000001\n1234567890\n", "line 2: '1234567890' is not a hadm_id"),
+        ("20000001\n2000000\u0662\n", "line 2: .* is not a hadm_id"),
+        ("20000001\n20000002,a\n", "line 2: '20000002,a' is not a hadm_id"),
+        ("20000001\n\n20000001\n", "line 3: hadm_id 20000001 stands in line 1 too"),
+        ("20000001\n020000001\n", "line 2: hadm_id 20000001 stands in line 1 too"),
+        ("# a\nid,hadm_id\n1,20000001\n2,20000001\n", "line 4: hadm_id 20000001 stands in line 3"),
+        ("20000001\n20000004\n", r"line 2: hadm_id 20000004 is none of the 4 cases in .*gies\.$"),
+        ("123456789\n5\n20000001\n", "line 1: hadm_id 123456789 .* first of 2 such lines"),
+        ("stay_id\n20000001\n", "line 1: 'stay_id' is neither a hadm_id nor a header"),
+        ("20000001,a\n20000002,b\n", "line 1: '20000001,a' is neither a hadm_id nor a header"),
+        ("hadm_id;reader\n20000001;a\n", "parted by commas"),
+        ("hadm_id,HADM_ID\n20000001,20000002\n", "a header with one column hadm_id"),
+        ("hadm_id,reader\n20000001\n", "line 2: 1 cells under 2 columns"),
+        ("hadm_id\n20000001,\n", "line 2: 2 cells under 1 columns"),
+        ("hadm_id,reader\n,a\n", "line 2: '' is not a hadm_id"),
+        ('hadm_id,note\n20000001,"no end\n20000002,"\n', "line 2: unexpected end of data"),
+        (b"\xff\xfe2\x000\x00", "is not text in UTF-8"),
+    ],
+)
+def test_what_is_wrong_with_a_list_is_told_with_its_place(
+    tmp_path: Path, text: str | bytes, told: str
+) -> None:
+    with pytest.raises(UserError, match=told) as raised:
+        read(tmp_path, text)
+    assert str(tmp_path / "ids.txt") in str(raised.value)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"none\.txt cannot be read \(No such file"):
+        read_subset(f"readers={tmp_path / 'none.txt'}", FILES)
+    with pytest.raises(UserError, match="cannot be read"):
+        read_subset(f"readers={tmp_path}", FILES)
+
+
+@pytest.mark.parametrize("name", ["r", "8", "A" * 40, "study-1_b.readers"])
+def test_names_that_a_report_can_show(tmp_path: Path, name: str) -> None:
+    assert read(tmp_path, "20000001", name).name == name
+
+
+@pytest.mark.parametrize("name", ["", "A" * 41, "-r", ".r", "the readers", "r/s", "Ärzte", " r"])
+def test_odd_names_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="letters, digits, dots, hyphens"):
+        read(tmp_path, "20000001", name)
+
+
+@pytest.mark.parametrize("named", ["readers", "readers=", "readers= ", "ids.csv"])
+def test_a_subset_is_a_name_and_a_file(named: str) -> None:
+    with pytest.raises(UserError, match="it is NAME=FILE"):
+        read_subset(named, FILES)
+
+
+def test_the_name_of_a_file_may_hold_an_equals_sign(tmp_path: Path) -> None:
+    path = tmp_path / "a=b.txt"
+    path.write_text("20000002", encoding="utf-8")
+    assert read_subset(f"readers={path}", FILES).hadm_ids == (20000002,)
+
+
+def test_some_of_the_cases_keep_the_order_of_the_export() -> None:
+    cases = [case(hadm_id=number) for number in (5, 3, 4)]
+    cases.append(case("pancreatitis", hadm_id=1))
+    files = CaseFiles(FOLDER, tuple(cases), mapping(), 7, "a", "b")
+    some = files.only([1, 4, 5])
+    assert [one.hadm_id for one in some.cases] == [5, 4, 1]
+    about = some.about()
+    assert about["pathologies"] == {"appendicitis": 2, "pancreatitis": 1}
+    assert (about["cases"], about["without_pathology"], about["sha256"]) == (3, 0, "a")
+    with pytest.raises(UserError, match="lacks 2 of the cases of the subset, such as 8"):
+        files.only([3, 9, 8])
