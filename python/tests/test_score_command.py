@@ -22,7 +22,6 @@ from typer.testing import CliRunner
 from medeval.cli import app
 from medeval.errors import UserError
 from medeval.predictions.attributes import age_band, ethnicity
-from medeval.predictions.subgroups import hidden
 from medeval.predictions.undefined import undefined, undefined_sentences
 from medeval.scoring.results import MetricSummary
 
@@ -1172,6 +1171,17 @@ def test_missing_warehouse_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 # --- subgroups ---------------------------------------------------------------------------------
 
+HIDDEN = {
+    "n": None,
+    "n_stays": None,
+    "n_positive": None,
+    "suppressed": (
+        "hidden: fewer than 11 positive or negative stays, or what has so few could be worked out"
+        " from it"
+    ),
+    "metrics": None,
+}
+
 
 def test_subgroups_have_intervals_and_small_cells_are_hidden(
     warehouse: list[Stay], tmp_path: Path
@@ -1191,18 +1201,18 @@ def test_subgroups_have_intervals_and_small_cells_are_hidden(
         assert list(cell["metrics"]) == list(BINARY)
         assert list(cell["metrics"]["AUC of ROC"]) == list(STATISTICS)
 
-    small = groups["care_unit"]["TSICU"]
-    assert small["metrics"] is None
-    assert small["n"] is small["n_stays"] is small["n_positive"] is None
-    assert small["suppressed"] == "fewer than 11 stays"
-    # One number could be had from the total, so a second one is hidden; its metrics are shown.
-    second = groups["care_unit"]["CCU"]
-    assert second["n"] is None
-    assert second["metrics"] is not None
+    # 4 stays of TSICU could be had from the total, so a second unit is hidden, and nothing tells
+    # which of the two is the small one.
+    assert groups["care_unit"]["TSICU"] == groups["care_unit"]["CCU"] == HIDDEN
     assert groups["care_unit"]["MICU"]["n"] is not None
     assert set(groups["ethnicity"]) == {"white", "black", "unknown"}
     assert "hidden" in done.out
-    assert "fewer than 11 stays" in done.out
+    told = " ".join(done.out.split())
+    assert (
+        "By care_unit: 2 of 3 groups are hidden, since one of them has fewer than 11 stays in all"
+        " or of one class (--min-cell), or such a one could be worked out from it."
+    ) in told
+    assert "By sex" not in told
 
 
 def test_subgroup_equals_a_score_of_its_rows(warehouse: list[Stay], tmp_path: Path) -> None:
@@ -1224,13 +1234,60 @@ def test_few_positives_are_hidden_too(warehouse: list[Stay], tmp_path: Path) -> 
         tmp_path,
         *("--task", "ihm", prediction, "--n-iters", "5", "--by", "ethnicity", "--min-cell", "6"),
     )
-    cell = done.result["subgroups"]["ethnicity"]["black"]
-    assert cell["metrics"] is not None
-    done = call(tmp_path, "--task", "ihm", prediction, "--n-iters", "5", "--by", "ethnicity")
-    cell = done.result["subgroups"]["ethnicity"]["black"]
-    assert cell["suppressed"] == "fewer than 11 positive stays"
-    assert cell["metrics"] is None
-    assert cell["n_positive"] is None
+    groups = done.result["subgroups"]["ethnicity"]
+    # 5 stays are fewer than 6, and so are 8 positive ones of 24 than 11.
+    assert groups["unknown"]["n"] is groups["black"]["n"] is None
+    assert groups["white"]["n"] == 58
+    done = call(
+        tmp_path,
+        *("--task", "ihm", prediction, "--n-iters", "5", "--by", "ethnicity", "--min-cell", "3"),
+    )
+    groups = done.result["subgroups"]["ethnicity"]
+    # 1 positive stay of 5.
+    assert groups["unknown"] == groups["black"]
+    assert groups["unknown"]["suppressed"] == HIDDEN["suppressed"].replace("11", "3")
+    assert groups["white"]["suppressed"] is None
+
+
+def test_a_group_of_one_class_is_told_if_nothing_is_to_be_hidden(
+    warehouse: list[Stay], tmp_path: Path
+) -> None:
+    ends = (entry.stay for entry in warehouse if entry.mortality == 0)
+    alive = [(stay, 0.5, 0) for stay in ends]
+    died = [(entry.stay, 0.5, 1) for entry in warehouse if entry.mortality and entry.gender == "F"]
+    prediction = write(tmp_path / "prediction.csv", "stay,prediction,y_true", alive + died)
+    listed = write(tmp_path / "listed.csv", "stay,y_true", [(a, c) for a, _, c in alive + died])
+    done = call(
+        tmp_path,
+        *("--task", "ihm", prediction, "--listfile", listed, "--n-iters", "2", "--by", "sex"),
+        *("--min-cell", "1"),
+    )
+    assert done.code == 0, done.err
+    groups = done.result["subgroups"]["sex"]
+    assert groups["M"]["n_positive"] == 0
+    assert groups["M"]["metrics"]["AUC of ROC"]["value"] is None
+    assert groups["F"]["metrics"]["AUC of ROC"]["value"] == 0.5
+
+
+def test_a_smallest_cell_of_two_hides_nothing_well(warehouse: list[Stay], tmp_path: Path) -> None:
+    prediction = warehouse_prediction(tmp_path, warehouse)
+    done = call(tmp_path, "--task", "ihm", prediction, "--by", "sex", "--min-cell", "2")
+    assert done.code == 2
+    assert "3 or more (--min-cell)" in done.err
+
+
+def test_names_that_would_tell_a_number_are_hidden_too(
+    warehouse: list[Stay], tmp_path: Path
+) -> None:
+    prediction = warehouse_prediction(tmp_path, warehouse)
+    done = call(
+        tmp_path,
+        *("--task", "ihm", prediction, "--n-iters", "0", "--by", "sex", "--min-cell", "50"),
+    )
+    assert done.code == 0, done.err
+    assert done.result["subgroups"] == {"sex": {}}
+    told = " ".join(done.out.split())
+    assert "By sex: nothing can be told, for it would tell of fewer than 50 stays" in told
 
 
 def test_rare_labels_of_a_subgroup_are_hidden(warehouse: list[Stay], tmp_path: Path) -> None:
@@ -1244,13 +1301,19 @@ def test_rare_labels_of_a_subgroup_are_hidden(warehouse: list[Stay], tmp_path: P
     prediction = write(tmp_path / "prediction.csv", case.prediction_header, rows)
     done = call(
         tmp_path,
-        *("--task", "pheno", prediction, "--n-iters", "5", "--by", "ethnicity"),
+        *("--task", "pheno", prediction, "--n-iters", "5", "--by", "ethnicity", "--min-cell", "5"),
     )
     assert done.code == 0, done.err
-    cell = done.result["subgroups"]["ethnicity"]["black"]
-    assert cell["metrics"]["Micro ROC AUC"]["value"] is not None
-    assert cell["suppressed_metrics"]["ROC AUC of task 1"] == "fewer than 11 positive stays"
-    assert "ROC AUC of task 1" not in cell["metrics"]
+    groups = done.result["subgroups"]["ethnicity"]
+    # 1 or 2 positive stays of 5 could be had from the total, so a second group has none either.
+    for group in ("unknown", "black"):
+        cell = groups[group]
+        assert cell["metrics"]["Micro ROC AUC"]["value"] is not None
+        assert cell["suppressed_metrics"]["ROC AUC of task 1"] == HIDDEN["suppressed"].replace(
+            "11", "5"
+        )
+        assert "ROC AUC of task 1" not in cell["metrics"]
+    assert "ROC AUC of task 1" in groups["white"]["metrics"]
 
 
 def test_hourly_cells_count_stays(warehouse: list[Stay], tmp_path: Path) -> None:
@@ -1270,7 +1333,7 @@ def test_hourly_cells_count_stays(warehouse: list[Stay], tmp_path: Path) -> None
     assert done.code == 0, done.err
     groups = done.result["subgroups"]
     # 4 stays with 8 rows are fewer than 5.
-    assert groups["care_unit"]["TSICU"]["suppressed"] == "fewer than 5 stays"
+    assert groups["care_unit"]["TSICU"]["n"] is groups["care_unit"]["CCU"]["n"] is None
     assert groups["sex"]["F"]["n"] == 2 * groups["sex"]["F"]["n_stays"]
 
 
@@ -1328,22 +1391,6 @@ def test_age_bands(age: float | None, band: str) -> None:
 )
 def test_ethnicity_groups(spelling: str | None, group: str) -> None:
     assert ethnicity(spelling) == group
-
-
-@pytest.mark.parametrize(
-    ("counts", "expected"),
-    [
-        ([50, 60, 70], [False, False, False]),
-        ([3, 60, 70], [True, True, False]),  # 3 is the total less the others
-        ([3, 4, 70], [True, True, True]),  # 7 in two cells tells nearly all
-        ([1, 1], [True, True]),
-        ([10, 12, 40], [True, True, False]),
-        ([9, 10, 40], [True, True, True]),
-        ([3], [True]),
-    ],
-)
-def test_hidden_counts_cannot_be_subtracted(counts: list[int], expected: list[bool]) -> None:
-    assert hidden(counts, [count < 11 for count in counts], 11) == expected
 
 
 def test_result_is_readable_by_its_owner_only(tmp_path: Path) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import math
 import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
+from medeval.models.text_files import save_text
 
 if TYPE_CHECKING:
     from medeval.scoring.results import MetricSummary
@@ -49,24 +48,12 @@ def entries(
 
 
 def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> None:
-    """Write one line of JSON beside the file and rename it; readable by its owner only.
+    """Write one line of JSON, whole or not at all; readable by its owner only.
 
     Raises:
         UserError: the file cannot be written.
     """
-    text = json.dumps(content, allow_nan=bare_nan, ensure_ascii=False) + "\n"
-    try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-            Path(name).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
-    except OSError as error:
-        raise UserError(f"Cannot write {path}: {error.strerror or error}.") from error
+    save_text(path, json.dumps(content, allow_nan=bare_nan, ensure_ascii=False) + "\n")
 
 
 def require_writable(path: Path) -> None:

@@ -34,11 +34,13 @@ def sentences(scored: Scored) -> Iterator[str]:
                 "The hours of one stay are alike, and here each is drawn as if it stood alone: the"
                 " intervals are too narrow. --cluster stay draws whole stays."
             )
+    few = f"fewer than {request.min_cell} stays in all or of one class (--min-cell)"
     for grouping, cells in scored.subgroups.items():
         suppressed = sum(found is None for _, found in cells)
-        if suppressed:
-            groups = "1 group has" if suppressed == 1 else f"{suppressed} groups have"
+        if not cells:
+            yield f"By {grouping.value}: nothing can be told, for it would tell of {few}."
+        elif suppressed:
             yield (
-                f"By {grouping.value}: {groups} no metrics, for fewer than {request.min_cell}"
-                " stays in all or of one class (--min-cell)."
+                f"By {grouping.value}: {suppressed:,} of {len(cells):,} groups are hidden, since"
+                f" one of them has {few}, or such a one could be worked out from it."
             )

@@ -17,6 +17,7 @@ from medeval.predictions.evaluating import Evaluated, Method, evaluate
 from medeval.predictions.files import Source, read_source
 from medeval.predictions.joining import Joined, join
 from medeval.predictions.layout import entries
+from medeval.predictions.small_cells import require_min_cell
 from medeval.predictions.subgroups import Group, groups
 from medeval.predictions.tables import Predictions, read_predictions, read_truth
 from medeval.predictions.tasks import Task
@@ -170,8 +171,11 @@ def score_files(request: Request) -> Scored:
     """Read, join and score.
 
     Raises:
-        UserError: the input does not fit; with `strict`, also if there is anything to warn of.
+        UserError: the input does not fit, or a smallest cell that hides nothing well; with
+            `strict`, also if there is anything to warn of.
     """
+    if request.groupings:
+        require_min_cell(request.min_cell)
     inputs = read_inputs(request)
     joined = inputs.joined
     if request.strict and joined.warnings:
