@@ -55,6 +55,14 @@ def score(
             help="cdm: the folder of the export, if it is elsewhere now than it was for the run."
         ),
     ] = None,
+    subset: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FILE",
+            help="cdm: also score the cases of a file by themselves, one hadm_id a line or a CSV"
+            " with that column; may be repeated.",
+        ),
+    ] = None,
     score_version: Annotated[
         int | None,
         typer.Option(
@@ -141,7 +149,8 @@ def score(
         typer.Option(
             "--min-cell",
             min=1,
-            help="Groups of patients with fewer are not shown; cdm's pathologies always are.",
+            help="Groups of patients with fewer are not shown; cdm's pathologies always are."
+            " 1 hides none, and 2 is refused.",
         ),
     ] = 11,
     target: Annotated[
@@ -185,7 +194,8 @@ def score(
             min_cell,
             score_version or 2,
         )
-        if not score_asked(task, Files(prediction, gold, allow_extra, out, cases), method):
+        files = Files(prediction, gold, allow_extra, out, cases, tuple(subset or ()))
+        if not score_asked(task, files, method):
             raise typer.Exit(1)
         return
     refuse_flags(
@@ -194,6 +204,7 @@ def score(
             "--gold": gold,
             "--allow-extra": allow_extra,
             "--cases": cases,
+            "--subset": subset or None,
             "--score-version": score_version,
         },
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.commands.flags import refuse_flags
+from medeval.commands.task_options import moved_to
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class Files:
         allow_extra: leave out answers to questions that the gold does not have.
         out: the JSON file; None writes the run's scores only.
         cases: the folder of CDM's export, if it is not where the run says.
+        subsets: cases of CDM to score by themselves, too, each as NAME=FILE.
     """
 
     prediction: Path | None
@@ -40,6 +41,7 @@ class Files:
     allow_extra: bool
     out: Path | None
     cases: Path | None = None
+    subsets: Sequence[str] = ()
 
 
 def score_asked(task: str, files: Files, method: Method) -> bool:
@@ -51,17 +53,15 @@ def score_asked(task: str, files: Files, method: Method) -> bool:
     Raises:
         UserError: no such task or run, files that do not fit, or a place that cannot be written.
     """
-    from medeval.models.benchmark_report import BenchmarkReport
     from medeval.predictions.layout import require_writable, write_json
+    from medeval.tasks.for_reports import report_of
 
     if files.out is not None:
         require_writable(files.out)
     scored, folder = _scored(task, files, method)
     for warning in scored.warnings:
         print(f"medeval: {warning}", file=sys.stderr)
-    _say_for_reports(scored)
-    report = BenchmarkReport(model_id=scored.result.model_id, metadata=_metadata(scored))
-    report.add_evaluation_result(scored.result)
+    report = report_of(scored)
     if folder is not None:
         report.save(folder / SCORES)
     if files.out is not None:
@@ -71,7 +71,7 @@ def score_asked(task: str, files: Files, method: Method) -> bool:
     if missing:
         print(
             f"medeval: {missing:,} items were never asked and count as not answered; go on with"
-            f" `python -m medeval run --resume {folder}`",
+            f" `python -m medeval run --resume {folder}{moved_to(files.cases)}`",
             file=sys.stderr,
         )
     for place in [folder / SCORES if folder else None, files.out]:
@@ -81,12 +81,13 @@ def score_asked(task: str, files: Files, method: Method) -> bool:
 
 
 def _scored(task: str, files: Files, method: Method) -> tuple[TaskScore, Path | None]:
-    from medeval.tasks.catalogue import canonical_name, recorded_name, resumed
-    from medeval.tasks.cdm import scored_again
+    from medeval.tasks.catalogue import canonical_name, recorded_name
+    from medeval.tasks.cdm_taken_up import taken_up
     from medeval.tasks.run_record import newest_run, read_record
 
     name = canonical_name(task)
     path = files.prediction
+    _refuse_what_is_of_cdm(name, files, method)
     if path is not None and path.is_file():
         return _of_file(name, path, files, method), None
     if path is None:
@@ -100,16 +101,19 @@ def _scored(task: str, files: Files, method: Method) -> tuple[TaskScore, Path | 
     record = read_record(path)
     if record.task != recorded_name(name):
         raise UserError(f"{path} is a run of {record.task}, not of {name}.")
-    _refuse_what_others_have(name, files, method)
-    if files.cases is not None:
-        return scored_again(path, files.cases, method), path
-    return resumed(record, name).score(path, method), path
-
-
-def _refuse_what_others_have(name: str, files: Files, method: Method) -> None:
     refuse_flags(name, {"--gold": files.gold, "--allow-extra": files.allow_extra})
+    asked = taken_up(record, files.cases, named=name, subsets=files.subsets)
+    return asked.score(path, method), path
+
+
+def _refuse_what_is_of_cdm(name: str, files: Files, method: Method) -> None:
     if name != CDM:
-        refuse_flags(name, {"--cases": files.cases, "--score-version 1": method.score_version == 1})
+        given = {
+            "--cases": files.cases,
+            "--subset": bool(files.subsets),
+            "--score-version 1": method.score_version == 1,
+        }
+        refuse_flags(name, given)
 
 
 def _of_file(name: str, path: Path, files: Files, method: Method) -> TaskScore:
@@ -134,41 +138,16 @@ def _hashes(prediction: Path, gold: Path) -> dict[str, Any]:
     return {"prediction_sha256": sha256(prediction), "data": {"sha256": sha256(gold)}}
 
 
-def _say_for_reports(scored: TaskScore) -> None:
-    """Put what reports and leaderboards ask of every result under the names that they know."""
-    from medeval.inference.requests import canonical
-
-    metadata = scored.result.metadata
-    data = metadata["data"]
-    content = canonical([data["sha256"], metadata.get("items_sha256")])
-    about = {
-        "status": "incomplete" if metadata.get("not_asked") else "ok",
-        "task_hash": hashlib.sha256(content.encode()).hexdigest(),
-        "data_class": data.get("data_class", "credentialed"),
-        "outcomes": metadata.get("ledger", {}),
-    }
-    metadata.update({name: value for name, value in about.items() if name not in metadata})
-
-
-def _metadata(scored: TaskScore) -> dict[str, Any]:
-    import medeval
-
-    metadata: Mapping[str, Any] = scored.result.metadata
-    return {
-        "run_id": metadata.get("run_id"),
-        "data_sha256": {scored.result.task_id: metadata["data"]["sha256"]},
-        "versions": {"medeval": medeval.__version__},
-    }
-
-
 def _print(scored: TaskScore, groupings: Sequence[str]) -> None:
     from rich.console import Console
 
+    from medeval.tasks.for_reports import group_table
+
     console = Console()
     console.print(_table(scored))
-    for grouping in groupings:
-        console.print(_group_table(grouping, scored.groups[grouping]))
-    for table in scored.tables:
+    titles = {table.title for table in scored.tables}
+    groups = [group_table(name, scored.groups[name]) for name in groupings]
+    for table in [*(one for one in groups if one.title not in titles), *scored.tables]:
         console.print(_further_table(table))
     for note in scored.notes:
         print(note)
@@ -181,7 +160,7 @@ def _print(scored: TaskScore, groupings: Sequence[str]) -> None:
         blank = ", ".join(f"{count:,} {why}" for why, count in judging["not_judged"].items())
         print(
             f"verdicts: {judging['ok']:,} complete, {judging['partial']:,} partial,"
-            f" {judging['failed']:,} failed{f'; earned 0 without one: {blank}' if blank else ''}"
+            f" {judging['failed']:,} failed{f'; not judged, earn 0: {blank}' if blank else ''}"
         )
 
 
@@ -220,29 +199,6 @@ def _table(scored: TaskScore) -> Table:
     return table
 
 
-def _group_table(grouping: str, groups: Mapping[str, Mapping[str, float | None]]) -> Table:
-    """Return the values of groups, with whatever there is more of as rows."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(title=f"by {grouping}")
-    metrics = list(next(iter(groups.values()), {}))
-    cells = {
-        (group, name): _cell(name, groups[group][name]) for group in groups for name in metrics
-    }
-    is_by_group = len(groups) >= len(metrics)
-    table.add_column(grouping if is_by_group else "metric", overflow="fold")
-    for name in metrics if is_by_group else groups:
-        table.add_column(escape(name), justify="right", overflow="fold")
-    if is_by_group:
-        for group in groups:
-            table.add_row(escape(group), *(cells[group, name] for name in metrics))
-    else:
-        for name in metrics:
-            table.add_row(name, *(cells[group, name] for group in groups))
-    return table
-
-
 def _further_table(data: TableData) -> Table:
     from rich.markup import escape
     from rich.table import Table
@@ -253,9 +209,3 @@ def _further_table(data: TableData) -> Table:
     for row in data.rows:
         table.add_row(*map(escape, row))
     return table
-
-
-def _cell(metric: str, value: float | None) -> str:
-    if value is None:
-        return "not shown"
-    return f"{value:,.0f}" if metric in ("n", "n_missing") else f"{value:.4f}"

@@ -32,12 +32,14 @@ def leaderboard(
         allow_unhashed: also take tasks whose content a report does not identify.
 
     Raises:
-        UserError: no report, the content of a task differs or is not known, nothing is common to
-            all, or no report has the score that ranks.
+        UserError: no report, the content of a task differs or is not known, or how it was scored,
+            nothing is common to all, or a report lacks the score that ranks.
     """
     if not reports:
         raise UserError("A leaderboard needs at least one report.")
     _check_contents(reports, allow_unhashed)
+    _check_ways(reports)
+    _check_headlines(reports)
     entries = [_Entry(report) for report in reports]
     columns = _columns(entries)
     if not columns:
@@ -177,6 +179,38 @@ def _check_contents(reports: Sequence[BenchmarkReport], allow_unhashed: bool) ->
                     )
 
 
+def _check_ways(reports: Sequence[BenchmarkReport]) -> None:
+    """Refuse scores of one task by other rules or other judges."""
+    known: dict[tuple[str, str], tuple[str, str]] = {}
+    for report in reports:
+        for result in report.detailed_results:
+            for what, way in mapping_of(result.metadata.get("scored_as")).items():
+                first_model, first = known.setdefault(
+                    (result.task_id, what), (report.model_id, str(way))
+                )
+                if str(way) != first:
+                    raise UserError(
+                        f"Task {result.task_id!r} was scored otherwise in the report of"
+                        f" {report.model_id!r} ({what}: {way}) than in that of {first_model!r}"
+                        f" ({first}): the scores cannot stand side by side. Score both in one way."
+                    )
+
+
+def _check_headlines(reports: Sequence[BenchmarkReport]) -> None:
+    """Refuse a task without its headline, so that another score does not take its place."""
+    for report in reports:
+        for result in report.detailed_results:
+            name = str(result.metadata.get("headline", ""))
+            if not name or name in report.task_scores.get(result.task_id, {}):
+                continue
+            metric = mapping_of(mapping_of(result.metadata.get("metrics")).get(name))
+            reason = f" ({metric['reason']})" if metric.get("reason") else ""
+            raise UserError(
+                f"The report of {report.model_id!r} has no {name} of task {result.task_id!r}"
+                f"{reason}, by which it is ranked: it has no place beside others."
+            )
+
+
 def _columns(entries: Sequence[_Entry]) -> dict[str, list[str]]:
     first = entries[0]
     columns: dict[str, list[str]] = {}
@@ -193,8 +227,17 @@ def _columns(entries: Sequence[_Entry]) -> dict[str, list[str]]:
 
 
 def _usual_ranking(entries: Sequence[_Entry], columns: Mapping[str, object]) -> str:
+    """Return the combined score, else what all tasks name as their headline, else the first."""
     name = str(entries[0].combined.get("name"))
-    return name if name in columns else next(iter(columns))
+    if name in columns:
+        return name
+    headlines = {
+        str(one.metadata.get("headline", ""))
+        for entry in entries
+        for one in entry.report.detailed_results
+    }
+    only = headlines.pop() if len(headlines) == 1 else ""
+    return only if only in columns else next(iter(columns))
 
 
 def _names(reports: Sequence[BenchmarkReport]) -> list[str]:

@@ -17,6 +17,21 @@ MOST_ITEMS = 200
 
 
 @dataclass(frozen=True)
+class TablePart:
+    """A table beside the scores.
+
+    Attributes:
+        title: of the table.
+        columns: their names.
+        rows: their cells, as they are shown.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
 class TaskPart:
     """One task.
 
@@ -30,6 +45,9 @@ class TaskPart:
         data_class: `open` or `credentialed`.
         lines: its scores.
         outcomes: the ledger of its items.
+        warnings: what must not be overlooked, such as a judge that stopped.
+        notes: what else a reader should know.
+        tables: groups, judges and whatever else the task shows beside its scores.
         violations: where it or its outputs break its schemas.
         items: its items, as far as they are shown.
         n_hidden: how many items are not shown.
@@ -45,6 +63,9 @@ class TaskPart:
     data_class: str
     lines: Sequence[Line]
     outcomes: Mapping[str, int]
+    warnings: Sequence[str]
+    notes: Sequence[str]
+    tables: Sequence[TablePart]
     violations: Sequence[str]
     items: Sequence[ItemPart]
     n_hidden: int
@@ -124,6 +145,9 @@ def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> TaskPa
         data_class=str(about.get("data_class", "credentialed")),
         lines=task_lines(report, task_id, results),
         outcomes=outcomes,
+        warnings=_texts(about.get("warnings")),
+        notes=_texts(about.get("notes")),
+        tables=_tables(about.get("tables")),
         violations=[str(one) for one in about.get("validation_errors", ())],
         items=items[:MOST_ITEMS],
         n_hidden=max(0, len(items) - MOST_ITEMS),
@@ -139,18 +163,35 @@ def _about(report: BenchmarkReport) -> list[tuple[str, str]]:
         ("Run", about.get("run_id")),
         ("Made", f"{report.timestamp:%Y-%m-%d %H:%M} UTC"),
         ("Model type", model.get("type")),
+        ("Model as its server names it", ", ".join(_texts(about.get("models_reported")))),
+        ("Endpoint", about.get("endpoint")),
         ("Model parameters", _settings(model.get("parameters"))),
         ("Prompt version", about.get("prompt_version")),
         ("medeval", about.get("medeval_version")),
         (
             "Intervals",
             f"{bootstrap['level']:.0%}, {bootstrap['draws']} resamples of items, seed"
-            f" {bootstrap['seed']}; Wilson for right or wrong"
+            f" {bootstrap['seed']}; {bootstrap.get('method', 'Wilson for right or wrong')}"
             if {"level", "draws", "seed"} <= bootstrap.keys()
             else None,
         ),
     ]
     return [(label, str(text)) for label, text in found if text not in (None, "")]
+
+
+def _texts(found: Any) -> list[str]:
+    return [str(one) for one in found] if isinstance(found, (list, tuple)) else []
+
+
+def _tables(found: Any) -> list[TablePart]:
+    """Return the tables that a result tells of; what is of another form is none."""
+    if not isinstance(found, list):
+        return []
+    return [
+        TablePart(str(one["title"]), _texts(one["columns"]), [_texts(row) for row in one["rows"]])
+        for one in found
+        if isinstance(one, Mapping) and {"title", "columns", "rows"} <= one.keys()
+    ]
 
 
 def _settings(parameters: Any) -> str:

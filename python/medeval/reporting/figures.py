@@ -26,7 +26,7 @@ OUTCOME_ORDER = (
 def score_figure(line: Line) -> str:
     """Return a score and its interval on a scale from 0 to 1; empty for one on another scale."""
     value = line.value
-    if value is None or not 0 <= value <= 1 or line.direction == "neither":
+    if value is None or not 0 <= value <= 1 or line.direction == "neither" or line.is_count:
         return ""
     middle = _HEIGHT / 2
     interval = line.interval

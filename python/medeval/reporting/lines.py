@@ -28,6 +28,7 @@ class Line:
         n_undefined: items without a score.
         note: what it measures or is made of, and why items have none.
         direction: which way is better.
+        is_count: it counts something, so it has no place on a scale from 0 to 1.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Line:
     n_undefined: int = 0
     note: str = ""
     direction: str = "higher"
+    is_count: bool = False
 
 
 def results_of(report: BenchmarkReport, task_id: str) -> list[EvaluationResult]:
@@ -78,7 +80,8 @@ def task_lines(
         if undefined and metric.get("reason"):
             note = f"{note}; undefined: {metric['reason']}" if note else str(metric["reason"])
         direction = str(metric.get("direction", "higher"))
-        lines.append(Line(name, "metric", value, interval, n, undefined, note, direction))
+        is_count = metric.get("scale") == "count"
+        lines.append(Line(name, "metric", value, interval, n, undefined, note, direction, is_count))
     return lines
 
 
@@ -94,8 +97,9 @@ def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> l
     for name, value in report.overall_scores.items():
         of_tasks = [line for lines in tasks for line in lines if line.name == name]
         having = [line for line in of_tasks if line.value is not None]
-        interval = read_interval(known.get(name))
         count = len(having)
+        only = having[0].interval if count == 1 else None
+        interval = read_interval(known.get(name)) or only
         overall.append(
             Line(
                 name,
@@ -106,6 +110,7 @@ def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> l
                 sum(line.n_undefined for line in of_tasks),
                 f"mean of {count} tasks" if count != 1 else "1 task",
                 having[0].direction if having else "higher",
+                any(line.is_count for line in having),
             )
         )
     return overall

@@ -94,8 +94,19 @@ def _task(task: TaskPart) -> Iterator[str]:
     if task.error:
         yield ""
         yield f"**{escaped(task.error)}**"
+    for warning in task.warnings:
+        yield ""
+        yield f"**{escaped(warning)}**"
     yield ""
     yield from _scores(task.lines)
+    for note in task.notes:
+        yield ""
+        yield escaped(note)
+    for one in task.tables:
+        yield ""
+        yield f"#### {escaped(one.title)}"
+        yield ""
+        yield from table([escaped(name) for name in one.columns], one.rows)
     if task.violations:
         yield ""
         yield "Schema violations:"

@@ -71,6 +71,11 @@ def mean_difference(
 
     from medeval.scoring.resamples import RowResamples
 
+    if len(first) != len(second):
+        raise UserError(
+            f"{metric}: one run has {len(first):,} items and the other {len(second):,}: scores are"
+            " compared item by item."
+        )
     pairs = [
         (one, two)
         for one, two in zip(first, second, strict=True)

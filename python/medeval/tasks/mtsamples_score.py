@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
 from medeval.inference.answers import Answer
-from medeval.inference.outcomes import Outcome
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.text_files import write_text
 from medeval.mtsamples.examples import Example
@@ -25,7 +24,7 @@ from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import Method, TaskScore
 
 if TYPE_CHECKING:
-    from medeval.judging.results import JudgingResults, SubjectResult
+    from medeval.judging.results import JudgingResults
     from medeval.tasks.judged import JudgingPlan
     from medeval.tasks.mtsamples import MtsamplesTask
 
@@ -34,7 +33,6 @@ RESULTS = "results.jsonl"
 
 def results_rows(
     task: MtsamplesTask,
-    record: RunRecord,
     answers: Sequence[tuple[Answer, str]],
     results: JudgingResults,
     plan: JudgingPlan,
@@ -71,7 +69,7 @@ def results_rows(
                 "reward_judged": pooled_reward(result, plan.pooling),
                 "helm_jury_score": result.helm_jury_score,
                 "judge_status": str(result.status),
-                "reason": _reason(answer, result),
+                "reason": result.reason or None,
                 "judgments": [one.as_json() for one in result.judgments],
                 "judge_prompt": results.prompt.version,
                 "possible_injection": result.possible_injection,
@@ -91,15 +89,6 @@ def write_rows(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
     """Write the rows into a run's folder."""
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     write_text(folder / RESULTS, text)
-
-
-def _reason(answer: Answer, result: SubjectResult) -> str | None:
-    """Say why there was nothing to be judged: the model's end where there is no reply of it."""
-    if answer.outcome is None:
-        return "not_asked"
-    if answer.outcome in (Outcome.ERRORED, Outcome.REFUSED):
-        return str(answer.outcome)
-    return result.reason or None
 
 
 def score_of(
@@ -137,14 +126,7 @@ def score_of(
         model_id=record.model,
         task_id=record.task,
         inputs=[{"example_id": item, "filename": known[item].filename} for item in items],
-        model_outputs=[
-            {
-                "judge_status": [
-                    str(one.status) for one in results.subjects if one.subject.id == item
-                ]
-            }
-            for item in items
-        ],
+        model_outputs=[{"judge_status": statuses[item]} for item in items],
         metrics_results={
             name: found.value for name, found in scored.items() if found.value is not None
         },
@@ -172,4 +154,4 @@ def score_of(
 
 
 def _leak(example: Example) -> str:
-    return "leaked" if example.is_leaked else "not leaked"
+    return "leaked" if example.leak else "not leaked"

@@ -73,6 +73,7 @@ class TaskScore:
             what is hidden.
         notes: in sentences, for whoever reads the tables.
         tables: further ones.
+        details: tables that a report has room for, but no terminal.
     """
 
     result: EvaluationResult
@@ -81,6 +82,7 @@ class TaskScore:
     groups: dict[str, dict[str, dict[str, float | None]]] = field(default_factory=dict)
     notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
+    details: Sequence[Table] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,180 @@
+"""A score as a report: what pages and leaderboards ask of every task, under names they know."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import medeval
+from medeval.inference.requests import canonical
+from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models.evaluation_result import EvaluationResult
+from medeval.tasks.task import Table, TaskScore
+
+COUNTS = ("n", "n_missing")
+
+
+def report_of(scored: TaskScore) -> BenchmarkReport:
+    """Return the report of one score; the score's result is made complete for it."""
+    result = scored.result
+    told = result.metadata
+    content = canonical([told["data"]["sha256"], told.get("items_sha256")])
+    about = {
+        "status": "incomplete" if told.get("not_asked") else "ok",
+        "task_hash": hashlib.sha256(content.encode()).hexdigest(),
+        "data_class": told["data"].get("data_class", "credentialed"),
+        "outcomes": told.get("ledger", {}),
+        "warnings": list(scored.warnings),
+        "notes": list(scored.notes),
+    }
+    told.update({name: value for name, value in about.items() if name not in told})
+    told["metrics"] = _metrics(result, scored.headline)
+    told["scored_as"] = _scored_as(told)
+    told["tables"] = [
+        {"title": one.title, "columns": list(one.columns), "rows": [list(row) for row in one.rows]}
+        for one in all_tables(scored)
+    ]
+    report = BenchmarkReport(model_id=result.model_id, metadata=_about_run(result))
+    report.add_evaluation_result(result)
+    return report
+
+
+def all_tables(scored: TaskScore) -> list[Table]:
+    """Return the tables beside the values: groups, the task's own, and the judges."""
+    own = [*scored.tables, *scored.details]
+    titles = {table.title for table in own}
+    groups = [group_table(name, groups) for name, groups in scored.groups.items()]
+    judging = scored.result.metadata.get("judging")
+    return [
+        *(table for table in groups if table.title not in titles),
+        *own,
+        *([] if judging is None else [_judges(judging), _judging(judging)]),
+    ]
+
+
+def group_table(grouping: str, groups: Mapping[str, Mapping[str, float | None]]) -> Table:
+    """Return the values of groups, with whatever there is more of as rows."""
+    metrics = list(next(iter(groups.values()), {}))
+    title = f"by {grouping}"
+    if len(groups) >= len(metrics):
+        rows = [
+            (name, *(_cell(key, found[key]) for key in metrics)) for name, found in groups.items()
+        ]
+        return Table(title, (grouping, *metrics), rows)
+    rows = [(key, *(_cell(key, found[key]) for found in groups.values())) for key in metrics]
+    return Table(title, ("metric", *groups), rows)
+
+
+def _cell(metric: str, value: float | None) -> str:
+    if value is None:
+        return "not shown"
+    return f"{value:,.0f}" if metric in COUNTS else f"{value:.4f}"
+
+
+def _metrics(result: EvaluationResult, headline: str) -> dict[str, dict[str, Any]]:
+    """Return for each metric how many items are behind it and how many have none, and why."""
+    told = result.metadata
+    undefined: Mapping[str, Mapping[str, Any]] = told.get("undefined", {})
+    counts = told.get("n")
+    names = sorted({**result.metrics_results, **undefined}, key=lambda name: name != headline)
+    metrics: dict[str, dict[str, Any]] = {}
+    for name in names:
+        interval = (result.intervals or {}).get(name)
+        usual = interval.n if interval else counts
+        n = counts.get(name) if isinstance(counts, Mapping) else usual
+        missing = undefined.get(name, {})
+        metrics[name] = {
+            **({} if n is None else {"n": n}),
+            "n_undefined": missing.get("items", 0),
+            **({"reason": missing["reason"]} if missing.get("reason") else {}),
+            **told.get("about_metrics", {}).get(name, {}),
+        }
+    return metrics
+
+
+def _scored_as(told: Mapping[str, Any]) -> dict[str, str]:
+    """Return what must be the same for scores to stand side by side, beside the items."""
+    found = {}
+    if (version := told.get("score_version")) is not None:
+        found["score version"] = str(version)
+    if (judging := told.get("judging")) is not None:
+        judges = ", ".join(
+            sorted(f"{one['model']} at {one['endpoint']}" for one in judging["judges"])
+        )
+        found["judging"] = (
+            f"{judges}; rubric {judging['rubric']} {judging['rubric_sha256'][:12]}, prompt"
+            f" {judging['prompt_version']}, {judging['pooling']} of {judging['repeats']} verdicts"
+            " a judge"
+        )
+    return found
+
+
+def _about_run(result: EvaluationResult) -> dict[str, Any]:
+    told = result.metadata
+    methods = sorted({one.method for one in (result.intervals or {}).values() if one.method})
+    known = {
+        "run_id": told.get("run_id"),
+        "data_sha256": {result.task_id: told["data"]["sha256"]},
+        "versions": {"medeval": medeval.__version__},
+        "medeval_version": medeval.__version__,
+        "prompt_version": told.get("prompt_version"),
+        "endpoint": told.get("endpoint"),
+        "models_reported": sorted(told.get("models_reported", {})),
+        "model": {"parameters": told.get("parameters", {})},
+    }
+    if methods:
+        known["bootstrap"] = {
+            "draws": told["n_iters"],
+            "seed": told["seed"],
+            "level": 0.95,
+            "method": ", ".join(methods),
+        }
+    return known
+
+
+def _judges(judging: Mapping[str, Any]) -> Table:
+    return Table(
+        "judges",
+        ("judge", "model", "as its server names it", "complete", "partial", "failed", "cost"),
+        [
+            (
+                one["judge"],
+                one["model"],
+                ", ".join(one["models_reported"]) or "not named",
+                *(f"{one[status]:,}" for status in ("ok", "partial", "failed")),
+                "unknown" if one["cost"] is None else one["cost"],
+            )
+            for one in judging["judges"]
+        ],
+    )
+
+
+def _judging(judging: Mapping[str, Any]) -> Table:
+    return Table(
+        "judging",
+        ("", ""),
+        [
+            ("rubric", f"{judging['rubric']} ({judging['rubric_sha256'][:12]})"),
+            ("prompt version", judging["prompt_version"]),
+            ("verdicts of a jury are put together by", judging["pooling"]),
+            ("verdicts of a judge on an answer", str(judging["repeats"])),
+            *(
+                (f"answers with {label}", f"{judging[status]:,}")
+                for status, label in (
+                    ("ok", "complete verdicts"),
+                    ("partial", "partial verdicts"),
+                    ("failed", "no usable verdict"),
+                )
+            ),
+            *((f"not judged: {why}", f"{n:,}") for why, n in judging["not_judged"].items()),
+            ("answers with signs of an injection", f"{judging['possible_injections']:,}"),
+            ("cost of judging", "unknown" if judging["cost"] is None else str(judging["cost"])),
+        ],
+    )
+
+
+def reasons_table(title: str, counts: Mapping[str, int]) -> Sequence[Table]:
+    """Return a table of how often there was each reason; nothing without any."""
+    rows = [(name.replace("_", " "), f"{count:,}") for name, count in counts.items() if count]
+    return [Table(title, ("", "cases"), rows)] if rows else []
