@@ -35,9 +35,9 @@ demo: .venv/ready
 	$(DEMO) $(BIN)/python -m medeval doctor --task all
 	$(DEMO) $(BIN)/python -m medeval report "$$(ls -d runs/*-cdm-demo | tail -1)" --out exports/cdm_report.html
 
-# A file of tests stays with one worker, so that what its tests share is made once.
+# What stays together and what comes first, conftest.py says.
 test: setup lint
-	$(BIN)/python -m pytest -n logical --dist loadfile
+	$(BIN)/python -m pytest -n logical --dist loadgroup --no-loadscope-reorder --durations 25
 
 # Models on this machine, which need some GB: apart from all else.
 test-extras: .venv-extras/ready
@@ -61,6 +61,7 @@ docs: setup
 bench: setup
 	$(BIN)/python -m benchmarks.mimic3
 	$(BIN)/python -m benchmarks.bench_cdm
+	$(BIN)/python -m benchmarks.bench_cdm_loop
 	$(BIN)/python -m benchmarks.bench_scoring
 	$(BIN)/python -m benchmarks.bench_runner
 	$(BIN)/python -m benchmarks.bench_judging

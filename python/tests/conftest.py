@@ -51,6 +51,38 @@ def _absent(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
+# Warehouses that several files of tests share, by the fixtures that build them.
+_SHARED_WAREHOUSES = {
+    "asked": {"asked_duckdb", "asked_export"},
+    "mimic3": {
+        *("open_demo_duckdb", "open_demo_postgres", "synthetic_duckdb", "synthetic_postgres"),
+    },
+    "cdm": {"cdm_duckdb", "cdm_postgres"},
+}
+_LONG = {"worker", "postgres_server"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put files that share a warehouse on one worker, which builds it once, and long files first.
+
+    So short files fill up what is left at the end. Any other file stays together as well, so that
+    what its tests share is made once.
+    """
+    fixtures: dict[Path, set[str]] = {}
+    for item in items:
+        fixtures.setdefault(item.path, set()).update(getattr(item, "fixturenames", ()))
+    places: dict[Path, tuple[int, str]] = {}
+    for path, used in fixtures.items():
+        shared = [name for name, built in _SHARED_WAREHOUSES.items() if used & built]
+        if shared:
+            places[path] = (list(_SHARED_WAREHOUSES).index(shared[0]), shared[0])
+        else:
+            places[path] = (len(_SHARED_WAREHOUSES) + (not used & _LONG), path.stem)
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(places[item.path][1]))
+    items.sort(key=lambda item: places[item.path][0])
+
+
 @pytest.fixture(scope="session")
 def project_root() -> Path:
     return PROJECT_ROOT

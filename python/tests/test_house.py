@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from benchmarks import cdm_results, judging_results, runner_results, scoring_results
-from benchmarks.page import markdown
-from benchmarks.results import Results
+from benchmarks import (
+    cdm_loop_results,
+    cdm_results,
+    judging_results,
+    mimic3_page,
+    mimic3_results,
+    runner_results,
+    scoring_results,
+)
+from benchmarks.kept import Kept
+from benchmarks.page import Page
 from commands import PROJECT_ROOT, run_medeval
 
 SQL_FILES = sorted([*PROJECT_ROOT.glob("models/**/*.sql"), *PROJECT_ROOT.glob("macros/**/*.sql")])
 MODEL_FILES = sorted(PROJECT_ROOT.glob("models/**/*.sql"))
+# In the name of a test: where an object is in memory, and the time that compressed data hold.
+CHANGES = re.compile(r"\b0x[0-9a-f]{6,}|\\x1f\\x8b\\x08(?:\\x..|[^\\])(?!(?:\\x00){4})")
 PAGES = [PROJECT_ROOT / "README.md", *sorted(PROJECT_ROOT.glob("docs/*.md"))]
 
 
@@ -148,26 +160,38 @@ def test_nothing_large_or_private_is_committed() -> None:
     assert not [path for path in present if path.suffix in (".duckdb", ".parquet")]
 
 
-def test_the_page_of_measurements_is_what_the_benchmark_writes() -> None:
-    page = (PROJECT_ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    assert page == markdown(Results.read())
+def test_names_of_tests_are_the_same_in_every_process(request: pytest.FixtureRequest) -> None:
+    # Workers compare them, and stop where they differ. Every worker has collected all tests.
+    places = {str(PROJECT_ROOT), str(Path.home()), tempfile.gettempdir()} - {"/"}
+    for item in request.session.items:
+        assert not CHANGES.search(item.nodeid), item.nodeid
+        assert not [place for place in places if f"{place}/" in item.nodeid], item.nodeid
+        for mark in item.iter_markers("parametrize"):
+            values = mark.kwargs.get("argvalues", mark.args[-1])
+            # The order of a set is another one in each process.
+            assert not isinstance(values, set | frozenset), item.nodeid
 
 
-def test_the_page_of_scoring_is_what_its_benchmark_writes() -> None:
-    page = (PROJECT_ROOT / "docs" / "performance_scoring.md").read_text(encoding="utf-8")
-    assert page == scoring_results.markdown(scoring_results.Results.read())
+def test_what_changes_in_the_name_of_a_test_is_seen() -> None:
+    packed = [str(gzip.compress(b"a", mtime=seconds)) for seconds in (0, 1_700_000_000)]
+    assert CHANGES.search(str(object()))
+    assert [CHANGES.search(text) is not None for text in packed] == [False, True]
 
 
-def test_the_page_of_the_cdm_cases_is_what_its_benchmark_writes() -> None:
-    page = (PROJECT_ROOT / "docs" / "performance_cdm.md").read_text(encoding="utf-8")
-    assert page == cdm_results.markdown(cdm_results.Results.read())
-
-
-def test_the_page_of_judging_is_what_its_benchmark_writes() -> None:
-    page = (PROJECT_ROOT / "docs" / "performance_judging.md").read_text(encoding="utf-8")
-    assert page == judging_results.markdown(judging_results.Results.read())
-
-
-def test_the_page_of_runs_is_what_its_benchmark_writes() -> None:
-    page = (PROJECT_ROOT / "docs" / "performance_runner.md").read_text(encoding="utf-8")
-    assert page == runner_results.markdown(runner_results.Results.read())
+@pytest.mark.parametrize(
+    ("page", "written", "results"),
+    [
+        ("performance", mimic3_page.PAGE, mimic3_results.Results),
+        ("performance_cdm", cdm_results.PAGE, cdm_results.Results),
+        ("performance_cdm_loop", cdm_loop_results.PAGE, cdm_loop_results.Results),
+        ("performance_scoring", scoring_results.PAGE, scoring_results.Results),
+        ("performance_runner", runner_results.PAGE, runner_results.Results),
+        ("performance_judging", judging_results.PAGE, judging_results.Results),
+    ],
+    ids=["mimic3", "cdm", "cdm-loop", "scoring", "runner", "judging"],
+)
+def test_a_page_of_measurements_is_what_its_benchmark_writes(
+    page: str, written: Page[Any], results: type[Kept]
+) -> None:
+    text = (PROJECT_ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    assert text == written.markdown(results.read())

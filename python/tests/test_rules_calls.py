@@ -1,0 +1,135 @@
+"""Rules of places for calls, of retries and of the audit that a small change could break unseen."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import signal
+from concurrent.futures import ProcessPoolExecutor
+from decimal import Decimal
+from multiprocessing import get_context
+from pathlib import Path
+
+from inference_runs import QUICK, ask, open_item, open_items
+from model_server import SERVER, Body, Fault, Script, model_server, slow
+
+from medeval.errors import UserError
+from medeval.inference.budget import Budget
+from medeval.inference.failures import Failure, Kind
+from medeval.inference.guard import Gate
+from medeval.inference.pacing import ROUNDS_BEFORE_ONE_MORE, Pace
+from medeval.inference.requests import Request
+from medeval.inference.retries import RetryPolicy
+from medeval.inference.runner import RunOptions
+
+
+async def settled() -> None:
+    for _ in range(4):
+        await asyncio.sleep(0)
+
+
+def test_nobody_overtakes_those_who_wait_when_one_more_is_allowed() -> None:
+    async def calls() -> list[str]:
+        pace = Pace(2)
+        entered: list[str] = []
+
+        async def call(name: str) -> None:
+            await pace.enter()
+            entered.append(name)
+
+        await call("first")
+        pace.refused()
+        waiting = asyncio.create_task(call("waiting"))
+        await settled()
+        for _ in range(ROUNDS_BEFORE_ONE_MORE):
+            pace.succeeded()
+        late = asyncio.create_task(call("late"))
+        await settled()
+        pace.leave()
+        await asyncio.gather(waiting, late)
+        return entered
+
+    assert asyncio.run(calls()) == ["first", "waiting", "late"]
+
+
+def test_a_place_that_was_given_to_one_who_gives_up_is_given_on() -> None:
+    async def calls() -> None:
+        pace = Pace(1)
+        await pace.enter()
+        waiting = asyncio.create_task(pace.enter())
+        await settled()
+        pace.leave()  # the place is given to who waits, who has not woken yet
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        async with asyncio.timeout(1):
+            await pace.enter()
+
+    asyncio.run(calls())
+
+
+def test_a_refusal_begins_the_count_of_successes_anew() -> None:
+    async def calls() -> Pace:
+        pace = Pace(3)
+        await pace.enter()
+        pace.refused()
+        for _ in range(ROUNDS_BEFORE_ONE_MORE - 1):
+            pace.succeeded()
+        pace.refused()
+        pace.succeeded()
+        return pace
+
+    assert asyncio.run(calls()).allowed == 1
+
+
+def test_only_a_failure_that_may_pass_asks_for_too_long_a_wait() -> None:
+    policy = RetryPolicy(longest_told=300)
+    assert policy.asks_too_much(Failure(Kind.LIMIT, 429, retry_after=301))
+    assert not policy.asks_too_much(Failure(Kind.REQUEST, 400, retry_after=301))
+
+
+def test_money_that_is_there_to_the_last_cent_may_be_spent() -> None:
+    async def calls() -> list[bool]:
+        budget = Budget(Decimal(10))
+        return [
+            await budget.set_aside(Decimal(10)),
+            await Budget(Decimal(10)).set_aside(Decimal(11)),
+        ]
+
+    assert asyncio.run(calls()) == [True, False]
+
+
+def test_only_a_call_that_was_one_too_many_means_fewer_at_a_time(tmp_path: Path) -> None:
+    together: list[int] = []
+
+    def fault(body: Body, before: int) -> Fault:
+        if before == 0:
+            return SERVER
+        together.append(server.seen.open_now)
+        return slow(0.1)
+
+    with model_server(Script(fault)) as server:
+        options = RunOptions(concurrency=4, retries=QUICK)
+        ended = ask(server.url, tmp_path, open_items(12), options)
+    assert ended.progress.ledger.as_json()["answered"] == 12
+    assert max(together) == 4
+
+
+def admitted_on_a_full_disk(path: str) -> str:
+    """Record requests in an audit that may not grow; return what is told."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    request = Request(open_item("a"), "https://x.org/v1", "m", {}, "1")
+    gate = Gate({}, Path(path))
+    gate.admit(request, b"{}", "answer")
+    limit = Path(path).stat().st_size + 10
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    try:
+        gate.admit(request, b"{}", "answer")
+    except UserError as error:
+        return str(error)
+    return "nothing"
+
+
+def test_what_stands_in_no_audit_as_a_whole_is_not_sent(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        told = pool.submit(admitted_on_a_full_disk, str(tmp_path / "audit.jsonl")).result()
+    assert "the disk is full. Nothing was sent." in told
