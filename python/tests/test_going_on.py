@@ -75,16 +75,26 @@ def ended(
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
+            # Whoever runs the tests may have been started without a Ctrl-C of its own.
+            preexec_fn=_with_ctrl_c,
         )
-        limit = time.monotonic() + PATIENCE
-        while not is_time():
-            assert started.poll() is None, err.read_text()
-            assert time.monotonic() < limit
-            time.sleep(0.005)
-        for _ in range(times):
-            started.send_signal(by)
-        code = started.wait(PATIENCE)
+        try:
+            limit = time.monotonic() + PATIENCE
+            while not is_time():
+                assert started.poll() is None, err.read_text()
+                assert time.monotonic() < limit
+                time.sleep(0.005)
+            for _ in range(times):
+                started.send_signal(by)
+            code = started.wait(PATIENCE)
+        finally:
+            started.kill()
+            started.wait()
     return subprocess.CompletedProcess(args, code, out.read_text(), err.read_text())
+
+
+def _with_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def told(done: subprocess.CompletedProcess[str], code: int = 130) -> tuple[str, list[str]]:

@@ -17,7 +17,7 @@ from medeval.inference.runner import RunOptions, settings_of
 from medeval.mtsamples.examples import Example
 from medeval.tasks.asking import open_run
 from medeval.tasks.catalogue import begin, canonical_name
-from medeval.tasks.judged import JudgeModel, JudgingPlan, chosen_plan, plan_of
+from medeval.tasks.judging_plan import JudgeModel, JudgingPlan, chosen_plan, plan_of
 from medeval.tasks.medical_score import score_of
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.mtsamples import MtsamplesOptions, MtsamplesTask, resumed
@@ -313,7 +313,8 @@ def test_the_same_judges_go_on_in_their_newest_folder_and_others_in_one_of_their
     other = plan_of(["c"], [URL])
     record = record_of(one, other.model_copy(update={"folder": "judging-2"}))
     assert chosen_plan(record, turned).folder == "."
-    assert chosen_plan(record, turned).pooling == "median"
+    assert chosen_plan(record, turned).pooling == "mean"
+    assert chosen_plan(record, turned, {"pooling": "median"}).pooling == "median"
     assert chosen_plan(record, other).folder == "judging-2"
     assert chosen_plan(record, plan_of(["a"], [URL])).folder == "judging-3"
     assert chosen_plan(record, plan_of(["a", "b"], [URL], seed=1)).folder == "judging-3"
