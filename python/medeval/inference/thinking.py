@@ -131,7 +131,7 @@ def _channels(text: str) -> tuple[list[str], str | None]:
     Returns:
         The text itself as final if it has no channels; None if they come to no final one.
     """
-    heads = list(_CHANNEL.finditer(text))
+    heads = list(_CHANNEL.finditer(text)) if "<|" in text else []
     if not heads:
         return [], text
     thought = [text[: heads[0].start()]]

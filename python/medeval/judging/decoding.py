@@ -110,6 +110,8 @@ class _Values:
 
     def __init__(self, text: str) -> None:
         self._rest = text
+        # Without an escape a text in ASCII has no half of a surrogate pair.
+        self._is_whole = text.isascii() and "\\u" not in text
         self._begin = 0
         self._too_deep = 0
 
@@ -123,7 +125,7 @@ class _Values:
             self._begin = place
         try:
             value, end = _DECODER.raw_decode(self._rest, place - self._begin)
-            return whole_json(value), end + self._begin
+            return value if self._is_whole else whole_json(value), end + self._begin
         except RecursionError:
             self._too_deep += 1
         except ValueError:

@@ -111,6 +111,8 @@ def injection_signs(answer: str, rubric: Rubric) -> tuple[str, ...]:
 
 def _plain(text: str) -> str:
     """Return a text in plain characters: unescaped, in compatibility form, with nothing hidden."""
+    if text.isascii() and "&" not in text:
+        return text
     shown = unicodedata.normalize("NFKC", html.unescape(text))
     seen = "".join(each for each in shown if unicodedata.category(each) != "Cf")
     return seen.translate(_PLAIN)

@@ -72,6 +72,10 @@ class Rubric:
     file: _File
     sha256: str
 
+    def __hash__(self) -> int:
+        """By its text, of which all else comes."""
+        return hash(self.sha256)
+
     @property
     def name(self) -> str:
         """Id and version in one; other words need another version."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from medeval.inference.thinking import after_thinking
@@ -122,7 +123,13 @@ def read_verdict(
             ends before the judge has given its own, or declines to.
         is_cut: the reply ended before the judge did.
     """
-    left = after_thinking(text or "").strip()
+    return _read(text or "", rubric, marker, is_cut)
+
+
+# A reply is read when it comes, when it may have to be asked for again, and for the report.
+@lru_cache(maxsize=2048)
+def _read(text: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdict:
+    left = after_thinking(text).strip()
     if not left:
         return _verdict({}, Parse.EMPTY, rubric, False)
     is_marked, tried = _to_read(left, marker)
