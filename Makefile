@@ -6,15 +6,21 @@ DEMO := env -u MEDEVAL_MIMIC3_DIR -u MEDEVAL_MIMIC3_DB -u MEDEVAL_MIMIC4_DIR -u 
 	-u MEDEVAL_MIMIC4_NOTE_DIR -u MEDEVAL_CDM_EXTRACT_DIR -u MEDEVAL_YIER -u MEDEVAL_MTSAMPLES \
 	-u MTSAMPLES_PROCEDURES_CACHE_DIR MEDEVAL_TARGET=duckdb
 
-.PHONY: setup demo test test-extras lint docs bench
+# Nothing is installed whose hash is not in a lock, the tools that build packages included.
+INSTALL := python -m pip install --quiet --no-build-isolation
+
+.PHONY: setup demo test test-extras lint docs bench lock
 
 setup: .venv/ready medeval.duckdb
 
-.venv/ready: pyproject.toml constraints.txt
+.venv/ready: pyproject.toml constraints-build.txt constraints.txt
 	$(PYTHON) -m venv --clear .venv
+	$(BIN)/$(INSTALL) --require-hashes -r constraints-build.txt
 	if command -v uv >/dev/null; \
-	then uv pip install --quiet --python $(BIN)/python --constraint constraints.txt -e '.[dev]'; \
-	else $(BIN)/python -m pip install --quiet --constraint constraints.txt -e '.[dev]'; fi
+	then uv pip install --quiet --python $(BIN)/python --no-build-isolation --require-hashes -r constraints.txt; \
+	else $(BIN)/$(INSTALL) --require-hashes -r constraints.txt; fi
+	$(BIN)/$(INSTALL) --no-deps -e .
+	$(BIN)/python -m pip check
 	touch $@
 
 medeval.duckdb: | .venv/ready
@@ -43,11 +49,21 @@ test: setup lint
 test-extras: .venv-extras/ready
 	.venv-extras/bin/python -m pytest python/tests_extras
 
-.venv-extras/ready: pyproject.toml constraints.txt constraints-extras.txt
+# torch by its version alone: whether it is the build for CPU or for CUDA is the machine's affair.
+.venv-extras/ready: pyproject.toml constraints-build.txt constraints.txt constraints-extras.txt
 	$(PYTHON) -m venv --clear .venv-extras
-	.venv-extras/bin/python -m pip install --quiet --constraint constraints.txt \
-	--constraint constraints-extras.txt -e '.[dev,huggingface,bertscore]'
+	.venv-extras/bin/$(INSTALL) --require-hashes -r constraints-build.txt
+	.venv-extras/bin/$(INSTALL) --require-hashes -r constraints.txt -r constraints-extras.txt
+	.venv-extras/bin/$(INSTALL) torch==2.13.0
+	.venv-extras/bin/$(INSTALL) --no-deps -e .
 	touch $@
+
+# Makes the locks anew from what pyproject.toml asks for; needs uv. LOCK_FLAGS=--upgrade takes newer versions.
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate $(LOCK_FLAGS)
+lock:
+	printf 'pip\nsetuptools\n' | $(LOCK) - -o constraints-build.txt
+	$(LOCK) pyproject.toml --extra dev -o constraints.txt
+	printf 'transformers>=5.0\nsympy\n' | $(LOCK) - --constraint constraints.txt -o constraints-extras.txt
 
 lint: setup
 	$(BIN)/ruff check .

@@ -6,6 +6,7 @@ import gzip
 import re
 import subprocess
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,37 @@ def test_variables_of_the_pages_are_read_somewhere() -> None:
     for page in PAGES:
         for variable in re.findall(r"MEDEVAL_[A-Z0-9_]+", page.read_text(encoding="utf-8")):
             assert variable in code, (page.name, variable)
+
+
+@pytest.mark.parametrize(
+    ("lock", "named"),
+    [("constraints-build", "build"), ("constraints", "dev"), ("constraints-extras", "huggingface")],
+)
+def test_set_up_installs_nothing_whose_hash_is_not_in_a_lock(lock: str, named: str) -> None:
+    text = (PROJECT_ROOT / f"{lock}.txt").read_text(encoding="utf-8")
+    entries = text.replace("\\\n", "").splitlines()
+    pinned = re.compile(
+        r"([a-z0-9.-]+)(?:\[[a-z,-]+\])?==[^\s;]+( ; [^\\]+?)?( +--hash=sha256:[0-9a-f]{64})+"
+    )
+    names = {found[1] for entry in entries if (found := pinned.fullmatch(entry.rstrip()))}
+    assert len(names) == len(entries), "an entry without a version or a hash"
+
+    project = tomllib.loads((PROJECT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    asked = {
+        "build": [*project["build-system"]["requires"], "pip"],
+        "dev": [*project["project"]["dependencies"], *extras["dev"], *extras["fast"]],
+        # torch's build is for the machine, so that its version alone is stated.
+        "huggingface": [word for word in extras["huggingface"] if not word.startswith("torch")],
+    }[named]
+    needed = {re.match(r"[A-Za-z0-9_.-]+", word)[0].lower().replace("_", "-") for word in asked}  # type: ignore[index]
+    assert needed - names <= {"medeval"}
+
+    makefile = (PROJECT_ROOT / "Makefile").read_text(encoding="utf-8")
+    assert f"-r {lock}.txt" in makefile
+    for line in makefile.splitlines():
+        if "$(INSTALL)" in line or "uv pip install" in line:
+            assert "--require-hashes -r" in line or "--no-deps -e ." in line or "torch==" in line
 
 
 def test_nothing_large_or_private_is_committed() -> None:
