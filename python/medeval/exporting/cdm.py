@@ -33,9 +33,9 @@ from medeval.exporting.cdm_rows import (
 )
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
-from medeval.exporting.manifest import CREDENTIALED, OPEN, Source, make_manifest
+from medeval.exporting.manifest import PATIENTS, make_manifest, read_source
 from medeval.exporting.progress import Advance, progress
-from medeval.warehouse import Warehouse, flat, schema_name
+from medeval.warehouse import Warehouse, schema_name
 
 NAME = "cdm"
 BENCHMARK = "benchmark.json"
@@ -89,14 +89,12 @@ def export(warehouse: Warehouse, request: Request, choice: CaseChoice | None = N
     choice = choice or CaseChoice()
     build = newest_build(warehouse, NAME)
     require_tables(warehouse, NAME, [*TABLES, LAB_TESTS, DATA_CLASS])
-    source = _read_source(warehouse)
+    source = read_source(warehouse, NAME, PATIENTS)
     settings = read_settings(warehouse)
     listed = warehouse.count(schema_name(SCHEMA), CASES)
     last = _last_place(choice, listed)
     issues = read_issues(warehouse, choice.mode, last)
     with ExportFolder(request.out / NAME) as folder:
-        if source.data_class == CREDENTIALED:
-            folder.restrict()
         with progress(NAME, lambda: last) as advance:
             written = _write(warehouse, folder, settings, choice.mode, last, issues, advance)
         if not written.cases:
@@ -113,14 +111,6 @@ def export(warehouse: Warehouse, request: Request, choice: CaseChoice | None = N
         *_skipped_lines(written),
         f"{folder.folder / MANIFEST}: data class {source.data_class}",
     ]
-
-
-def _read_source(warehouse: Warehouse) -> Source:
-    """Read whose data it is. Whatever is not plainly open is credentialed."""
-    columns = ["data_class", "edition", "patients_md5"]
-    found = flat(warehouse.select(columns, schema_name(SCHEMA), DATA_CLASS))
-    data_class, edition, patients_md5 = found[0] if len(found) == 1 else (None, None, None)
-    return Source(OPEN if data_class == OPEN else CREDENTIALED, edition, patients_md5, tables={})
 
 
 def _last_place(choice: CaseChoice, listed: int) -> int:

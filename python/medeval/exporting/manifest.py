@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import medeval
+from medeval.data_class import CREDENTIALED, strictest
 from medeval.exporting.builds import Build
-from medeval.exporting.files import ExportFolder
+from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.ordering import Order
 from medeval.warehouse import Warehouse, flat, schema_name
 
 SCHEMA_VERSION = 1
-OPEN = "open"
-CREDENTIALED = "credentialed"
+# The hash of the patients, where a source has any.
+PATIENTS = "patients_md5"
 
 
 @dataclass(frozen=True)
@@ -27,31 +30,50 @@ class Source:
     tables: dict[str, dict[str, Any]]
 
 
-def read_source(warehouse: Warehouse, floor: str) -> Source:
-    """Read the data class and the row counts of the source tables.
+def read_source(warehouse: Warehouse, floor: str, *more: str) -> Source:
+    """Read whose data the tables of a floor are.
 
     Whatever is not plainly `open` is credentialed; no option changes that.
+
+    Args:
+        warehouse: where the tables are.
+        floor: the benchmark.
+        more: `PATIENTS`, where the source has patients.
     """
-    schema = schema_name(floor)
-    classes = flat(
-        warehouse.select(["data_class", "edition", "patients_md5"], schema, f"{floor}_data_class")
+    columns = ["data_class", "edition", *more]
+    rows = flat(warehouse.select(columns, schema_name(floor), f"{floor}_data_class"))
+    known = dict(zip(columns, rows[0], strict=True)) if len(rows) == 1 else {}
+    return Source(
+        strictest([known.get("data_class")]), known.get("edition"), known.get(PATIENTS), tables={}
     )
-    is_open = len(classes) == 1 and classes[0][0] == OPEN
-    edition, patients_md5 = classes[0][1:] if len(classes) == 1 else (None, None)
+
+
+def with_row_counts(source: Source, warehouse: Warehouse, floor: str) -> Source:
+    """Return a source with the row counts of its tables."""
     tables = flat(
         warehouse.select(
             ["source_table", "row_count", "edition"],
-            schema,
+            schema_name(floor),
             f"{floor}_source_tables",
             'order by source_table collate "C"',
         )
     )
-    return Source(
-        OPEN if is_open else CREDENTIALED,
-        edition,
-        patients_md5,
-        {name: {"rows": rows, "edition": table_edition} for name, rows, table_edition in tables},
-    )
+    counts = {name: {"rows": rows, "edition": edition} for name, rows, edition in tables}
+    return replace(source, tables=counts)
+
+
+def exported_class(file: Path, sha256: str) -> str:
+    """Return the class of an exported file by the manifest beside it.
+
+    The manifest speaks of the bytes that were exported: of a file with another hash, or one that it
+    does not list, nothing is known, so it is credentialed.
+    """
+    try:
+        manifest = json.loads((file.parent / MANIFEST).read_text(encoding="utf-8"))
+        hashes = {entry["path"]: entry["sha256"] for entry in manifest["files"]}
+        return strictest([manifest["data_class"] if hashes[file.name] == sha256 else None])
+    except (OSError, ValueError, TypeError, KeyError):
+        return CREDENTIALED
 
 
 def make_manifest(

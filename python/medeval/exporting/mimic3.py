@@ -8,7 +8,7 @@ from medeval.exporting.builds import newest_build, require_tables
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
 from medeval.exporting.listfiles import LISTFILES, write_listfiles
-from medeval.exporting.manifest import CREDENTIALED, make_manifest, read_source
+from medeval.exporting.manifest import PATIENTS, make_manifest, read_source, with_row_counts
 from medeval.exporting.ordering import Order
 from medeval.exporting.progress import progress
 from medeval.exporting.timeseries import TABLE as TIMESERIES_TABLE
@@ -41,12 +41,10 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     """
     build = newest_build(warehouse, NAME)
     _require(warehouse, request)
-    source = read_source(warehouse, NAME)
+    source = with_row_counts(read_source(warehouse, NAME, PATIENTS), warehouse, NAME)
     report = []
     orders: dict[str, Order | None] = {}
     with ExportFolder(request.out / NAME) as folder:
-        if source.data_class == CREDENTIALED:
-            folder.restrict()
         for task in request.tasks:
             listfile = LISTFILES[task]
             with progress(task, _counter(warehouse, listfile.table)) as advance:

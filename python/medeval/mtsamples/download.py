@@ -19,6 +19,7 @@ from medeval.models.text_files import write_bytes, write_text
 from medeval.mtsamples.listing import (
     LISTING_FILE,
     NOTES_FOLDER,
+    PINNED,
     ListedFile,
     Listing,
     check_complete,
@@ -55,9 +56,9 @@ class Origin:
 
     api: str = "https://api.github.com"
     raw: str = "https://raw.githubusercontent.com"
-    repository: str = "raulista1997/benchmarkdata"
-    folder: str = "mtsample_procedure"
-    commit: str = "c4c252443fa9c52afb6960f53e51be278639bea2"
+    repository: str = PINNED[0]
+    folder: str = PINNED[1]
+    commit: str = PINNED[2]
 
     @property
     def listing_url(self) -> str:

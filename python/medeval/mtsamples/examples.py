@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from medeval.errors import UserError
-from medeval.exporting.builds import newest_build
+from medeval.exporting.builds import newest_build, require_tables
 from medeval.exporting.floor import build_command
-from medeval.exporting.mtsamples import COLUMNS, EXAMPLES, NAME, SETTINGS
+from medeval.exporting.manifest import read_source
+from medeval.exporting.mtsamples import COLUMNS, DATA_CLASS, EXAMPLES, NAME, SETTINGS
 from medeval.models.text_files import write_text
 from medeval.profile import load_target, project_root
 from medeval.warehouse import flat, open_warehouse, schema_name
@@ -43,11 +44,13 @@ class Examples:
         rows: in the order of their file names.
         rule_version: of the extraction.
         source: the place of the notes.
+        data_class: of the notes.
     """
 
     rows: list[Example]
     rule_version: str
     source: str
+    data_class: str
 
 
 def read_warehouse(target: str | None = None) -> Examples:
@@ -64,12 +67,15 @@ def read_warehouse(target: str | None = None) -> Examples:
     command = build_command(NAME, chosen.name)
     with open_warehouse(chosen, root, build_command=command) as warehouse:
         build = newest_build(warehouse, NAME)
+        require_tables(warehouse, NAME, [EXAMPLES, SETTINGS, DATA_CLASS])
         schema = schema_name(NAME)
         rows = flat(warehouse.select(COLUMNS, schema, EXAMPLES, "order by source_index"))
         ((rule_version,),) = flat(warehouse.select(["rule_version"], schema, SETTINGS))
+        data_class = read_source(warehouse, NAME).data_class
     if not rows:
         raise UserError(f"{EXAMPLES} is empty. Name the notes and build again: `{command}`.")
-    return Examples([Example(*row) for row in rows], str(rule_version), build.source_location)
+    examples = [Example(*row) for row in rows]
+    return Examples(examples, str(rule_version), build.source_location, data_class)
 
 
 def _as_lines(examples: Sequence[Example]) -> str:

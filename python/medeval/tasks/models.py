@@ -83,7 +83,11 @@ def provider_of(choice: ModelChoice, task: AskedTask, gate: Gate) -> Provider:
     if choice.function is not None:
         answer = _loaded(*choice.function)
         return PythonCallable(
-            lambda item: answer(item.messages), choice.model, gate, timeout=choice.timeout
+            lambda item: answer(item.messages),
+            choice.model,
+            gate,
+            timeout=choice.timeout,
+            file=choice.function[0],
         )
     return OpenAICompatible(settings_of_endpoint(choice), gate)
 
