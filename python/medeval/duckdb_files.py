@@ -174,9 +174,8 @@ def note_files(path: str) -> str:
         found = read_notes(Path(path))
     except UserError as error:
         return json.dumps({"problem": str(error)})
-    data_class = strictest(note.data_class for note in found.notes)
-    files = [str(file) for file in found.paths]
-    return json.dumps({"form": found.form, "files": files, "data_class": data_class})
+    said = strictest(note.data_class for note in found.notes)
+    return json.dumps({"form": found.form, "files": [*map(str, found.paths)], "data_class": said})
 
 
 class Plugin(BasePlugin):

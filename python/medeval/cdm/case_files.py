@@ -135,10 +135,9 @@ def _classes(path: Path) -> dict[int, list[object]]:
     """Return what a file beside the cases says of the class of each, if there is one."""
     classes: dict[int, list[object]] = {}
     try:
-        for line in path.read_text(encoding="utf-8").split("\n"):
-            if line.strip():
-                said = json.loads(line)
-                classes.setdefault(int(said["hadm_id"]), []).append(said["data_class"])
+        lines = filter(str.strip, path.read_text(encoding="utf-8").split("\n"))
+        for said in map(json.loads, lines):
+            classes.setdefault(int(said["hadm_id"]), []).append(said["data_class"])
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, KeyError):

@@ -33,7 +33,7 @@ from medeval.exporting.cdm_rows import (
 )
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
-from medeval.exporting.manifest import PATIENTS, make_manifest, read_source
+from medeval.exporting.manifest import make_manifest
 from medeval.exporting.progress import Advance, progress
 from medeval.warehouse import Warehouse, schema_name
 
@@ -41,7 +41,6 @@ NAME = "cdm"
 BENCHMARK = "benchmark.json"
 LINES = "benchmark.jsonl"
 PROVENANCE = "cases_provenance.jsonl"
-DATA_CLASS = "cdm_data_class"
 PATHOLOGIES = ("appendicitis", "cholecystitis", "diverticulitis", "pancreatitis")
 NO_PATHOLOGY = "none"
 
@@ -88,8 +87,7 @@ def export(warehouse: Warehouse, request: Request, choice: CaseChoice | None = N
     """
     choice = choice or CaseChoice()
     build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [*TABLES, LAB_TESTS, DATA_CLASS])
-    source = read_source(warehouse, NAME, PATIENTS)
+    require_tables(warehouse, NAME, [*TABLES, LAB_TESTS])
     settings = read_settings(warehouse)
     listed = warehouse.count(schema_name(SCHEMA), CASES)
     last = _last_place(choice, listed)
@@ -100,7 +98,7 @@ def export(warehouse: Warehouse, request: Request, choice: CaseChoice | None = N
         if not written.cases:
             raise UserError(_no_case(listed, written))
         write_lab_tests(warehouse, folder, NAME)
-        manifest = make_manifest(warehouse, NAME, build, source, folder, {NAME: None})
+        manifest = make_manifest(warehouse, NAME, build, folder, {NAME: None}, "patients_md5")
         manifest["tasks"][NAME] = _described(choice, settings, listed, last, issues, written)
         folder.publish(manifest)
     if choice.num_cases is None:
@@ -109,7 +107,7 @@ def export(warehouse: Warehouse, request: Request, choice: CaseChoice | None = N
         f"{folder.folder / BENCHMARK}: {written.cases:,} cases ({_counts(written.pathologies)}),"
         f" {settings.rules} rules, {choice.mode}",
         *_skipped_lines(written),
-        f"{folder.folder / MANIFEST}: data class {source.data_class}",
+        f"{folder.folder / MANIFEST}: data class {manifest['data_class']}",
     ]
 
 

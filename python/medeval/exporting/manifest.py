@@ -4,62 +4,43 @@ from __future__ import annotations
 
 import json
 import platform
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import medeval
 from medeval.data_class import CREDENTIALED, strictest
-from medeval.exporting.builds import Build
+from medeval.exporting.builds import Build, require_tables
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.ordering import Order
 from medeval.warehouse import Warehouse, flat, schema_name
 
 SCHEMA_VERSION = 1
-# The hash of the patients, where a source has any.
-PATIENTS = "patients_md5"
 
 
-@dataclass(frozen=True)
-class Source:
-    """The identity of the raw data: what it is, whose it is, and how much of it there was."""
-
-    data_class: str
-    edition: str | None
-    patients_md5: str | None
-    tables: dict[str, dict[str, Any]]
-
-
-def read_source(warehouse: Warehouse, floor: str, *more: str) -> Source:
-    """Read whose data the tables of a floor are.
+def read_source(warehouse: Warehouse, floor: str, *more: str) -> dict[str, Any]:
+    """Return `data_class`, `edition` and further columns of what is said of a floor's source.
 
     Whatever is not plainly `open` is credentialed; no option changes that.
 
-    Args:
-        warehouse: where the tables are.
-        floor: the benchmark.
-        more: `PATIENTS`, where the source has patients.
+    Raises:
+        UserError: the floor was built before it said so.
     """
-    columns = ["data_class", "edition", *more]
-    rows = flat(warehouse.select(columns, schema_name(floor), f"{floor}_data_class"))
-    known = dict(zip(columns, rows[0], strict=True)) if len(rows) == 1 else {}
-    return Source(
-        strictest([known.get("data_class")]), known.get("edition"), known.get(PATIENTS), tables={}
-    )
+    table, columns = f"{floor}_data_class", ["data_class", "edition", *more]
+    require_tables(warehouse, floor, [table])
+    rows = flat(warehouse.select(columns, schema_name(floor), table))
+    found = dict(zip(columns, rows[0], strict=True)) if len(rows) == 1 else {}
+    return {**found, "data_class": strictest([found.get("data_class")])}
 
 
-def with_row_counts(source: Source, warehouse: Warehouse, floor: str) -> Source:
-    """Return a source with the row counts of its tables."""
-    tables = flat(
-        warehouse.select(
-            ["source_table", "row_count", "edition"],
-            schema_name(floor),
-            f"{floor}_source_tables",
-            'order by source_table collate "C"',
-        )
-    )
-    counts = {name: {"rows": rows, "edition": edition} for name, rows, edition in tables}
-    return replace(source, tables=counts)
+def _row_counts(warehouse: Warehouse, floor: str) -> dict[str, dict[str, Any]]:
+    """Return the rows and the edition of each source table, where a floor counts them."""
+    schema, counted = schema_name(floor), f"{floor}_source_tables"
+    if not warehouse.relation_exists(schema, counted):
+        return {}
+    columns = ["source_table", "row_count", "edition"]
+    tables = flat(warehouse.select(columns, schema, counted, 'order by source_table collate "C"'))
+    return {name: {"rows": rows, "edition": edition} for name, rows, edition in tables}
 
 
 def exported_class(file: Path, sha256: str) -> str:
@@ -80,9 +61,9 @@ def make_manifest(
     warehouse: Warehouse,
     floor: str,
     build: Build,
-    source: Source,
     folder: ExportFolder,
     orders: dict[str, Order | None],
+    *more: str,
 ) -> dict[str, Any]:
     """Describe the files of this export and those of an earlier one that still hold.
 
@@ -90,20 +71,21 @@ def make_manifest(
         warehouse: where the rows come from.
         floor: the benchmark.
         build: the dbt invocation that made the tables.
-        source: the raw data behind them.
         folder: the folder with the files just written.
         orders: the row order of each task just written; None where there is no choice.
+        more: `patients_md5`, where the source has patients.
     """
+    source = read_source(warehouse, floor, *more)
     manifest: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "benchmark": floor,
-        "data_class": source.data_class,
+        "data_class": source["data_class"],
         "source": {
             "kind": build.source_kind,
             "location": build.source_location,
-            "edition": source.edition,
-            "patients_md5": source.patients_md5,
-            "tables": source.tables,
+            "edition": source.get("edition"),
+            "patients_md5": source.get("patients_md5"),
+            "tables": _row_counts(warehouse, floor),
         },
         "target": warehouse.target.name,
         "build": {"invocation_id": build.invocation_id, "started_at": build.started_at},

@@ -10,7 +10,7 @@ from medeval.exporting.attrition import left_out_words, read_left_out
 from medeval.exporting.builds import newest_build, require_tables
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
-from medeval.exporting.manifest import make_manifest, read_source
+from medeval.exporting.manifest import make_manifest
 from medeval.exporting.progress import progress
 from medeval.warehouse import Warehouse, flat, schema_name
 
@@ -18,7 +18,6 @@ NAME = "mtsamples"
 FILE = "examples.jsonl"
 EXAMPLES = "mtsamples_procedures"
 ATTRITION = "mtsamples_attrition"
-DATA_CLASS = "mtsamples_data_class"
 SETTINGS = "mtsamples_build_settings"
 COLUMNS = (
     "example_id",
@@ -46,12 +45,11 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         UserError: the tables are not there, their last build failed, or there is no example.
     """
     build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [EXAMPLES, ATTRITION, SETTINGS, DATA_CLASS])
+    require_tables(warehouse, NAME, [EXAMPLES, ATTRITION, SETTINGS])
     schema = schema_name(NAME)
     total = warehouse.count(schema, EXAMPLES)
     if not total:
         raise UserError(f"{EXAMPLES} is empty; {ATTRITION} shows where the notes were lost.")
-    source = read_source(warehouse, NAME)
     with ExportFolder(request.out / NAME) as folder:
         with progress(NAME, lambda: total) as advance, folder.create(FILE, NAME) as file:
             for batch in warehouse.select(COLUMNS, schema, EXAMPLES, "order by source_index"):
@@ -59,14 +57,14 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
                     line = json.dumps(dict(zip(COLUMNS, row, strict=True)), ensure_ascii=False)
                     file.write((line + "\n").encode(), 1)
                     advance(1)
-        manifest = make_manifest(warehouse, NAME, build, source, folder, {NAME: None})
+        manifest = make_manifest(warehouse, NAME, build, folder, {NAME: None})
         about = {**_settings(warehouse), "left_out": read_left_out(warehouse, NAME, ATTRITION)}
         manifest["tasks"][NAME].update(about)
         folder.publish(manifest)
     lost = left_out_words(about["left_out"])
     return [
         f"{folder.folder / FILE}: {total:,} examples of {about['note_count']:,} notes{lost}",
-        f"{folder.folder / MANIFEST}: data class {source.data_class}",
+        f"{folder.folder / MANIFEST}: data class {manifest['data_class']}",
     ]
 
 

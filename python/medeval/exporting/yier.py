@@ -12,7 +12,7 @@ from medeval.exporting.attrition import left_out_words, read_left_out
 from medeval.exporting.builds import newest_build, require_tables
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
-from medeval.exporting.manifest import make_manifest, read_source
+from medeval.exporting.manifest import make_manifest
 from medeval.exporting.progress import progress
 from medeval.warehouse import Row, Warehouse, schema_name
 
@@ -21,7 +21,6 @@ FILE = "questions.jsonl"
 QUESTIONS = "yier_questions"
 OPTIONS = "yier_options"
 ATTRITION = "yier_attrition"
-DATA_CLASS = "yier_data_class"
 
 
 def is_built(warehouse: Warehouse) -> bool:
@@ -36,23 +35,22 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         UserError: the tables are not there, their last build failed, or there is no question.
     """
     build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [QUESTIONS, OPTIONS, ATTRITION, DATA_CLASS])
+    require_tables(warehouse, NAME, [QUESTIONS, OPTIONS, ATTRITION])
     total = warehouse.count(schema_name(NAME), QUESTIONS)
     if not total:
         raise UserError(f"{QUESTIONS} is empty; {ATTRITION} shows where the records were lost.")
-    source = read_source(warehouse, NAME)
     with ExportFolder(request.out / NAME) as folder:
         with progress(NAME, lambda: total) as advance, folder.create(FILE, NAME) as file:
             for record in _records(warehouse):
                 file.write((json.dumps(record, ensure_ascii=False) + "\n").encode(), 1)
                 advance(1)
-        manifest = make_manifest(warehouse, NAME, build, source, folder, {NAME: None})
+        manifest = make_manifest(warehouse, NAME, build, folder, {NAME: None})
         manifest["tasks"][NAME]["left_out"] = left_out = read_left_out(warehouse, NAME, ATTRITION)
         folder.publish(manifest)
     lost = left_out_words(left_out)
     return [
         f"{folder.folder / FILE}: {total:,} questions{lost}",
-        f"{folder.folder / MANIFEST}: data class {source.data_class}",
+        f"{folder.folder / MANIFEST}: data class {manifest['data_class']}",
     ]
 
 

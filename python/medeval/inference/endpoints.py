@@ -141,11 +141,10 @@ class Function(BaseModel):
         """Return why the entry does not hold on a day; empty if it does."""
         gaps = [f"its date {self.date} lies ahead"] if self.date > today else []
         try:
-            content = Path(self.path).read_bytes()
+            found = hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
         except OSError as error:
             return [*gaps, f"the file cannot be read: {error.strerror}"]
-        is_same = hashlib.sha256(content).hexdigest() == self.sha256
-        return gaps if is_same else [*gaps, "its sha256 is not that of the file"]
+        return gaps if found == self.sha256 else [*gaps, "its sha256 is not that of the file"]
 
 
 Declared = Endpoint | Function

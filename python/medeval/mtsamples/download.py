@@ -133,7 +133,8 @@ def download(
     try:
         with httpx2.Client(timeout=patience.timeout, follow_redirects=True) as client:
             listing = read_listing(cache)
-            if listing is None or not _is_of(listing, origin):
+            place = origin.repository, origin.folder, origin.commit
+            if listing is None or not listing.is_of(*place):
                 listing = _fetch_listing(client, origin, patience)
                 # Before the first note: a download that stops is known to be incomplete.
                 write_text(cache / LISTING_FILE, listing.as_json())
@@ -148,11 +149,6 @@ def download(
     watch(len(listing.files), len(listing.files))
     check_complete(notes, {path.name for path in note_paths(notes)})
     return Downloaded(notes, len(listing.files), fetched)
-
-
-def _is_of(listing: Listing, origin: Origin) -> bool:
-    wanted = (origin.repository, origin.folder, origin.commit)
-    return (listing.repository, listing.folder, listing.commit) == wanted
 
 
 def _fetch_listing(client: httpx2.Client, origin: Origin, patience: Patience) -> Listing:

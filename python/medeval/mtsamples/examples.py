@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from medeval.errors import UserError
-from medeval.exporting.builds import newest_build, require_tables
+from medeval.exporting.builds import newest_build
 from medeval.exporting.floor import build_command
 from medeval.exporting.manifest import read_source
-from medeval.exporting.mtsamples import COLUMNS, DATA_CLASS, EXAMPLES, NAME, SETTINGS
+from medeval.exporting.mtsamples import COLUMNS, EXAMPLES, NAME, SETTINGS
 from medeval.models.text_files import write_text
 from medeval.profile import load_target, project_root
 from medeval.warehouse import flat, open_warehouse, schema_name
@@ -67,11 +67,10 @@ def read_warehouse(target: str | None = None) -> Examples:
     command = build_command(NAME, chosen.name)
     with open_warehouse(chosen, root, build_command=command) as warehouse:
         build = newest_build(warehouse, NAME)
-        require_tables(warehouse, NAME, [EXAMPLES, SETTINGS, DATA_CLASS])
         schema = schema_name(NAME)
         rows = flat(warehouse.select(COLUMNS, schema, EXAMPLES, "order by source_index"))
         ((rule_version,),) = flat(warehouse.select(["rule_version"], schema, SETTINGS))
-        data_class = read_source(warehouse, NAME).data_class
+        data_class = str(read_source(warehouse, NAME)["data_class"])
     if not rows:
         raise UserError(f"{EXAMPLES} is empty. Name the notes and build again: `{command}`.")
     examples = [Example(*row) for row in rows]

@@ -66,6 +66,10 @@ class Listing:
     commit: str
     files: tuple[ListedFile, ...]
 
+    def is_of(self, repository: str, folder: str, commit: str) -> bool:
+        """Tell whether it lists this folder at this commit."""
+        return (self.repository, self.folder, self.commit) == (repository, folder, commit)
+
     def as_json(self) -> str:
         """Return the text that `read_listing` reads."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
@@ -118,7 +122,7 @@ def are_pinned(notes: Path, texts: Mapping[str, str]) -> bool:
         texts: what the notes hold, by name.
     """
     listing = read_listing(notes.parent) if notes.name == NOTES_FOLDER else None
-    if listing is None or (listing.repository, listing.folder, listing.commit) != PINNED:
+    if listing is None or not listing.is_of(*PINNED):
         return False
     return all(file.is_content(texts.get(file.name, "").encode()) for file in listing.files)
 

@@ -206,11 +206,8 @@ class YierTask(ItemTask):
         ]
 
     def _data(self) -> dict[str, Any]:
-        return {
-            "sha256": self.plan.sha256,
-            "data_class": self.data_class,
-            "questions": len(self.records),
-        }
+        about = {"sha256": self.plan.sha256, "data_class": self.data_class}
+        return {**about, "questions": len(self.records)}
 
     @cached_property
     def _by_id(self) -> Mapping[str, Record]:
