@@ -211,7 +211,8 @@ def test_an_oracle_run_scores_one_also_with_shuffled_passes(
         for number, prompt in prompts(plan, demo)
     }
     assert len({item.id for item in items(plan, demo)}) == len(demo)
-    assert all(item.is_open for item in items(plan, demo))
+    assert not any(item.is_open for item in items(plan, demo))
+    assert all(item.is_open for item in items(plan, demo, data_class="open"))
     make_run(tmp_path / "run", plan, replies)
     run = read_run(tmp_path / "run")
     found = report(run.answered, Method(n_iters=20), run.agreement)

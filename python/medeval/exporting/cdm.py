@@ -87,7 +87,7 @@ def export(warehouse: Warehouse, request: Request, choice: CaseChoice | None = N
     """
     choice = choice or CaseChoice()
     build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [*TABLES, LAB_TESTS])
+    require_tables(warehouse, NAME, [*TABLES, LAB_TESTS, f"{NAME}_data_class"])
     settings = read_settings(warehouse)
     listed = warehouse.count(schema_name(SCHEMA), CASES)
     last = _last_place(choice, listed)

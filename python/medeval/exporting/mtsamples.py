@@ -45,7 +45,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         UserError: the tables are not there, their last build failed, or there is no example.
     """
     build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [EXAMPLES, ATTRITION, SETTINGS])
+    require_tables(warehouse, NAME, [EXAMPLES, ATTRITION, SETTINGS, f"{NAME}_data_class"])
     schema = schema_name(NAME)
     total = warehouse.count(schema, EXAMPLES)
     if not total:

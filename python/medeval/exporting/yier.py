@@ -35,7 +35,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         UserError: the tables are not there, their last build failed, or there is no question.
     """
     build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [QUESTIONS, OPTIONS, ATTRITION])
+    require_tables(warehouse, NAME, [QUESTIONS, OPTIONS, ATTRITION, f"{NAME}_data_class"])
     total = warehouse.count(schema_name(NAME), QUESTIONS)
     if not total:
         raise UserError(f"{QUESTIONS} is empty; {ATTRITION} shows where the records were lost.")
