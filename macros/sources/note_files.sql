@@ -12,15 +12,17 @@
         {% do patterns.append("'" ~ sql_text(file_pattern(file)) ~ "'") %}
     {% endfor %}
     {% if answer.form == 'folder' %}
-        {% set notes = "select split_part(filename, '/', -1) as filename, content as text "
-            ~ 'from read_text([' ~ patterns | join(', ') ~ '])' %}
+        {% set notes = "select split_part(filename, '/', -1) as filename, content as text, "
+            ~ "'" ~ answer.data_class ~ "' as data_class from read_text([" ~ patterns | join(', ') ~ '])' %}
     {% else %}
-        {% set notes = "select json ->> 'filename' as filename, json ->> 'text' as text "
+        {% set notes = "select json ->> 'filename' as filename, json ->> 'text' as text, "
+            ~ "json ->> 'data_class' as data_class "
             ~ 'from read_json_objects(' ~ patterns[0] ~ ", format = 'newline_delimited', "
             ~ "compression = '" ~ ('gzip' if answer.form == 'lines.gz' else 'none') ~ "')" %}
     {% endif %}
     {{ return({
-        'location': path, 'columns': ['filename', 'text'], 'relation': '(' ~ notes ~ ') as notes'
+        'location': path, 'columns': ['filename', 'text', 'data_class'],
+        'relation': '(' ~ notes ~ ') as notes'
     }) }}
 {% endmacro %}
 

@@ -2,24 +2,12 @@ with patients as (
     select * from {{ ref('stg_cdm__patients') }}
 ),
 
-discharge as (
-    select * from {{ ref('stg_cdm__discharge') }}
+source_rows as (
+    select * from {{ ref('int_cdm__source_rows') }}
 ),
 
-radiology as (
-    select * from {{ ref('stg_cdm__radiology') }}
-),
-
-provided_extracts as (
-    select hadm_id from {{ ref('stg_cdm__discharge_free_text') }}
-    union all
-    select hadm_id from {{ ref('stg_cdm__discharge_diagnosis') }}
-    union all
-    select hadm_id from {{ ref('stg_cdm__procedures') }}
-),
-
-open_sources as (
-    select * from {{ ref('cdm_open_sources') }}
+open_data as (
+    select * from {{ ref('cdm_open_data') }}
 ),
 
 patient_content as (
@@ -39,55 +27,40 @@ patient_content as (
     from patients
 ),
 
--- Only where the patients are those of an open source are the notes, which are large, read for it.
 known_patients as (
-    select open_sources.*
-    from open_sources
-    inner join patient_content on open_sources.patients_md5 = patient_content.patients_md5
+    select open_data.*
+    from open_data
+    inner join patient_content on open_data.patients_md5 = patient_content.patients_md5
 ),
 
-notes as (
-    select
-        'discharge' as note_table,
-        note_id,
-        text
-    from discharge
-    union all
-    select
-        'radiology' as note_table,
-        note_id,
-        text
-    from radiology
-),
-
-note_content as (
+-- Only where the patients are those of an open source are the other tables, which are large, read
+-- for it.
+source_content as (
     select
         md5(
             string_agg(
-                concat(note_table, '|', note_id, '|', md5(coalesce(text, ''))),
-                ';' order by note_table, {{ text_order('note_id') }}
+                concat(source_table, row_md5),
+                ';' order by {{ text_order('source_table') }}, {{ text_order('row_md5') }}
             )
-        ) as notes_md5
-    from notes
+        ) as content_md5
+    from source_rows
     where (select count(*) from known_patients) > 0
 ),
 
--- Open only if every table with content of patients is, as a whole, that of an open source: a part
--- of it, or extracts of unknown origin, may be credentialed data.
+-- Open only if every table that cases come from is, as a whole, that of an open source: a part of
+-- it, or one row of another origin, may be credentialed data. What is missing equals nothing.
 final as (
     select
         cast(patient_content.patient_count as bigint) as patient_count,
         patient_content.patients_md5,
-        note_content.notes_md5,
+        source_content.content_md5,
         known_patients.edition,
         case
-            when known_patients.edition is null then 'credentialed'
-            when known_patients.notes_md5 <> note_content.notes_md5 then 'credentialed'
-            when (select count(*) from provided_extracts) > 0 then 'credentialed'
-            else 'open'
+            when known_patients.content_md5 = source_content.content_md5 then 'open'
+            else 'credentialed'
         end as data_class
     from patient_content
-    cross join note_content
+    cross join source_content
     left join known_patients on patient_content.patients_md5 = known_patients.patients_md5
 )
 

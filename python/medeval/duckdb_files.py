@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from dbt.adapters.duckdb.plugins import BasePlugin
 
+from medeval.data_class import strictest
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
@@ -164,8 +165,8 @@ def note_files(path: str) -> str:
     """Find the files of notes, each of which can be read as text.
 
     Returns:
-        JSON: `{"form": "folder", "lines" or "lines.gz", "files": [path, ...]}`, or
-        `{"problem": a sentence for the user}`.
+        JSON: `{"form": "folder", "lines" or "lines.gz", "files": [path, ...], "data_class": that of
+        all of them}`, or `{"problem": a sentence for the user}`.
     """
     from medeval.mtsamples.notes import read_notes
 
@@ -173,7 +174,8 @@ def note_files(path: str) -> str:
         found = read_notes(Path(path))
     except UserError as error:
         return json.dumps({"problem": str(error)})
-    return json.dumps({"form": found.form, "files": [str(file) for file in found.paths]})
+    said = strictest(note.data_class for note in found.notes)
+    return json.dumps({"form": found.form, "files": [*map(str, found.paths)], "data_class": said})
 
 
 class Plugin(BasePlugin):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 from builds import CDM_PUBLISHED, SYNTHETIC_IV, Build, build_cdm_duckdb, build_cdm_postgres
 from postgres_server import connect, new_database
@@ -75,3 +79,70 @@ def test_postgres_gives_the_same_files_in_any_time_zone(
     build = build_cdm_postgres(tmp_path, SYNTHETIC_IV, database_of_a_zone, models_only=True)
     assert build.rows("select current_setting('timezone')") != [("UTC",)]
     assert file_hashes(build.export()) == file_hashes(cdm_duckdb.export())
+
+
+# One cell of each table that cases come from; what is missing and an empty text are two things.
+CHANGES = (
+    ("mimiciv_hosp.admissions", "admittime", "'2150-01-01 00:00:00'"),
+    ("mimiciv_hosp.d_icd_diagnoses", "long_title", "'Other'"),
+    ("mimiciv_hosp.d_icd_procedures", "long_title", "'Other'"),
+    ("mimiciv_hosp.d_labitems", "label", "'Other'"),
+    ("mimiciv_hosp.diagnoses_icd", "icd_code", "'0000'"),
+    ("mimiciv_hosp.labevents", "comments", "'Seen by Dr. Quillfeather'"),
+    ("mimiciv_hosp.labevents", "valuenum", "'0.000001'"),
+    ("mimiciv_hosp.labevents", "ref_range_upper", "null"),
+    ("mimiciv_hosp.microbiologyevents", "comments", "'Seen by Dr. Quillfeather'"),
+    ("mimiciv_hosp.patients", "gender", "null"),
+    ("mimiciv_hosp.procedures_icd", "chartdate", "'2150-01-01'"),
+    ("mimiciv_hosp.transfers", "intime", "'2150-01-01 00:00:00'"),
+    ("mimiciv_note.discharge", "text", "'Another note'"),
+    ("mimiciv_note.discharge", "note_seq", "null"),
+    ("mimiciv_note.radiology", "text", "'Another report'"),
+    ("mimiciv_note.radiology_detail", "field_value", "'Another exam'"),
+)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+def test_no_table_of_an_open_source_may_differ(
+    cdm_duckdb: Build, cdm_postgres: Build, tmp_path: Path, engine: str
+) -> None:
+    build = cdm_duckdb if engine == "duckdb" else cdm_postgres
+    compiled = build.folder / "target" / "compiled" / "medeval" / "models" / "cdm"
+    query = (compiled / "cdm_data_class.sql").read_text(encoding="utf-8")
+    with changeable(build, tmp_path) as execute:
+
+        def data_class() -> str:
+            return str(execute(f"select data_class from ({query}) as found").fetchone()[0])
+
+        assert data_class() == "open"
+        kept = []
+        for table, column, value in CHANGES:
+            execute("begin")
+            first = f"(select min({column}) from {table})"
+            execute(f"update {table} set {column} = {value} where {column} = {first}")
+            kept += [(table, column)] if data_class() == "open" else []
+            execute("rollback")
+        for table in sorted({table for table, _, _ in CHANGES}):
+            execute("begin")
+            execute(f"delete from {table}")
+            kept += [table] if data_class() == "open" else []
+            execute("rollback")
+    assert kept == []
+
+
+@contextmanager
+def changeable(build: Build, folder: Path) -> Iterator[Callable[[str], Any]]:
+    """Give a way to change the source tables of a build: on DuckDB those of a copy."""
+    if build.target == "postgres":
+        with connect(build.env) as connection:
+            yield lambda text: connection.execute(text.encode())
+        return
+    path = Path(shutil.copy(build.folder / "medeval.duckdb", folder))
+    with duckdb.connect(path) as connection:
+        for table in sorted({table for table, _, _ in CHANGES}):
+            connection.execute(f"create table rows_of_it as select * from {table}")
+            schema, name = table.split(".")
+            connection.execute(f"drop view {table}")
+            connection.execute(f"create table {schema}.{name} as select * from rows_of_it")
+            connection.execute("drop table rows_of_it")
+        yield connection.execute

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import shutil
 from collections.abc import Mapping
@@ -17,11 +18,16 @@ from dbt_worker import Worked, Worker
 from postgres_server import connect
 
 from medeval.errors import UserError
-from medeval.mtsamples.listing import LISTING_FILE, ListedFile, Listing
+from medeval.mtsamples.listing import LISTING_FILE, PINNED, ListedFile, Listing
 from medeval.mtsamples.notes import LONGEST_LINE, read_notes
 
 DEMO = PROJECT_ROOT / "demo" / "mtsamples"
-TABLES = ("mtsamples_attrition", "mtsamples_build_settings", "mtsamples_procedures")
+TABLES = (
+    "mtsamples_attrition",
+    "mtsamples_build_settings",
+    "mtsamples_data_class",
+    "mtsamples_procedures",
+)
 MODELS = ("build", "--select", "mtsamples", "--resource-type", "seed", "--resource-type", "model")
 CACHE = "MTSAMPLES_PROCEDURES_CACHE_DIR"
 
@@ -34,9 +40,9 @@ def fill(folder: Path, notes: Mapping[str, str | bytes]) -> Path:
     return folder
 
 
-def lines(*notes: tuple[str, str]) -> bytes:
+def lines(*notes: tuple[str, str], **more: str) -> bytes:
     """Return notes as JSON Lines."""
-    entries = (json.dumps({"filename": name, "text": text}) for name, text in notes)
+    entries = (json.dumps({"filename": name, "text": text, **more}) for name, text in notes)
     return "".join(entry + "\n" for entry in entries).encode()
 
 
@@ -181,6 +187,14 @@ def test_load_copies_a_folder_as_it_is(
     replaced = run_medeval("load", "mtsamples", changed, "--replace", env=postgres_database)
     assert replaced.returncode == 0, replaced.stderr
     assert build.rows("select filename, text from mtsamples_source.notes") == [("x.txt", "PLAN: x")]
+    query = "select data_class from mtsamples.mtsamples_data_class"
+    assert build.rows(query) == [("credentialed",)]
+    said = tmp_path / "said.jsonl"
+    said.write_bytes(lines(("x.txt", "PLAN: x"), data_class="open"))
+    done = run_medeval("load", "mtsamples", said, "--replace", env=postgres_database)
+    assert done.returncode == 0, done.stderr
+    build.dbt(*MODELS)
+    assert build.rows(query) == [("open",)]
 
 
 def test_load_takes_the_cache_that_is_named_and_all_or_nothing(
@@ -386,6 +400,38 @@ def test_a_download_that_is_not_whole_is_not_read(
     for place in (tmp_path, notes):
         with pytest.raises(UserError, match=said):
             read_notes(place)
+
+
+def listed(name: str, text: str) -> ListedFile:
+    content = text.encode()
+    blob = b"blob %d\0" % len(content) + content
+    return ListedFile(name, len(content), hashlib.sha1(blob).hexdigest())
+
+
+@pytest.mark.parametrize(
+    ("origin", "text", "data_class"),
+    [
+        (PINNED, "PLAN: b", "open"),
+        (PINNED, "PLAN: B", "credentialed"),
+        ((*PINNED[:2], "0" * 40), "PLAN: b", "credentialed"),
+        (("owner/name", *PINNED[1:]), "PLAN: b", "credentialed"),
+    ],
+)
+def test_a_download_is_open_as_the_pinned_commit_has_it(
+    worker: Worker, tmp_path: Path, origin: tuple[str, str, str], text: str, data_class: str
+) -> None:
+    fill(tmp_path / "cache" / "txt_files", {"a.txt": "PLAN: a", "b.txt": text})
+    files = (listed("a.txt", "PLAN: a"), listed("b.txt", "PLAN: b"))
+    listing = Listing(*origin, files).as_json()
+    (tmp_path / "cache" / LISTING_FILE).write_text(listing, encoding="utf-8")
+    warehouse = Worked(worker, tmp_path)
+    models = "stg_mtsamples__notes mtsamples_open_data mtsamples_build_settings"
+    kinds = MODELS[3:]
+    selected = f"{models} mtsamples_data_class".split()
+    warehouse.builds("build", "--select", *selected, *kinds, MTSAMPLES=tmp_path / "cache")
+    assert warehouse.rows("select data_class from mtsamples.mtsamples_data_class") == [
+        (data_class,)
+    ]
 
 
 def test_an_unknown_truncation_stops_the_build(worker: Worker, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -266,8 +267,8 @@ def test_neither_cases_nor_tests_may_be_others_than_those_of_a_run(
 
 
 def export_of(folder: Path, cases: Sequence[ClinicalCase], classes: Sequence[Any] = ()) -> Path:
-    """Write cases as an export does, with a class of each beside them if there are any."""
-    lines = [one.model_dump_json() for one in cases]
+    """Write cases as an open export does, with a class of each beside them if there are any."""
+    lines = [one.model_dump_json(exclude={"data_class"} if classes else None) for one in cases]
     (folder / LINES).write_text("\n".join(lines) + "\n", encoding="utf-8")
     tests = [{"itemid": 50956, "label": "Lipase", "corresponding_ids": [50956]}]
     (folder / MAPPING).write_text(json.dumps(tests), encoding="utf-8")
@@ -277,6 +278,13 @@ def export_of(folder: Path, cases: Sequence[ClinicalCase], classes: Sequence[Any
             for one, its in zip(cases, classes, strict=True)
         ]
         (folder / PROVENANCE).write_text("\n".join(told) + "\n", encoding="utf-8")
+    files = [
+        {"path": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+        for file in folder.iterdir()
+        if file.is_file()
+    ]
+    manifest = {"data_class": "open", "files": files}
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     return folder
 
 

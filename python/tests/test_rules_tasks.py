@@ -237,7 +237,7 @@ def note(number: int, answer: str = "Rest.") -> Example:
 
 
 def notes(*examples: Example) -> MtsamplesTask:
-    return MtsamplesTask(examples, MtsamplesOptions(), "rule-1")
+    return MtsamplesTask(examples, MtsamplesOptions(), "rule-1", "open")
 
 
 def record_in(folder: Path, task: MtsamplesTask) -> RunRecord:
@@ -250,6 +250,10 @@ def test_a_run_of_notes_goes_on_with_those_that_it_kept_and_no_others(tmp_path: 
     task = notes(note(1), note(2))
     record = record_in(tmp_path / "run", task)
     assert list(resumed(record).examples) == list(task.examples)
+    assert all(item.is_open for item in resumed(record).items())
+    # A run that does not say whose its notes are.
+    del record.settings["mtsamples"]["data_class"]
+    assert not any(item.is_open for item in resumed(record).items())
     record_in(tmp_path / "other", notes(note(1), note(2, "Fluids.")))
     other = replace(record, folder=tmp_path / "other")
     with pytest.raises(UserError, match="not those that were asked about"):

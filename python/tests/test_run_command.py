@@ -75,6 +75,7 @@ def questions_file(folder: Path, count: int) -> Path:
             "answer_choices": ["one", "two"],
             "sample_id": f"q{number:03}",
             "source": "made here",
+            "data_class": "open",
         }
         for number in range(count)
     ]

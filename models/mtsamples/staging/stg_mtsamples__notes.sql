@@ -5,7 +5,8 @@ with source as (
 typed as (
     select
         {{ raw_text('filename') }} as filename,
-        {{ raw_text('text') }} as note_text
+        {{ raw_text('text') }} as note_text,
+        {{ raw_text('data_class') }} as data_class
     from source
 )
 

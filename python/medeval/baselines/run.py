@@ -90,7 +90,7 @@ def predict_to_run(task: str, model: str, *, target: str | None, out: Path, seed
             "model": model,
             "seed": seed,
             "started_at": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "data_class": read_source(warehouse, SCHEMA).data_class,
+            "data_class": read_source(warehouse, SCHEMA)["data_class"],
             "data_sha256": digest.hexdigest(),
             "rows": {
                 "train": len(training.labels),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
+from medeval.data_class import OPEN, strictest
 from medeval.errors import UserError
+from medeval.exporting.manifest import exported_class
 from medeval.models.clinical_case import ClinicalCase, read_case
 
 EXPORT = Path("exports") / "cdm"
@@ -44,7 +46,7 @@ class CaseFiles:
     @property
     def is_open(self) -> bool:
         """Tell whether all cases may go anywhere."""
-        return all(case.data_class == "open" for case in self.cases)
+        return all(case.data_class == OPEN for case in self.cases)
 
     def about(self) -> dict[str, Any]:
         """Return what the record of a run says of its cases."""
@@ -77,8 +79,8 @@ class CaseFiles:
 def read_case_files(folder: Path | None = None) -> CaseFiles:
     """Read the cases of an export.
 
-    Under the reference's rules the class of a case stands in a file beside it; a case whose class
-    is nowhere is credentialed.
+    A case is open if all that speaks of it says so: the case, the file of classes beside it (which
+    the reference's layout has instead), and the manifest, of the very bytes of all these files.
 
     Raises:
         UserError: the export is not there, a case cannot be read or comes twice, or none has a
@@ -104,33 +106,40 @@ def read_case_files(folder: Path | None = None) -> CaseFiles:
                     f" {numbers[case.hadm_id]} already. `{COMMAND}` writes each case once."
                 )
             numbers[case.hadm_id] = number
-            own = classes.get(case.hadm_id)
-            cases.append(case if own is None else case.model_copy(update={"data_class": own}))
+            cases.append(case)
     asked = tuple(case for case in cases if case.pathology is not None)
     if not asked:
         raise UserError(f"{path} holds no case with one of the four pathologies.")
-    mapping = place / MAPPING
-    found = read_mapping(mapping)
+    tests = read_mapping(place / MAPPING)
+    read = [path, place / MAPPING, *([place / PROVENANCE] if classes else [])]
+    contents = [data, *(file.read_bytes() for file in read[1:])]
+    hashes = [hashlib.sha256(content).hexdigest() for content in contents]
+    by_manifest = strictest(map(exported_class, read, hashes))
     return CaseFiles(
         place.resolve(),
-        asked,
-        found,
+        tuple(_classed(case, classes.get(case.hadm_id, []), by_manifest) for case in asked),
+        tests,
         len(cases) - len(asked),
-        hashlib.sha256(data).hexdigest(),
-        hashlib.sha256(mapping.read_bytes()).hexdigest(),
+        *hashes[:2],
     )
 
 
-def _classes(path: Path) -> dict[int, str]:
-    """Return the class of each case by a file beside the cases, if there is one."""
+def _classed(case: ClinicalCase, beside: Sequence[object], by_manifest: str) -> ClinicalCase:
+    """Return a case with the strictest class that it is given."""
+    own = [case.data_class] if "data_class" in case.model_fields_set else []
+    said = strictest([*own, *beside])
+    return case.model_copy(update={"data_class": strictest([said, by_manifest])})
+
+
+def _classes(path: Path) -> dict[int, list[object]]:
+    """Return what a file beside the cases says of the class of each, if there is one."""
+    classes: dict[int, list[object]] = {}
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-        read = [json.loads(line) for line in lines if line.strip()]
-        return {
-            int(line["hadm_id"]): "open" if line["data_class"] == "open" else "credentialed"
-            for line in read
-        }
+        lines = filter(str.strip, path.read_text(encoding="utf-8").split("\n"))
+        for said in map(json.loads, lines):
+            classes.setdefault(int(said["hadm_id"]), []).append(said["data_class"])
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, KeyError):
         raise UserError(f"{path} cannot be read. `{COMMAND}` writes it anew.") from None
+    return classes

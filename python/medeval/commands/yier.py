@@ -95,14 +95,15 @@ def prompt(
     out: Out = None,
 ) -> None:
     """Write the prompts, one JSON object a line, as a run would send them."""
+    from medeval.yier.reading import read_file
     from medeval.yier.records import usable_records
-    from medeval.yier.runs import Plan, load_questions, prompts
+    from medeval.yier.runs import Plan, prompts
 
-    found, sha256 = load_questions(file)
+    found = read_file(file)
     training = [] if examples is None else _records(examples)
     plan = Plan(
         str(file.resolve()),
-        sha256,
+        found.sha256,
         language.value,
         shuffle_seed,
         passes,

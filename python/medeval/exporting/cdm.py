@@ -33,15 +33,14 @@ from medeval.exporting.cdm_rows import (
 )
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
-from medeval.exporting.manifest import CREDENTIALED, OPEN, Source, make_manifest
+from medeval.exporting.manifest import make_manifest
 from medeval.exporting.progress import Advance, progress
-from medeval.warehouse import Warehouse, flat, schema_name
+from medeval.warehouse import Warehouse, schema_name
 
 NAME = "cdm"
 BENCHMARK = "benchmark.json"
 LINES = "benchmark.jsonl"
 PROVENANCE = "cases_provenance.jsonl"
-DATA_CLASS = "cdm_data_class"
 PATHOLOGIES = ("appendicitis", "cholecystitis", "diverticulitis", "pancreatitis")
 NO_PATHOLOGY = "none"
 
@@ -88,21 +87,18 @@ def export(warehouse: Warehouse, request: Request, choice: CaseChoice | None = N
     """
     choice = choice or CaseChoice()
     build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [*TABLES, LAB_TESTS, DATA_CLASS])
-    source = _read_source(warehouse)
+    require_tables(warehouse, NAME, [*TABLES, LAB_TESTS, f"{NAME}_data_class"])
     settings = read_settings(warehouse)
     listed = warehouse.count(schema_name(SCHEMA), CASES)
     last = _last_place(choice, listed)
     issues = read_issues(warehouse, choice.mode, last)
     with ExportFolder(request.out / NAME) as folder:
-        if source.data_class == CREDENTIALED:
-            folder.restrict()
         with progress(NAME, lambda: last) as advance:
             written = _write(warehouse, folder, settings, choice.mode, last, issues, advance)
         if not written.cases:
             raise UserError(_no_case(listed, written))
         write_lab_tests(warehouse, folder, NAME)
-        manifest = make_manifest(warehouse, NAME, build, source, folder, {NAME: None})
+        manifest = make_manifest(warehouse, NAME, build, folder, {NAME: None}, "patients_md5")
         manifest["tasks"][NAME] = _described(choice, settings, listed, last, issues, written)
         folder.publish(manifest)
     if choice.num_cases is None:
@@ -111,16 +107,8 @@ def export(warehouse: Warehouse, request: Request, choice: CaseChoice | None = N
         f"{folder.folder / BENCHMARK}: {written.cases:,} cases ({_counts(written.pathologies)}),"
         f" {settings.rules} rules, {choice.mode}",
         *_skipped_lines(written),
-        f"{folder.folder / MANIFEST}: data class {source.data_class}",
+        f"{folder.folder / MANIFEST}: data class {manifest['data_class']}",
     ]
-
-
-def _read_source(warehouse: Warehouse) -> Source:
-    """Read whose data it is. Whatever is not plainly open is credentialed."""
-    columns = ["data_class", "edition", "patients_md5"]
-    found = flat(warehouse.select(columns, schema_name(SCHEMA), DATA_CLASS))
-    data_class, edition, patients_md5 = found[0] if len(found) == 1 else (None, None, None)
-    return Source(OPEN if data_class == OPEN else CREDENTIALED, edition, patients_md5, tables={})
 
 
 def _last_place(choice: CaseChoice, listed: int) -> int:

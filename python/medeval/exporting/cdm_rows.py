@@ -11,9 +11,9 @@ from enum import StrEnum
 from itertools import chain, groupby
 from operator import itemgetter
 
+from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.exporting.cdm_json import CaseParts
-from medeval.exporting.manifest import CREDENTIALED, OPEN
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
 SCHEMA = "cdm"
@@ -174,8 +174,7 @@ def read_cases(
             reports=reports.of(position),
             diagnoses=[title for title, is_primary in diagnoses.of(position) if is_primary],
             treatments=treatments.of(position),
-            # Whatever is not plainly open is credentialed.
-            data_class=OPEN if data_class == OPEN else CREDENTIALED,
+            data_class=strictest([data_class]),
             provenance={
                 "rules": settings.rules,
                 "mode": str(mode),

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from types import TracebackType
 from typing import Any, Self
 
+from medeval.data_class import OPEN
 from medeval.errors import UserError
 
 MANIFEST = "manifest.json"
@@ -127,10 +128,6 @@ class ExportFolder:
         """Start a file; `path` is relative to the folder, with `/`."""
         return ExportFile(self, path, task)
 
-    def restrict(self) -> None:
-        """Close a folder that was there before to everyone but its owner."""
-        self.folder.chmod(0o700)
-
     def is_intact(self, path: str, sha256: str) -> bool:
         """Tell whether a file of an earlier export is still what its manifest says."""
         try:
@@ -142,6 +139,7 @@ class ExportFolder:
     def publish(self, manifest: dict[str, Any]) -> None:
         """Put all new files in place, remove those of earlier exports, the manifest last.
 
+        A folder that was there before is closed to everyone but its owner, unless data are open.
         Only files that an earlier manifest of this folder lists are removed, never foreign ones.
         """
         new_manifest = self.staging / MANIFEST
@@ -150,6 +148,8 @@ class ExportFolder:
         stale = self._owned - described
         self._owned |= described
         self._record_owned()
+        if manifest["data_class"] != OPEN:
+            self.folder.chmod(0o700)
         (self.folder / MANIFEST).unlink(missing_ok=True)
         self._remove(stale)
         for file in self.written:

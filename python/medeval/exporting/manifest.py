@@ -2,65 +2,68 @@
 
 from __future__ import annotations
 
+import json
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import medeval
-from medeval.exporting.builds import Build
-from medeval.exporting.files import ExportFolder
+from medeval.data_class import CREDENTIALED, strictest
+from medeval.exporting.builds import Build, require_tables
+from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.ordering import Order
 from medeval.warehouse import Warehouse, flat, schema_name
 
 SCHEMA_VERSION = 1
-OPEN = "open"
-CREDENTIALED = "credentialed"
 
 
-@dataclass(frozen=True)
-class Source:
-    """The identity of the raw data: what it is, whose it is, and how much of it there was."""
-
-    data_class: str
-    edition: str | None
-    patients_md5: str | None
-    tables: dict[str, dict[str, Any]]
-
-
-def read_source(warehouse: Warehouse, floor: str) -> Source:
-    """Read the data class and the row counts of the source tables.
+def read_source(warehouse: Warehouse, floor: str, *more: str) -> dict[str, Any]:
+    """Return `data_class`, `edition` and further columns of what is said of a floor's source.
 
     Whatever is not plainly `open` is credentialed; no option changes that.
+
+    Raises:
+        UserError: the floor was built before it said so.
     """
-    schema = schema_name(floor)
-    classes = flat(
-        warehouse.select(["data_class", "edition", "patients_md5"], schema, f"{floor}_data_class")
-    )
-    is_open = len(classes) == 1 and classes[0][0] == OPEN
-    edition, patients_md5 = classes[0][1:] if len(classes) == 1 else (None, None)
-    tables = flat(
-        warehouse.select(
-            ["source_table", "row_count", "edition"],
-            schema,
-            f"{floor}_source_tables",
-            'order by source_table collate "C"',
-        )
-    )
-    return Source(
-        OPEN if is_open else CREDENTIALED,
-        edition,
-        patients_md5,
-        {name: {"rows": rows, "edition": table_edition} for name, rows, table_edition in tables},
-    )
+    table, columns = f"{floor}_data_class", ["data_class", "edition", *more]
+    require_tables(warehouse, floor, [table])
+    rows = flat(warehouse.select(columns, schema_name(floor), table))
+    found = dict(zip(columns, rows[0], strict=True)) if len(rows) == 1 else {}
+    return {**found, "data_class": strictest([found.get("data_class")])}
+
+
+def _row_counts(warehouse: Warehouse, floor: str) -> dict[str, dict[str, Any]]:
+    """Return the rows and the edition of each source table, where a floor counts them."""
+    schema, counted = schema_name(floor), f"{floor}_source_tables"
+    if not warehouse.relation_exists(schema, counted):
+        return {}
+    columns = ["source_table", "row_count", "edition"]
+    tables = flat(warehouse.select(columns, schema, counted, 'order by source_table collate "C"'))
+    return {name: {"rows": rows, "edition": edition} for name, rows, edition in tables}
+
+
+def exported_class(file: Path, sha256: str) -> str:
+    """Return the class of an exported file by the manifest beside it.
+
+    The manifest speaks of the bytes that were exported: of a file with another hash, or one that it
+    does not list, nothing is known, so it is credentialed.
+    """
+    try:
+        manifest = json.loads((file.parent / MANIFEST).read_text(encoding="utf-8"))
+        hashes = {entry["path"]: entry["sha256"] for entry in manifest["files"]}
+        return strictest([manifest["data_class"] if hashes[file.name] == sha256 else None])
+    except (OSError, ValueError, TypeError, KeyError):
+        return CREDENTIALED
 
 
 def make_manifest(
     warehouse: Warehouse,
     floor: str,
     build: Build,
-    source: Source,
     folder: ExportFolder,
     orders: dict[str, Order | None],
+    *more: str,
 ) -> dict[str, Any]:
     """Describe the files of this export and those of an earlier one that still hold.
 
@@ -68,20 +71,21 @@ def make_manifest(
         warehouse: where the rows come from.
         floor: the benchmark.
         build: the dbt invocation that made the tables.
-        source: the raw data behind them.
         folder: the folder with the files just written.
         orders: the row order of each task just written; None where there is no choice.
+        more: `patients_md5`, where the source has patients.
     """
+    source = read_source(warehouse, floor, *more)
     manifest: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "benchmark": floor,
-        "data_class": source.data_class,
+        "data_class": source["data_class"],
         "source": {
             "kind": build.source_kind,
             "location": build.source_location,
-            "edition": source.edition,
-            "patients_md5": source.patients_md5,
-            "tables": source.tables,
+            "edition": source.get("edition"),
+            "patients_md5": source.get("patients_md5"),
+            "tables": _row_counts(warehouse, floor),
         },
         "target": warehouse.target.name,
         "build": {"invocation_id": build.invocation_id, "started_at": build.started_at},

@@ -8,7 +8,7 @@ from medeval.exporting.builds import newest_build, require_tables
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
 from medeval.exporting.listfiles import LISTFILES, write_listfiles
-from medeval.exporting.manifest import CREDENTIALED, make_manifest, read_source
+from medeval.exporting.manifest import make_manifest
 from medeval.exporting.ordering import Order
 from medeval.exporting.progress import progress
 from medeval.exporting.timeseries import TABLE as TIMESERIES_TABLE
@@ -41,12 +41,9 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     """
     build = newest_build(warehouse, NAME)
     _require(warehouse, request)
-    source = read_source(warehouse, NAME)
     report = []
     orders: dict[str, Order | None] = {}
     with ExportFolder(request.out / NAME) as folder:
-        if source.data_class == CREDENTIALED:
-            folder.restrict()
         for task in request.tasks:
             listfile = LISTFILES[task]
             with progress(task, _counter(warehouse, listfile.table)) as advance:
@@ -60,8 +57,9 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
                 episodes = write_timeseries(warehouse, folder, advance)
             orders[TIMESERIES] = None
             report.append(f"{folder.folder / 'root'}: {episodes:,} episodes")
-        folder.publish(make_manifest(warehouse, NAME, build, source, folder, orders))
-        report.append(f"{folder.folder / MANIFEST}: data class {source.data_class}")
+        manifest = make_manifest(warehouse, NAME, build, folder, orders, "patients_md5")
+        folder.publish(manifest)
+        report.append(f"{folder.folder / MANIFEST}: data class {manifest['data_class']}")
     return report
 
 

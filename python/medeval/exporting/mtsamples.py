@@ -10,7 +10,7 @@ from medeval.exporting.attrition import left_out_words, read_left_out
 from medeval.exporting.builds import newest_build, require_tables
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
-from medeval.exporting.manifest import OPEN, Source, make_manifest
+from medeval.exporting.manifest import make_manifest
 from medeval.exporting.progress import progress
 from medeval.warehouse import Warehouse, flat, schema_name
 
@@ -45,7 +45,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         UserError: the tables are not there, their last build failed, or there is no example.
     """
     build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [EXAMPLES, ATTRITION, SETTINGS])
+    require_tables(warehouse, NAME, [EXAMPLES, ATTRITION, SETTINGS, f"{NAME}_data_class"])
     schema = schema_name(NAME)
     total = warehouse.count(schema, EXAMPLES)
     if not total:
@@ -57,16 +57,14 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
                     line = json.dumps(dict(zip(COLUMNS, row, strict=True)), ensure_ascii=False)
                     file.write((line + "\n").encode(), 1)
                     advance(1)
-        # The notes are public samples; no source of this task holds data of patients.
-        source = Source(OPEN, None, None, tables={})
-        manifest = make_manifest(warehouse, NAME, build, source, folder, {NAME: None})
+        manifest = make_manifest(warehouse, NAME, build, folder, {NAME: None})
         about = {**_settings(warehouse), "left_out": read_left_out(warehouse, NAME, ATTRITION)}
         manifest["tasks"][NAME].update(about)
         folder.publish(manifest)
     lost = left_out_words(about["left_out"])
     return [
         f"{folder.folder / FILE}: {total:,} examples of {about['note_count']:,} notes{lost}",
-        f"{folder.folder / MANIFEST}: data class {OPEN}",
+        f"{folder.folder / MANIFEST}: data class {manifest['data_class']}",
     ]
 
 

@@ -12,7 +12,7 @@ from medeval.exporting.attrition import left_out_words, read_left_out
 from medeval.exporting.builds import newest_build, require_tables
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
-from medeval.exporting.manifest import OPEN, Source, make_manifest
+from medeval.exporting.manifest import make_manifest
 from medeval.exporting.progress import progress
 from medeval.warehouse import Row, Warehouse, schema_name
 
@@ -35,7 +35,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         UserError: the tables are not there, their last build failed, or there is no question.
     """
     build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [QUESTIONS, OPTIONS, ATTRITION])
+    require_tables(warehouse, NAME, [QUESTIONS, OPTIONS, ATTRITION, f"{NAME}_data_class"])
     total = warehouse.count(schema_name(NAME), QUESTIONS)
     if not total:
         raise UserError(f"{QUESTIONS} is empty; {ATTRITION} shows where the records were lost.")
@@ -44,15 +44,13 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
             for record in _records(warehouse):
                 file.write((json.dumps(record, ensure_ascii=False) + "\n").encode(), 1)
                 advance(1)
-        # No source of this task holds data of patients.
-        source = Source(OPEN, None, None, tables={})
-        manifest = make_manifest(warehouse, NAME, build, source, folder, {NAME: None})
+        manifest = make_manifest(warehouse, NAME, build, folder, {NAME: None})
         manifest["tasks"][NAME]["left_out"] = left_out = read_left_out(warehouse, NAME, ATTRITION)
         folder.publish(manifest)
     lost = left_out_words(left_out)
     return [
         f"{folder.folder / FILE}: {total:,} questions{lost}",
-        f"{folder.folder / MANIFEST}: data class {OPEN}",
+        f"{folder.folder / MANIFEST}: data class {manifest['data_class']}",
     ]
 
 

@@ -14,17 +14,25 @@ evidence = "agreement 2026-17, section 4"
 who = "who stands for it"
 date = 2026-01-15
 expiry = 2027-01-15
+
+[[function]]
+path = "model.py"              # a Python file, seen from the folder of endpoints.toml
+sha256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+sends_nothing = true           # its functions keep what they get within this process
+who = "who stands for it"
+date = 2026-01-15
 ```
 """
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import socket
 import tomllib
 from datetime import date
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -117,14 +125,40 @@ class Endpoint(BaseModel):
         return gaps
 
 
+class Function(BaseModel):
+    """What one entry says of a Python file whose functions may get credentialed text."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    runs_locally: ClassVar[bool] = False
+
+    path: Sentence
+    sha256: Sentence
+    sends_nothing: Literal[True]
+    who: Sentence
+    date: Day
+
+    def gaps(self, today: Day) -> list[str]:
+        """Return why the entry does not hold on a day; empty if it does."""
+        gaps = [f"its date {self.date} lies ahead"] if self.date > today else []
+        try:
+            found = hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
+        except OSError as error:
+            return [*gaps, f"the file cannot be read: {error.strerror}"]
+        return gaps if found == self.sha256 else [*gaps, "its sha256 is not that of the file"]
+
+
+Declared = Endpoint | Function
+
+
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     endpoint: list[Endpoint] = []
+    function: list[Function] = []
 
 
-def read_endpoints(path: Path) -> dict[str, Endpoint]:
-    """Read the declarations; a file that is not there declares nothing.
+def read_endpoints(path: Path) -> dict[str, Declared]:
+    """Read the declarations by address or absolute path; a file that is not there declares nothing.
 
     Raises:
         UserError: the file cannot be read, or an entry in it cannot be meant.
@@ -136,15 +170,18 @@ def read_endpoints(path: Path) -> dict[str, Endpoint]:
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path} cannot be read ({type(error).__name__}).") from None
     try:
-        entries = _File.model_validate(tomllib.loads(text)).endpoint
+        declared = _File.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not TOML: {error}.") from None
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         field = ".".join(map(str, first["loc"]))
         raise UserError(f"{path}: {field}: {first['msg']}.") from None
-    endpoints: dict[str, Endpoint] = {}
-    for entry in entries:
+    endpoints: dict[str, Declared] = {}
+    for function in declared.function:
+        place = str((path.parent / function.path).resolve())
+        endpoints[place] = function.model_copy(update={"path": place})
+    for entry in declared.endpoint:
         try:
             address = normalized(entry.base_url)
         except UserError as error:

@@ -2,8 +2,9 @@
 
 An item that is open may go anywhere. A credentialed one goes to an endpoint that is declared as
 local, or whose operator's promises somebody has attested; this machine's own address is no
-exception, since a proxy to elsewhere may listen there. Whatever is admitted leaves a line in the
-audit: hashes and reasons, never text.
+exception, since a proxy to elsewhere may listen there. A user's function, whose code may send it
+elsewhere, is declared by its file; what is built in needs no entry. Whatever is admitted leaves a
+line in the audit: hashes and reasons, never text.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from medeval.errors import UserError
-from medeval.inference.endpoints import Endpoint
+from medeval.inference.endpoints import Declared
 from medeval.inference.requests import CREDENTIALED, OPEN, Request
 
 POLICY = "docs/data_use.md"
@@ -37,12 +38,12 @@ class Gate:
     """What may go where, and the record of what went.
 
     Attributes:
-        endpoints: the declarations, by address.
+        endpoints: the declarations, by address; those of functions by the path of their file.
         audit: the file of the audit; one line per request.
         today: the day on which attestations must hold; None for the day of each request.
     """
 
-    endpoints: Mapping[str, Endpoint]
+    endpoints: Mapping[str, Declared]
     audit: Path
     today: date | None = None
 
@@ -61,8 +62,8 @@ class Gate:
             raise RefusedError(
                 f"Credentialed text may not go to {address}: endpoints.toml does not declare it."
                 " Declare it there with runs_locally = true if the model itself runs on your own"
-                f" machines, or with an attestation; {POLICY} says what each means."
-                " Nothing was sent."
+                " machines, with an attestation, or, if it is a Python file, as a [[function]];"
+                f" {POLICY} says what each means, and how public text says so. Nothing was sent."
             )
         if endpoint.runs_locally:
             return "local"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from medeval.errors import UserError
@@ -292,10 +293,11 @@ class PythonCallable:
     Args:
         function: called in a thread of its own for each item; it may be called in several at once.
         name: what the run calls the model.
-        gate: its audit records the items; what the function does with them is its own affair.
+        gate: it stops the items or records them in its audit.
         purpose: what the audit calls its requests.
         timeout: seconds after which an item is an error and its call no longer waited for; None to
             wait for as long as it takes.
+        file: where a user's function stands, by which the gate knows it; None for what is built in.
     """
 
     def __init__(
@@ -305,6 +307,7 @@ class PythonCallable:
         gate: Gate,
         purpose: Purpose = "answer",
         timeout: float | None = 600.0,
+        file: Path | None = None,
     ) -> None:
         self.address = IN_PROCESS
         self.model = name
@@ -314,10 +317,13 @@ class PythonCallable:
         self._gate = gate
         self._purpose: Purpose = purpose
         self._timeout = timeout
+        self._file = None if file is None else str(file.resolve())
 
     async def ask(self, request: Request) -> Completion:
         """Call the function; what it raises is the item's error."""
         body = json.dumps(body_of(request, {})).encode()
+        if self._file is not None:
+            self._gate.check(self._file, request.item.is_open)
         self._gate.admit(request, body, self._purpose)
         failure = Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
         try:

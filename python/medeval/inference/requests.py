@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-Message = Mapping[str, Any]
+from medeval.data_class import CREDENTIALED as CREDENTIALED
+from medeval.data_class import OPEN as OPEN
 
-OPEN = "open"
-CREDENTIALED = "credentialed"
+Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

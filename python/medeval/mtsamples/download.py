@@ -19,6 +19,7 @@ from medeval.models.text_files import write_bytes, write_text
 from medeval.mtsamples.listing import (
     LISTING_FILE,
     NOTES_FOLDER,
+    PINNED,
     ListedFile,
     Listing,
     check_complete,
@@ -55,9 +56,9 @@ class Origin:
 
     api: str = "https://api.github.com"
     raw: str = "https://raw.githubusercontent.com"
-    repository: str = "raulista1997/benchmarkdata"
-    folder: str = "mtsample_procedure"
-    commit: str = "c4c252443fa9c52afb6960f53e51be278639bea2"
+    repository: str = PINNED[0]
+    folder: str = PINNED[1]
+    commit: str = PINNED[2]
 
     @property
     def listing_url(self) -> str:
@@ -132,7 +133,8 @@ def download(
     try:
         with httpx2.Client(timeout=patience.timeout, follow_redirects=True) as client:
             listing = read_listing(cache)
-            if listing is None or not _is_of(listing, origin):
+            place = origin.repository, origin.folder, origin.commit
+            if listing is None or not listing.is_of(*place):
                 listing = _fetch_listing(client, origin, patience)
                 # Before the first note: a download that stops is known to be incomplete.
                 write_text(cache / LISTING_FILE, listing.as_json())
@@ -147,11 +149,6 @@ def download(
     watch(len(listing.files), len(listing.files))
     check_complete(notes, {path.name for path in note_paths(notes)})
     return Downloaded(notes, len(listing.files), fetched)
-
-
-def _is_of(listing: Listing, origin: Origin) -> bool:
-    wanted = (origin.repository, origin.folder, origin.commit)
-    return (listing.repository, listing.folder, listing.commit) == wanted
 
 
 def _fetch_listing(client: httpx2.Client, origin: Origin, patience: Patience) -> Listing:

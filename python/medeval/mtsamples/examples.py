@@ -11,6 +11,7 @@ from pathlib import Path
 from medeval.errors import UserError
 from medeval.exporting.builds import newest_build
 from medeval.exporting.floor import build_command
+from medeval.exporting.manifest import read_source
 from medeval.exporting.mtsamples import COLUMNS, EXAMPLES, NAME, SETTINGS
 from medeval.models.text_files import write_text
 from medeval.profile import load_target, project_root
@@ -43,11 +44,13 @@ class Examples:
         rows: in the order of their file names.
         rule_version: of the extraction.
         source: the place of the notes.
+        data_class: of the notes.
     """
 
     rows: list[Example]
     rule_version: str
     source: str
+    data_class: str
 
 
 def read_warehouse(target: str | None = None) -> Examples:
@@ -67,9 +70,11 @@ def read_warehouse(target: str | None = None) -> Examples:
         schema = schema_name(NAME)
         rows = flat(warehouse.select(COLUMNS, schema, EXAMPLES, "order by source_index"))
         ((rule_version,),) = flat(warehouse.select(["rule_version"], schema, SETTINGS))
+        data_class = str(read_source(warehouse, NAME)["data_class"])
     if not rows:
         raise UserError(f"{EXAMPLES} is empty. Name the notes and build again: `{command}`.")
-    return Examples([Example(*row) for row in rows], str(rule_version), build.source_location)
+    examples = [Example(*row) for row in rows]
+    return Examples(examples, str(rule_version), build.source_location, data_class)
 
 
 def _as_lines(examples: Sequence[Example]) -> str:

@@ -12,6 +12,12 @@ from typing import Any
 
 from medeval.errors import UserError
 
+# What the benchmark's authors pin: a repository, a folder in it, and the commit.
+PINNED = (
+    "raulista1997/benchmarkdata",
+    "mtsample_procedure",
+    "c4c252443fa9c52afb6960f53e51be278639bea2",
+)
 # In the cache folder: the notes, and beside them the list of what a download brings.
 NOTES_FOLDER = "txt_files"
 LISTING_FILE = "listing.json"
@@ -60,6 +66,10 @@ class Listing:
     commit: str
     files: tuple[ListedFile, ...]
 
+    def is_of(self, repository: str, folder: str, commit: str) -> bool:
+        """Tell whether it lists this folder at this commit."""
+        return (self.repository, self.folder, self.commit) == (repository, folder, commit)
+
     def as_json(self) -> str:
         """Return the text that `read_listing` reads."""
         return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
@@ -102,6 +112,19 @@ def read_listing(cache: Path) -> Listing | None:
         return Listing(stored["repository"], stored["folder"], stored["commit"], files)
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def are_pinned(notes: Path, texts: Mapping[str, str]) -> bool:
+    """Tell whether notes are, byte by byte, all those of the pinned commit.
+
+    Args:
+        notes: the folder `txt_files` of a download, beside which the list of its hashes stands.
+        texts: what the notes hold, by name.
+    """
+    listing = read_listing(notes.parent) if notes.name == NOTES_FOLDER else None
+    if listing is None or not listing.is_of(*PINNED):
+        return False
+    return all(file.is_content(texts.get(file.name, "").encode()) for file in listing.files)
 
 
 def check_complete(notes: Path, names: set[str]) -> None:

@@ -10,7 +10,7 @@ from medeval.profile import Target
 from medeval.row_loading import RowSource, load_rows
 
 SCHEMA_VARIABLE = "mtsamples_schema"
-_SOURCE = RowSource("mtsamples", SCHEMA_VARIABLE, "notes", ("filename", "text"))
+_SOURCE = RowSource("mtsamples", SCHEMA_VARIABLE, "notes", ("filename", "text", "data_class"))
 
 
 def load_notes(
@@ -26,5 +26,5 @@ def load_notes(
     Raises:
         UserError: a schema that exists, or a database that refuses.
     """
-    rows = ((note.filename, note.text) for note in notes.notes)
+    rows = ((note.filename, note.text, note.data_class) for note in notes.notes)
     return load_rows(rows, _SOURCE, target, schema, replace=replace, say=say)

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from medeval.data_class import OPEN
 from medeval.errors import UserError
-from medeval.mtsamples.listing import DOWNLOAD, NOTES_FOLDER, check_complete
+from medeval.mtsamples.listing import DOWNLOAD, NOTES_FOLDER, are_pinned, check_complete
 
 Form = Literal["folder", "lines", "lines.gz"]
 
@@ -25,10 +26,11 @@ _MARK = "\ufeff"
 
 @dataclass(frozen=True)
 class Note:
-    """One note: the name of its file, and what is in it."""
+    """One note: the name of its file, what is in it, and the class that it says it is of."""
 
     filename: str
     text: str
+    data_class: str = ""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ def read_notes(place: Path) -> Notes:
 
     Args:
         place: a folder of `.txt` files, one that holds `txt_files/`, or a `.jsonl` or `.jsonl.gz`
-            file of objects with `filename` and `text`. Hidden files and subfolders are not read.
+            file of objects with `filename`, `text` and, if they say so, `data_class`. Hidden
+            files and subfolders are not read.
 
     Raises:
         UserError: there is no note, a download is not complete, two notes have one name, or a file
@@ -61,7 +64,9 @@ def read_notes(place: Path) -> Notes:
     if place.is_dir():
         folder = _folder_of_notes(place)
         paths = note_paths(folder)
-        form, notes = "folder", [Note(path.name, _text_of(path)) for path in paths]
+        texts = {path.name: _text_of(path) for path in paths}
+        said = OPEN if are_pinned(folder, texts) else ""
+        form, notes = "folder", [Note(name, text, said) for name, text in texts.items()]
         check_complete(folder, {note.filename for note in notes})
     elif place.name.lower().endswith((".jsonl", ".jsonl.gz")):
         form = "lines.gz" if place.name.lower().endswith(".gz") else "lines"
@@ -192,7 +197,7 @@ def _note_of(line: str) -> Note:
             raise ValueError(f"has a {key} that {error}") from None
     if not entry["filename"].strip():
         raise ValueError("has a blank filename")
-    return Note(entry["filename"], entry["text"])
+    return Note(entry["filename"], entry["text"], OPEN if entry.get("data_class") == OPEN else "")
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

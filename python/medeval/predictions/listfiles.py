@@ -51,5 +51,5 @@ def warehouse_listfile(task: Task, warehouse: Warehouse) -> WarehouseListfile:
     text = "".join([f"{header}\n", *("".join(listfile.lines(batch)) for batch in batches)])
     name = f"{listfile.table} (test rows, target {warehouse.target.name})"
     return WarehouseListfile(
-        source_of(name, text.encode()), read_source(warehouse, FLOOR).data_class
+        source_of(name, text.encode()), read_source(warehouse, FLOOR)["data_class"]
     )

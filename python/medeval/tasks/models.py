@@ -81,9 +81,10 @@ def provider_of(choice: ModelChoice, task: AskedTask, gate: Gate) -> Provider:
     if choice.is_demo:
         return task.local_provider(DEMO, gate)
     if choice.function is not None:
-        answer = _loaded(*choice.function)
+        file, name = choice.function
+        ask = _loaded(file, name)
         return PythonCallable(
-            lambda item: answer(item.messages), choice.model, gate, timeout=choice.timeout
+            lambda item: ask(item.messages), choice.model, gate, timeout=choice.timeout, file=file
         )
     return OpenAICompatible(settings_of_endpoint(choice), gate)
 

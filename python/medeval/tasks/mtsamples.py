@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.answers import Answer, read_answers
-from medeval.inference.requests import OPEN, Item
+from medeval.inference.requests import Item
 from medeval.inference.run_folder import RESPONSES
 from medeval.mtsamples.demo_model import plan as demo_plan
 from medeval.mtsamples.examples import Example, keep, read_kept, read_warehouse, sha256_of
@@ -66,11 +67,19 @@ class MtsamplesOptions(TaskOptions):
 
 @dataclass(frozen=True)
 class MtsamplesTask(ItemTask):
-    """The task with its examples; see `JudgedTask`."""
+    """The task with its examples; see `JudgedTask`.
+
+    Attributes:
+        examples: in the order in which they are asked about.
+        options: how they are put.
+        rule_version: of their extraction.
+        data_class: of the notes; None in a run that does not say so.
+    """
 
     examples: Sequence[Example]
     options: MtsamplesOptions
     rule_version: str
+    data_class: str | None
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
     asked_as: str = NAME
@@ -96,6 +105,7 @@ class MtsamplesTask(ItemTask):
                 "rule_version": self.rule_version,
                 "prompt_sha256": self.asked.sha256,
                 **self.options.model_dump(exclude={"cache_dir", "shuffle_seed"}),
+                **({} if self.data_class is None else {"data_class": self.data_class}),
             }
         }
 
@@ -108,7 +118,7 @@ class MtsamplesTask(ItemTask):
         for example in self.examples[:limit]:
             messages = self.asked.messages(example.question)
             for sample in range(self.options.samples):
-                yield Item(example.example_id, messages, OPEN, sample)
+                yield Item(example.example_id, messages, self.data_class, sample)
 
     def can_read(self, item: Item, reply: str) -> bool:
         """See `AskedTask`; any text is a plan, whatever it is worth."""
@@ -156,7 +166,7 @@ class MtsamplesTask(ItemTask):
                 self._by_id[answer.item].question,
                 text,
                 self._by_id[answer.item].answer,
-                OPEN,
+                self.data_class,
                 answer.sample,
             )
             for answer, text in self._answers(record)
@@ -213,7 +223,7 @@ class MtsamplesTask(ItemTask):
         settings = record.settings[SETTINGS]
         return {
             "sha256": settings["sha256"],
-            "data_class": OPEN,
+            "data_class": strictest([self.data_class]),
             "examples": settings["examples"],
             "truncation": self.examples[0].truncation,
         }
@@ -241,7 +251,7 @@ def begin(options: MtsamplesOptions) -> MtsamplesTask:
     examples = list(found.rows)
     if options.shuffle_seed is not None:
         random.Random(options.shuffle_seed).shuffle(examples)  # noqa: S311
-    return MtsamplesTask(examples, options, found.rule_version)
+    return MtsamplesTask(examples, options, found.rule_version, found.data_class)
 
 
 def resumed(record: RunRecord) -> MtsamplesTask:
@@ -254,7 +264,8 @@ def resumed(record: RunRecord) -> MtsamplesTask:
     options = MtsamplesOptions(
         use_think=asked["use_think"], prompt_style=asked["prompt_style"], samples=asked["samples"]
     )
-    task = MtsamplesTask(read_kept(record.folder), options, str(asked["rule_version"]))
+    examples, data_class = read_kept(record.folder), asked.get("data_class")
+    task = MtsamplesTask(examples, options, str(asked["rule_version"]), data_class)
     if sha256_of(task.examples) != asked["sha256"]:
         raise UserError(f"The examples in {record.folder} are not those that were asked about.")
     return task

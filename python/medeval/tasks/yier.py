@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.requests import Item
 from medeval.profile import project_root
@@ -37,10 +38,10 @@ from medeval.yier.evaluating import report
 from medeval.yier.intervals import compare
 from medeval.yier.letters import LETTERS
 from medeval.yier.prompts import PROMPT_VERSION, Language, Prompt, asked
-from medeval.yier.reading import QuestionFile, read_file
+from medeval.yier.reading import QuestionFile, class_of, read_file
 from medeval.yier.records import Record, left_out_words, usable_records
 from medeval.yier.replies import Extraction
-from medeval.yier.runs import SETTINGS, Plan, items, load_questions, read_run, shown
+from medeval.yier.runs import SETTINGS, Plan, items, read_run, shown
 from medeval.yier.score import Scored, score
 
 NAME = "yier"
@@ -96,12 +97,14 @@ class YierTask(ItemTask):
         plan: how they are put.
         records: those of the file that are questions.
         training: what examples are chosen from.
+        data_class: of the questions and of what examples are chosen from.
         left_out: how many records of each file are no questions, in sentences.
     """
 
     plan: Plan
     records: Sequence[Record]
     training: Sequence[Record]
+    data_class: str
     left_out: Sequence[str] = ()
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
@@ -113,7 +116,7 @@ class YierTask(ItemTask):
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """See `AskedTask`."""
-        return items(self.plan, self.records, self.training, limit)
+        return items(self.plan, self.records, self.training, limit, self.data_class)
 
     def can_read(self, item: Item, reply: str) -> bool:
         """See `AskedTask`."""
@@ -203,7 +206,8 @@ class YierTask(ItemTask):
         ]
 
     def _data(self) -> dict[str, Any]:
-        return {"sha256": self.plan.sha256, "data_class": "open", "questions": len(self.records)}
+        about = {"sha256": self.plan.sha256, "data_class": self.data_class}
+        return {**about, "questions": len(self.records)}
 
     @cached_property
     def _by_id(self) -> Mapping[str, Record]:
@@ -227,17 +231,19 @@ def begin(options: YierOptions) -> YierTask:
         UserError: a file cannot be read, or options that do not go together.
     """
     path = questions_file(options.questions)
-    file, sha256 = load_questions(path)
+    file = read_file(path)
     records = usable_records(file.records, file.name)
     left_out = _left_out(file, records)
     training: Sequence[Record] = ()
+    classes = [class_of(file)]
     if options.examples is not None:
         found = read_file(Path(options.examples))
+        classes.append(class_of(found))
         training = usable_records(found.records, found.name)
         left_out += _left_out(found, training)
     plan = Plan(
         str(path.resolve()),
-        sha256,
+        file.sha256,
         options.language,
         options.shuffle_seed,
         options.samples,
@@ -249,7 +255,7 @@ def begin(options: YierOptions) -> YierTask:
     )
     if not asked(records, skip_without_context=plan.skip_without_context):
         raise UserError(f"{path} holds no question to be asked.")
-    return YierTask(plan, records, training, left_out)
+    return YierTask(plan, records, training, strictest(classes), left_out)
 
 
 def _left_out(file: QuestionFile, records: Sequence[Record]) -> list[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from medeval.data_class import OPEN, strictest
 from medeval.errors import UserError
+from medeval.exporting.manifest import exported_class
+from medeval.profile import project_root
 from medeval.yier.decoding import decode
 from medeval.yier.layouts import Document, Layout, LayoutError, Raw, parse
 
@@ -25,11 +29,13 @@ class QuestionFile:
         name: what to call the file in messages.
         encoding: utf-8, utf-8-sig, utf-16, utf-32 or gb18030.
         document: the records as they stand in the file.
+        sha256: of the file's bytes.
     """
 
     name: str
     encoding: str
     document: Document
+    sha256: str
 
     @property
     def records(self) -> list[Raw]:
@@ -45,6 +51,21 @@ class QuestionFile:
     def repaired(self) -> bool:
         """Whether the file is no JSON and only the tolerant reader could read it."""
         return self.document.repaired
+
+
+def class_of(file: QuestionFile) -> str:
+    """Return whose text a file of questions is.
+
+    It is open if each record says `"data_class": "open"`, if it is an open source by its hash, or
+    if the manifest of an export says so of these very bytes.
+    """
+    try:
+        known = (project_root() / "seeds" / "yier" / "yier_open_data.csv").read_text("utf-8")
+    except (UserError, OSError):
+        known = ""  # outside a checkout
+    if file.sha256 in known or exported_class(Path(file.name), file.sha256) == OPEN:
+        return OPEN
+    return strictest(record.get("data_class") for record in file.records)
 
 
 def read_file(path: Path) -> QuestionFile:
@@ -73,7 +94,7 @@ def read_bytes(data: bytes, name: str) -> QuestionFile:
         raise UserError(
             f"{name}: {error}. If the file is cut off, get it again: no part of it is used."
         ) from None
-    return QuestionFile(name, decoded.encoding, document)
+    return QuestionFile(name, decoded.encoding, document, hashlib.sha256(data).hexdigest())
 
 
 def as_text(document: Document, to: Target | None = None) -> str:

@@ -6,7 +6,6 @@ they stood for when the question was asked.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +15,7 @@ from typing import Any
 from medeval.errors import UserError
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.outcomes import Outcome
-from medeval.inference.requests import OPEN, Item
+from medeval.inference.requests import Item
 from medeval.inference.run_folder import RESPONSES, RUN
 from medeval.yier.joining import Answered, from_reply
 from medeval.yier.matching import Answers
@@ -30,7 +29,7 @@ from medeval.yier.prompts import (
     choose_examples,
     shuffled_order,
 )
-from medeval.yier.reading import QuestionFile, read_bytes
+from medeval.yier.reading import QuestionFile, read_file
 from medeval.yier.records import Record, usable_records
 
 SETTINGS = "yier"
@@ -97,19 +96,6 @@ class RunAnswers:
     agreement: float | None
 
 
-def load_questions(path: Path) -> tuple[QuestionFile, str]:
-    """Return a file of questions and the hash of its bytes.
-
-    Raises:
-        UserError: it cannot be read.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"Cannot read {path}: {error.strerror or error}.") from error
-    return read_bytes(data, str(path)), hashlib.sha256(data).hexdigest()
-
-
 def prompts(
     plan: Plan,
     records: Sequence[Record],
@@ -141,15 +127,16 @@ def items(
     records: Sequence[Record],
     training: Sequence[Record] = (),
     limit: int | None = None,
+    data_class: str | None = None,
 ) -> Iterator[Item]:
-    """Yield what a run asks, as `prompts` does; questions of this task are open data."""
+    """Yield what a run asks, as `prompts` does, with the class of what it shows."""
     for number, prompt in prompts(plan, records, training, limit):
         message = {"role": "user", "content": prompt.text}
         form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": prompt.schema}}
         yield Item(
             prompt.record.sample_id,
             [message],
-            OPEN,
+            data_class,
             number,
             {"response_format": form} if plan.json_schema else {},
         )
@@ -167,12 +154,11 @@ def read_run(folder: Path, questions: Path | None = None, limit: int | None = No
         UserError: no such run, or the file is not the one that was asked.
     """
     plan = _read_plan(folder)
-    path = questions or Path(plan.questions)
-    file, sha256 = load_questions(path)
-    if sha256 != plan.sha256:
+    file = read_file(questions or Path(plan.questions))
+    if file.sha256 != plan.sha256:
         raise UserError(
-            f"{path} is not the file that {folder} was made with (its SHA-256 differs). Name that"
-            " file with --questions."
+            f"{file.name} is not the file that {folder} was made with (its SHA-256 differs). Name"
+            " that file with --questions."
         )
     lines = {(line["item"], line["sample"]): line for line in read_journal(folder / RESPONSES)}
     answered: list[Answered] = []
