@@ -66,12 +66,13 @@ def command_of(*words: object) -> str:
     return shlex.join(["python", "-m", "medeval", *map(str, words)])
 
 
-def same_command(context: typer.Context, name: str) -> str:
+def same_command(context: typer.Context, name: str, *more: str) -> str:
     """Return the command that was given, without a key.
 
     Args:
         context: of the command.
         name: its name.
+        more: further words.
     """
     words: list[Any] = [name]
     for parameter in context.command.params:
@@ -83,4 +84,4 @@ def same_command(context: typer.Context, name: str) -> str:
             words += (
                 [value] if parameter.param_type_name == "argument" else [parameter.opts[0], value]
             )
-    return command_of(*words)
+    return command_of(*words, *more)

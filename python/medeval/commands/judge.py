@@ -13,6 +13,7 @@ from medeval.commands.judging import (
     check_before,
     default_judge,
     judge_and_tell,
+    refuse_unnamed,
     verdicts_kept,
 )
 from medeval.commands.shared_options import (
@@ -80,6 +81,9 @@ def judge(
     )
     wanted = flags.plan(None if record.judgings else default_judge(task))
     plan = checked_plan(chosen_plan(record, wanted, flags.choices()))
+    plan = flags.with_key(plan)
+    missing = flags.to_name(plan)
+    refuse_unnamed(record, missing, same_command(context, "judge", *missing))
     check_before(task, plan, endpoints)
     options = RunOptions(
         concurrency=concurrency,

@@ -95,7 +95,7 @@ def of_a_run(folder: Path, flags: JudgeFlags, named: str | None) -> Audited:
     # Judgments by another rubric are no judging of this run.
     known = plans_of(record) if own is not None and own.sha256 == rubric.sha256 else []
     plan = _plan(wanted or _newest(record), known, rubric)
-    plan = plan.model_copy(update={"repeats": flags.repeats or plan.repeats})
+    plan = flags.with_key(plan.model_copy(update={"repeats": flags.repeats or plan.repeats}))
     return Audited(subjects_of_run(task, record), rubric, plan, folder, record)
 
 
@@ -127,7 +127,7 @@ def _plan(wanted: JudgingPlan, known: list[JudgingPlan], rubric: Rubric) -> Judg
     Others get a folder that the run's record does not know of: the run's score stays that of its
     own judging.
     """
-    same = [plan for plan in known if plan.judges == wanted.judges]
+    same = [plan for plan in known if plan.who_judges()[0] == wanted.who_judges()[0]]
     if same:
         return same[-1]
     return wanted.model_copy(update={"folder": _folder_of(wanted, rubric)})
@@ -135,7 +135,8 @@ def _plan(wanted: JudgingPlan, known: list[JudgingPlan], rubric: Rubric) -> Judg
 
 def _folder_of(plan: JudgingPlan, rubric: Rubric) -> str:
     """Return the name of a folder that the same judges and rubric have again next time."""
-    judges = "\n".join(judge.model_dump_json() for judge in plan.judges)
+    unkeyed = (judge.model_copy(update={"key_variable": None}) for judge in plan.judges)
+    judges = "\n".join(judge.model_dump_json() for judge in unkeyed)
     digest = hashlib.sha256(f"{judges}\n{plan.seed}\n{rubric.sha256}".encode()).hexdigest()
     return f"judge-audit-{digest[:12]}"
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from medeval.judging.results import JudgingResults
     from medeval.tasks.judged import JudgedTask
     from medeval.tasks.judging_plan import JudgingPlan
+    from medeval.tasks.run_record import RunRecord
     from medeval.tasks.task import AskedTask
 
 _ARGUMENTS = ("judge_model", "judge_base_url", "judge_api_key")
@@ -57,18 +58,53 @@ class JudgeFlags:
             os.environ[KEY_VARIABLE] = self.api_key
         models = list(self.models) or ([default] if default else [])
         if not models:
-            named = shown_flags(
-                {"--judge-base-url": self.base_urls, "--judge-key-variable": self.key_variable}
-            )
-            if named:
-                raise UserError(f"{named[0]} without --judge-model: name the judge.")
+            if self.base_urls:
+                raise UserError("--judge-base-url without --judge-model: name the judge.")
             return None
         return plan_of(models, list(self.base_urls), self.key_variable, **self.choices())
+
+    def with_key(self, plan: JudgingPlan) -> JudgingPlan:
+        """Return a recorded plan with the key's variable that is named now, if one is."""
+        if self.key_variable is None:
+            return plan
+        key = {"key_variable": self.key_variable}
+        judges = (
+            one if one.base_url is None else one.model_copy(update=key) for one in plan.judges
+        )
+        return plan.model_copy(update={"judges": tuple(judges)})
+
+    def to_name(self, plan: JudgingPlan) -> list[str]:
+        """Return the flags that are missing before keys go to the judges of a recorded plan."""
+        keys = [one.key_to_name(is_address_named=bool(self.models)) for one in plan.judges]
+        given = self.key_variable or (self.api_key and "JUDGE_API_KEY")
+        missing = next((key for key in keys if key not in (None, given)), None)
+        return [] if missing is None else ["--judge-key-variable", missing]
 
     def choices(self) -> dict[str, Any]:
         """Return what is said of the judging apart from who judges."""
         said = {"pooling": self.pooling, "repeats": self.repeats, "re_asks": self.re_asks}
         return {name: value for name, value in said.items() if value is not None}
+
+
+def refuse_unnamed(record: RunRecord, flags: Sequence[str], command: str) -> None:
+    """Refuse what the record of a run may not decide alone.
+
+    Args:
+        record: of the run.
+        flags: those that are missing, each with its value.
+        command: with them.
+
+    Raises:
+        UserError: a flag is missing.
+    """
+    if flags:
+        judges = (one.base_url for plan in record.judgings[-1:] for one in plan.judges)
+        places = dict.fromkeys(filter(None, (record.settings["endpoint"], *judges)))
+        raise UserError(
+            f"{record.folder}/run.json names {', '.join(flags[1::2])}, and as addresses"
+            f" {', '.join(places)}. A record that comes from others may have any file run and any"
+            f" key sent anywhere, so name again what you mean: `{command}`. Nothing was sent."
+        )
 
 
 def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFlags:
@@ -137,6 +173,7 @@ def judge_and_tell(
     from medeval.judging.options import JudgingOptions
     from medeval.tasks.judged import judge
 
+    tell_judges(plan)
     with judging_progress(run.prices.currency) as show:
         options = JudgingOptions(
             run=run,
@@ -148,6 +185,15 @@ def judge_and_tell(
     for warning in results.warnings:
         print(f"medeval: {warning}", file=sys.stderr)
     return results
+
+
+def tell_judges(plan: JudgingPlan) -> None:
+    """Say which judges are asked, where, and which keys go there."""
+    from medeval.commands.run_progress import tell_where
+
+    for judge in plan.who:
+        if not judge.is_rule:
+            tell_where(judge.model, judge.endpoint(os.environ), judge.key_name(os.environ))
 
 
 def verdicts_kept(task: JudgedTask, folder: Path, plan: JudgingPlan) -> str:

@@ -3,34 +3,65 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from medeval.commands.going_on import command_of
-from medeval.commands.judging import verdicts_kept
+from medeval.commands.judging import JudgeFlags, refuse_unnamed, verdicts_kept
 from medeval.commands.task_options import moved_to
 from medeval.inference.journal import read_journal
 from medeval.tasks.asking import ENDPOINTS, Asking
 from medeval.tasks.judged import judged, plans_of
-from medeval.tasks.run_record import read_record
+from medeval.tasks.run_record import RunRecord, read_record
 
 if TYPE_CHECKING:
     from medeval.commands.run_batch import Batch
     from medeval.commands.run_flow import How
     from medeval.inference.progress import Progress as Sums
+    from medeval.tasks.models import ModelChoice
 
 
 def again(asking: Asking, how: How, *flags: str) -> str:
-    """Return the command that goes on with a run.
+    """Return the command that goes on with a run; see `_command`."""
+    record = read_record(asking.folder.path)
+    # A key that was given by itself is not in it, nor that one was.
+    judges = _unnamed_judges(record, how, JudgeFlags(api_key=how.judges.api_key))
+    return _command(record, how, *asking.choice.to_name, *judges, *flags)
 
-    What the run keeps itself is left out, and so is what cannot keep it from going on.
+
+def require_named(
+    record: RunRecord, choice: ModelChoice, how: How, given: Mapping[str, object]
+) -> None:
+    """Refuse to use what the record of a run may not decide alone, unless the command names it.
 
     Args:
-        asking: the run.
-        how: it was made this time.
-        flags: further ones.
+        record: of the run.
+        choice: the model that it names, with the key's variable of now.
+        how: the run is made.
+        given: flags of the command.
+
+    Raises:
+        UserError: with what the record names, and the whole command.
     """
-    words = ["run", "--resume", asking.folder.path, *flags]
-    if how.no_judge and plans_of(read_record(asking.folder.path)):
+    model = choice.to_name
+    if model and given.get(model[0]):
+        model = []
+    judges = _unnamed_judges(record, how, how.judges)
+    refuse_unnamed(record, [*model, *judges], _command(record, how, *model, *judges))
+
+
+def _unnamed_judges(record: RunRecord, how: How, flags: JudgeFlags) -> list[str]:
+    plans = [] if how.no_judge else plans_of(record)[-1:]
+    return [flag for plan in plans for flag in flags.to_name(how.judges.with_key(plan))]
+
+
+def _command(record: RunRecord, how: How, *flags: str) -> str:
+    """Return a command that goes on with a run.
+
+    What the run keeps itself is left out, and so is what cannot keep it from going on.
+    """
+    words = ["run", "--resume", record.folder, *flags]
+    if how.no_judge and plans_of(record):
         words.append("--no-judge")
     if how.endpoints != ENDPOINTS:
         words += ["--endpoints", how.endpoints]

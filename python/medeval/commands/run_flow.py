@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Console
 
@@ -24,12 +24,20 @@ from medeval.commands.judging import (
     taken_from_arguments,
 )
 from medeval.commands.left_out_told import tell_left_out
-from medeval.commands.run_again import again, limits, standing, tell_errored, tell_made
+from medeval.commands.run_again import (
+    again,
+    limits,
+    require_named,
+    standing,
+    tell_errored,
+    tell_made,
+)
 from medeval.commands.run_batch import Batch, bring_in, export
-from medeval.commands.run_progress import ledger_table, shown_progress
+from medeval.commands.run_progress import ledger_table, shown_progress, tell_where
 from medeval.commands.task_options import moved_to
 from medeval.errors import UserError
 from medeval.inference.budget import Budget
+from medeval.inference.endpoints import normalized
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.outcomes import Outcome
 from medeval.inference.prices import Prices
@@ -59,6 +67,7 @@ class How:
     endpoints: Path
     limit: int | None
     no_judge: bool
+    judges: JudgeFlags
     moved_cases: Path | None = None
     is_limit_given: bool = False
 
@@ -101,7 +110,6 @@ def begin(
     task: str | None,
     flags: ModelFlags,
     options: dict[str, Any],
-    judges: JudgeFlags,
     how: How,
     out: Path,
 ) -> Asking:
@@ -112,24 +120,24 @@ def begin(
         typer.Exit: the user or the system has ended it; see `says_how_to_go_on`.
     """
     with says_how_to_go_on(_nothing_asked):
-        return _begun(task, flags, options, judges, how, out)
+        return _begun(task, flags, options, how, out)
 
 
 def _begun(
     task: str | None,
     flags: ModelFlags,
     options: dict[str, Any],
-    judges: JudgeFlags,
     how: How,
     out: Path,
 ) -> Asking:
     if task is None:
         raise UserError("Name a task with --task, or a run to go on with: --resume.")
-    judges = taken_from_arguments(judges, options)
+    judges = taken_from_arguments(how.judges, options)
     asked = catalogue.begin(task, options)
     choice = flags.choice(how.timeout)
     plan = _plan(asked, judges, how)
     _ = how.prices  # a file that cannot be read is told before a folder is made
+    _tell_where(choice)
     asking = open_run(asked, choice, runs=out, endpoints=how.endpoints, limit=how.limit)
     asking.folder.record(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
     return asking
@@ -138,46 +146,59 @@ def _begun(
 def go_on(
     folder: Path,
     given: Mapping[str, object],
-    key_variable: str | None,
-    judges: JudgeFlags,
     how: How,
 ) -> Asking:
     """Open the folder of a run to go on with it.
 
     Raises:
-        UserError: what the run was begun with is given again, or has changed.
+        UserError: what the run was begun with is given again, or has changed; or what its record
+            may not decide alone is not.
         typer.Exit: the user or the system has ended it; see `says_how_to_go_on`.
     """
     with says_how_to_go_on(_nothing_asked):
-        return _gone_on(folder, given, key_variable, judges, how)
+        return _gone_on(folder, given, how)
 
 
-def _gone_on(
-    folder: Path,
-    given: Mapping[str, object],
-    key_variable: str | None,
-    judges: JudgeFlags,
-    how: How,
-) -> Asking:
-    named = shown_flags({**given, "--judge-model": judges.models, "--jury": judges.pooling})
+def _gone_on(folder: Path, given: Mapping[str, object], how: How) -> Asking:
+    judges = how.judges
+    again_given = {
+        "--judge-model": judges.models,
+        "--judge-base-url": judges.base_urls,
+        "--jury": judges.pooling,
+    }
+    _refuse_given_again({**given, "--model": None, "--key-variable": None, **again_given})
+    judges.plan()  # a key for them may be given anew
+    record = read_record(folder)
+    if given["--model"] != record.asked_model:
+        _refuse_given_again({"--model": given["--model"]})
+    choice = choice_of(record, cast("str | None", given["--key-variable"]), how.timeout)
+    require_named(record, choice, how, given)
+    task = taken_up(record, how.moved_cases)
+    asked, plans = judged(task), plans_of(record)
+    if asked is not None and plans and not how.no_judge:
+        check_before(asked, judges.with_key(plans[-1]), how.endpoints)
+    _tell_where(choice)
+    return open_run(
+        task,
+        choice,
+        folder=folder,
+        endpoints=how.endpoints,
+        limit=record.limit if how.limit is None else how.limit,
+    )
+
+
+def _refuse_given_again(given: Mapping[str, object]) -> None:
+    named = shown_flags(given)
     if named:
         raise UserError(
             f"--resume goes on with what the run was begun with; leave {', '.join(named)} away, or"
             " begin a new run. Other judges: `python -m medeval judge`."
         )
-    judges.plan()  # a key for them may be given anew
-    record = read_record(folder)
-    task = taken_up(record, how.moved_cases)
-    asked, plans = judged(task), plans_of(record)
-    if asked is not None and plans and not how.no_judge:
-        check_before(asked, plans[-1], how.endpoints)
-    return open_run(
-        task,
-        choice_of(record, key_variable, how.timeout),
-        folder=folder,
-        endpoints=how.endpoints,
-        limit=record.limit if how.limit is None else how.limit,
-    )
+
+
+def _tell_where(choice: ModelChoice) -> None:
+    if not choice.is_demo and choice.function is None:
+        tell_where(choice.model, normalized(choice.address), choice.key)
 
 
 def _nothing_asked() -> str:
@@ -238,8 +259,11 @@ def _plan(task: AskedTask, judges: JudgeFlags, how: How) -> JudgingPlan | None:
     """Return who judges; checked, so that no answer is paid that cannot be judged."""
     named = judges.plan(None if how.no_judge else default_judge(task))
     if named is None:
-        if judges.choices():
-            raise UserError("--jury without --judge-model: name the judges.")
+        without = shown_flags(
+            {"--jury": judges.pooling, "--judge-key-variable": judges.key_variable}
+        )
+        if without:
+            raise UserError(f"{without[0]} without --judge-model: name the judges.")
         return None
     if how.no_judge:
         raise UserError("--no-judge and --judge-model: leave one of them away.")
@@ -301,7 +325,8 @@ def _judged(asking: Asking, how: How) -> bool:
         budget=_budget(record.folder, how, record.folder / plans[-1].folder / "judgments"),
         ask_again=frozenset({Outcome.ERRORED}),
     )
-    results = judge_and_tell(task, record.folder, plans[-1], run, how.endpoints)
+    plan = how.judges.with_key(plans[-1])
+    results = judge_and_tell(task, record.folder, plan, run, how.endpoints)
     return not results.exit_code
 
 

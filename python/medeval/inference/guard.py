@@ -4,6 +4,10 @@ An item that is open may go anywhere. A credentialed one goes to an endpoint tha
 local, or whose operator's promises somebody has attested; this machine's own address is no
 exception, since a proxy to elsewhere may listen there. Whatever is admitted leaves a line in the
 audit: hashes and reasons, never text.
+
+The gate opens the connections too, since the way to an endpoint decides who can read: what the
+environment says of proxies and authorities counts only for an endpoint that is not declared, which
+gets open text alone.
 """
 
 from __future__ import annotations
@@ -11,18 +15,27 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from medeval.errors import UserError
-from medeval.inference.endpoints import Endpoint
+from medeval.inference.endpoints import Endpoint, addresses_of, is_private, not_local
+from medeval.inference.parameters import PLAIN
 from medeval.inference.requests import CREDENTIALED, OPEN, Request
+
+if TYPE_CHECKING:
+    import httpx2
 
 POLICY = "docs/data_use.md"
 IN_PROCESS = "in-process"
+# What the name of an environment variable is made of.
+VARIABLE = r"^[A-Z][A-Z0-9_]{0,99}$"
 
 Purpose = Literal["answer", "judgment", "count"]
 Ground = Literal["open", "local", "attestation", "in-process"]
@@ -30,6 +43,25 @@ Ground = Literal["open", "local", "attestation", "in-process"]
 
 class RefusedError(UserError):
     """Credentialed text was about to go where it may not."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way to an endpoint.
+
+    Attributes:
+        proxy: that it goes through; None for none.
+        ca_file: file or folder of the authorities that vouch for it; None for the system's.
+    """
+
+    proxy: str | None = None
+    ca_file: str | None = None
+
+    def as_json(self) -> dict[str, str]:
+        """Return what the audit says of it; the user and password of a proxy are left out."""
+        proxy = self.proxy and re.sub(r"^(\w+://)?.*@", r"\1", self.proxy)
+        parts = {"proxy": proxy, "ca_file": self.ca_file}
+        return {name: part for name, part in parts.items() if part}
 
 
 @dataclass(frozen=True)
@@ -83,6 +115,8 @@ class Gate:
             UserError: the audit cannot be written; then nothing goes either.
         """
         ground = self.check(request.endpoint, request.item.is_open)
+        if ground == "attestation":
+            self._check_parameters(request)
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "endpoint": request.endpoint,
@@ -90,6 +124,7 @@ class Gate:
             "purpose": purpose,
             "data_class": OPEN if request.item.is_open else CREDENTIALED,
             "ground": ground,
+            **self.route(request.endpoint).as_json(),
             "request": request.key,
             "bytes": len(body),
         }
@@ -107,6 +142,129 @@ class Gate:
         if written < len(text):
             raise UserError(f"{self.audit}: the disk is full. Nothing was sent.")
 
+    def check_place(self, address: str) -> None:
+        """Require of an endpoint that is declared as local that its host is.
+
+        For files that somebody else sends; where a connection is made, it is looked at instead.
+
+        Raises:
+            RefusedError: the host is elsewhere, or it is not known here.
+        """
+        found = addresses_of(address)
+        if self._is_local(address) and not (found and all(map(is_private, found))):
+            raise RefusedError(f"{not_local(address)} Nothing was written.")
+
+    def route(self, address: str) -> Route:
+        """Return the way to an endpoint: as it is declared, else as the environment says.
+
+        Plain http goes through no proxy of the environment, which could read it.
+        """
+        declared = self.endpoints.get(address)
+        if declared is not None:
+            return Route(declared.proxy, declared.ca_file)
+        parts = urlsplit(address)
+        if parts.scheme != "https":
+            return Route()
+        named = getproxies()
+        proxy = None if proxy_bypass(parts.netloc) else named.get("https") or named.get("all")
+        roots = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
+        return Route(proxy or None, roots or None)
+
+    def client(
+        self,
+        address: str,
+        timeout: httpx2.Timeout | float,
+        prepare: Callable[[httpx2.Request], Awaitable[None]] | None = None,
+    ) -> httpx2.AsyncClient:
+        """Return a client for an endpoint, which takes the way that the audit names.
+
+        It follows no redirection. Where the endpoint is declared as local, a connection that led
+        elsewhere raises `RefusedError` before its first byte.
+
+        Args:
+            address: of the endpoint.
+            timeout: as the client takes it.
+            prepare: called with each request before it is sent.
+
+        Raises:
+            UserError: the proxy or the authorities cannot be used.
+        """
+        import httpx2
+
+        route, is_local = self.route(address), self._is_local(address)
+
+        async def look_at_peer(event: str, told: Mapping[str, Any]) -> None:
+            if event != "connection.connect_tcp.complete":
+                return
+            stream = told["return_value"]
+            if not is_private(stream.get_extra_info("server_addr")[0]):
+                await stream.aclose()
+                raise RefusedError(f"{not_local(address)} Nothing was sent.")
+
+        async def before(request: httpx2.Request) -> None:
+            if is_local:
+                request.extensions["trace"] = look_at_peer
+            if prepare is not None:
+                await prepare(request)
+
+        try:
+            return httpx2.AsyncClient(
+                follow_redirects=False,
+                trust_env=False,
+                verify=_trusting(route.ca_file),
+                proxy=route.proxy and _proxy(route),
+                timeout=timeout,
+                # How many requests are under way is for the runner to say.
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
+                event_hooks={"request": [before]},
+            )
+        except (OSError, ValueError, ImportError) as error:
+            named = " and ".join(f"{name} {part}" for name, part in route.as_json().items())
+            raise UserError(
+                f"{address} cannot be reached by {named} ({type(error).__name__}). Mend its entry"
+                " in endpoints.toml, or the environment (HTTPS_PROXY, SSL_CERT_FILE)."
+            ) from None
+
+    def _is_local(self, address: str) -> bool:
+        endpoint = self.endpoints.get(address)
+        return endpoint is not None and endpoint.runs_locally
+
+    def _check_parameters(self, request: Request) -> None:
+        """Refuse parameters that may have an endpoint keep text, pass it on or tell whose it is."""
+        names = set(request.all_parameters)
+        tools = request.all_parameters.get("tools", ())
+        kinds = {str(tool.get("type")) for tool in tools if isinstance(tool, Mapping)}
+        names |= {f"tools.{kind}" for kind in kinds}
+        further = sorted(names - PLAIN - {*self.endpoints[request.endpoint].parameters})
+        if further:
+            raise RefusedError(
+                f"Credentialed text may not go to {request.endpoint} with {', '.join(further)}:"
+                " what an attested endpoint does with it is not known. Leave it away, or, if the"
+                f" agreement covers it, name it in the entry: parameters = {json.dumps(further)}."
+                f" {POLICY} says more. Nothing was sent."
+            )
+
+
+def _trusting(ca_file: str | None) -> ssl.SSLContext:
+    """Return what vouches for an endpoint; variables of the environment are not looked at."""
+    import httpx2
+
+    if ca_file is None:
+        return httpx2.create_ssl_context(trust_env=False)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    is_file = not any(Path(part).is_dir() for part in ca_file.split(os.pathsep))
+    context.load_verify_locations(**{"cafile" if is_file else "capath": ca_file})
+    return context
+
+
+def _proxy(route: Route) -> httpx2.Proxy:
+    import httpx2
+
+    proxy = str(route.proxy)
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    context = _trusting(route.ca_file) if proxy.startswith("https://") else None
+    return httpx2.Proxy(proxy, ssl_context=context)
+
 
 def key_from_environment(variable: str | None, environment: Mapping[str, str]) -> str:
     """Return the key for an endpoint; the word `none` if it needs none.
@@ -121,7 +279,7 @@ def key_from_environment(variable: str | None, environment: Mapping[str, str]) -
     """
     if variable is None:
         return "none"
-    if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,99}", variable):
+    if not re.fullmatch(VARIABLE, variable):
         raise UserError(
             "The key of an endpoint is given by the name of an environment variable, such as"
             " OPENAI_API_KEY, never by itself."

@@ -16,7 +16,12 @@ from medeval.inference.runner import Ended, run_items, settings_of
 from medeval.judging.asking import Asking
 from medeval.judging.judge_report import JudgeReport
 from medeval.judging.judges import Judge, checked_jury, warnings_of_kinship
-from medeval.judging.judgment_files import ENDED_FROM_OUTSIDE, STOPPED, read_report
+from medeval.judging.judgment_files import (
+    ENDED_FROM_OUTSIDE,
+    STOPPED,
+    JudgeRecord,
+    read_report,
+)
 from medeval.judging.options import JudgingOptions
 from medeval.judging.prompt import JudgePrompt
 from medeval.judging.results import JudgingResults, results_of
@@ -101,6 +106,7 @@ async def judge_all(
             {"judge": seat.judge.label},
             record=seat.record,
             answers=seat.answers,
+            kind=JudgeRecord,
         )
         for seat, provider in zip(seats, providers, strict=True)
     ]

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.errors import UserError
 from medeval.inference.endpoints import is_loopback
-from medeval.tasks.run_record import RunRecord
 
 if TYPE_CHECKING:
     from medeval.judging.judges import Judge
+    from medeval.tasks.run_record import RunRecord
 
 KEY_VARIABLE = "JUDGE_API_KEY"
 NO_KEY = "none"
@@ -53,6 +53,26 @@ class JudgeModel(BaseModel):
             needs_key=self.key_variable != NO_KEY and (has_own or not is_here),
         )
 
+    def key_to_name(self, *, is_address_named: bool = False) -> str | None:
+        """Return the variable that a command must name before its value is sent; None if none.
+
+        A record may name any variable and any address. Of itself the usual variable goes to the
+        usual address, and nothing else anywhere.
+
+        Args:
+            is_address_named: the address is from the command, not from a record.
+        """
+        from medeval.judging.judges import KEY_VARIABLES, Judge
+
+        judge = self.as_judge()
+        if judge.is_rule or not judge.needs_key:
+            return None
+        is_usual = is_address_named or self.base_url == Judge(self.model).endpoint(os.environ)
+        if is_usual and self.key_variable in (None, *KEY_VARIABLES):
+            return None
+        there = (name for name in KEY_VARIABLES if os.environ.get(name, "").strip())
+        return self.key_variable or next(there, KEY_VARIABLES[0])
+
 
 class JudgingPlan(BaseModel):
     """Who judges a run, and how their rewards become one.
@@ -73,7 +93,7 @@ class JudgingPlan(BaseModel):
     repeats: Annotated[int, Field(ge=1)] = 1
     re_asks: Annotated[int, Field(ge=0, le=9)] = 1
     seed: int = 0
-    folder: str = "."
+    folder: Annotated[str, Field(pattern=r"^(\.|judging-[0-9]+)$")] = "."
 
     @property
     def who(self) -> list[Judge]:
@@ -134,7 +154,7 @@ def plan_of(
 
 def plans_of(record: RunRecord) -> list[JudgingPlan]:
     """Return the judgings of a run, the oldest first."""
-    return [JudgingPlan.model_validate(one) for one in record.judgings]
+    return list(record.judgings)
 
 
 def chosen_plan(

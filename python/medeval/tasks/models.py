@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
+from medeval.inference.endpoints import normalized
 from medeval.inference.guard import Gate
 from medeval.inference.providers import (
     EndpointSettings,
@@ -69,7 +70,25 @@ class ModelChoice:
     @property
     def address(self) -> str:
         """Where an endpoint is."""
-        return self.base_url or os.environ.get(BASE_URL_VARIABLE) or OPENAI
+        return self.base_url or _usual_address()
+
+    @property
+    def to_name(self) -> list[str]:
+        """The flags that a command must have before the model of a record is used.
+
+        A record may name any function, any variable and any address. Of itself the usual variable
+        goes to the usual address; no other is sent and no function is run.
+        """
+        if self.function is not None:
+            return ["--model", self.model]
+        is_usual = normalized(self.address) == normalized(_usual_address())
+        if self.key is None or (is_usual and self.key == KEY_VARIABLE):
+            return []
+        return ["--key-variable", self.key]
+
+
+def _usual_address() -> str:
+    return os.environ.get(BASE_URL_VARIABLE) or OPENAI
 
 
 def provider_of(choice: ModelChoice, task: AskedTask, gate: Gate) -> Provider:

@@ -4,20 +4,48 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
 
 from medeval.errors import UserError
+from medeval.inference.guard import VARIABLE
 from medeval.inference.journal import read_journal
 from medeval.inference.progress import Progress
 from medeval.inference.requests import Item, canonical
-from medeval.inference.run_folder import RESPONSES, RUN
+from medeval.inference.run_folder import (
+    RESPONSES,
+    RUN,
+    AskedSettings,
+    Record,
+    checked_record,
+)
 from medeval.inference.spent import kept_spending
+from medeval.tasks.judging_plan import JudgingPlan
 
 RUNS = Path("runs")
+
+
+class _File(Record):
+    """All that `run.json` may say."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    settings: AskedSettings  # type: ignore[assignment]
+    task: str
+    started_at: str = ""
+    versions: dict[str, str] = Field(default_factory=dict)
+    limit: Annotated[int, Field(ge=1)] | None = None
+    key_variable: Annotated[str, Field(pattern=VARIABLE)] | None = None
+    judgings: tuple[JudgingPlan, ...] = ()
+    asked_model: str = ""
+    max_cost: str = ""
+    prices: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,7 +69,7 @@ class RunRecord:
     settings: Mapping[str, Any]
     limit: int | None
     key_variable: str | None = None
-    judgings: Sequence[Mapping[str, Any]] = ()
+    judgings: Sequence[JudgingPlan] = ()
     named: str = ""
     max_cost: str = ""
     prices: str = ""
@@ -61,28 +89,41 @@ def read_record(folder: Path) -> RunRecord:
     """Read the record of a run of a task that is put to models.
 
     Raises:
-        UserError: the folder holds no such run.
+        UserError: the folder holds no such run, or its record says something that is not known.
     """
     try:
-        content = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        settings = content["settings"]
-        return RunRecord(
-            folder,
-            str(content["task"]),
-            dict(settings),
-            content.get("limit"),
-            content.get("key_variable"),
-            tuple(content.get("judgings", ())),
-            str(content.get("asked_model", "")),
-            str(content.get("max_cost", "")),
-            str(content.get("prices", "")),
-        )
+        text = (folder / RUN).read_bytes()
     except OSError as error:
         raise UserError(
             f"{folder / RUN} cannot be read ({error.strerror or error}). Name the folder of a run."
         ) from None
-    except (ValueError, TypeError, KeyError):
-        raise UserError(f"{folder / RUN} is not the record of a run of a model.") from None
+    file = checked_record(folder / RUN, text, _File)
+    return RunRecord(
+        folder,
+        file.task,
+        file.settings.model_dump(),
+        file.limit,
+        file.key_variable,
+        file.judgings,
+        file.asked_model,
+        file.max_cost,
+        file.prices,
+    )
+
+
+def to_name(record: RunRecord) -> list[str]:
+    """Return the flags by which a command names what a record may not decide alone."""
+    from medeval.tasks.asking import choice_of
+
+    keys = [one.key_to_name() for plan in record.judgings[-1:] for one in plan.judges]
+    judges = [word for key in keys if key for word in ("--judge-key-variable", key)]
+    return [*choice_of(record, None).to_name, *judges[:2]]
+
+
+def resume_command(record: RunRecord) -> str:
+    """Return the command with which a run goes on."""
+    words = ["python", "-m", "medeval", "run", "--resume", str(record.folder), *to_name(record)]
+    return shlex.join(words)
 
 
 def newest_run(task: str, runs: Path = RUNS) -> Path | None:
@@ -90,13 +131,16 @@ def newest_run(task: str, runs: Path = RUNS) -> Path | None:
     if not runs.is_dir():
         return None
     for folder in sorted((one for one in runs.iterdir() if one.is_dir()), reverse=True):
-        try:
-            record = read_record(folder)
-        except UserError:
-            continue  # a baseline's run, or something else that somebody keeps there
         journal = folder / RESPONSES
-        # A run that was refused before its first item is none.
-        if record.task == task and journal.is_file() and journal.stat().st_size:
+        # A run that was refused before its first item is none; a baseline's run has no journal.
+        if not (journal.is_file() and journal.stat().st_size):
+            continue
+        try:
+            content = json.loads((folder / RUN).read_bytes())
+        except (OSError, ValueError):
+            continue  # something else that somebody keeps there
+        # Whether it can be used is for its reader to say: an older one is none in its place.
+        if isinstance(content, dict) and content.get("task") == task:
             return folder
     return None
 
@@ -124,8 +168,7 @@ def facts_of_run(record: RunRecord, items: Iterable[Item]) -> dict[str, Any]:
                 models[line["model"]] += 1
     if len(waiting) == len(due):
         raise UserError(
-            f"No item of {record.folder} was asked yet. Go on with it:"
-            f" `python -m medeval run --resume {record.folder}`."
+            f"No item of {record.folder} was asked yet. Go on with it: `{resume_command(record)}`."
         )
     sums = progress.as_json()
     spent = kept_spending(record.folder / RESPONSES)
