@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import socket
-import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import Done, main_in
 from model_server import AUTHORITY, ModelServer, model_server
 
-from medeval import cli
 from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.inference.endpoints import is_private, normalized, read_endpoints
@@ -36,15 +34,6 @@ expiry = 2126-01-15
 LOCAL = "runs_locally = true\n"
 # An item that reached nobody is not waited for.
 AT_ONCE = "medeval.inference.retries.RetryPolicy.may_retry"
-
-
-@dataclass(frozen=True)
-class Done:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
 
 
 Command = Callable[..., Done]
@@ -71,15 +60,10 @@ def command(
         )
         named = f'[[endpoint]]\nbase_url = "{address}"\n{entry}' if entry else ""
         declared.write_text(named, encoding="utf-8")
-        words = [
+        return main_in(monkeypatch, capsys)(
             "run", "--task", task, "--model", "m", "--base-url", address, "--key-variable",
             "OWN_KEY", "--endpoints", declared, "--timeout", "5", "--out", tmp_path / "runs", *more,
-        ]  # fmt: skip
-        monkeypatch.setattr(sys, "argv", ["medeval", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        code = ended.value.code
-        return Done(code if isinstance(code, int) else 0, *capsys.readouterr())
+        )  # fmt: skip
 
     return run
 

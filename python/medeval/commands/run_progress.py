@@ -115,4 +115,4 @@ def cost_of_all(spent: Spent, currency: str) -> str:
 def tell_where(model: str, address: str, key_variable: str | None) -> None:
     """Say who is asked, where, and whose value is sent as the key; before the first byte."""
     key = "without a key" if key_variable is None else f"with the key in {key_variable}"
-    print(f"medeval: asking {model} at {address}, {key}", file=sys.stderr)
+    print(f"medeval: {model} at {address}, {key}", file=sys.stderr)
