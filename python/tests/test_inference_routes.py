@@ -359,6 +359,7 @@ def test_addresses_that_carry_others_are_what_they_carry_or_not_private() -> Non
         ({"user": "20000001"}, "user"),
         ({"web_search_options": {}}, "web_search_options"),
         ({"tools": [{"type": "web_search"}]}, "tools.web_search"),
+        ({"tools": {"type": "web_search"}}, "tools.web_search"),
     ],
 )
 def test_an_attested_endpoint_gets_parameters_that_are_known_or_named(

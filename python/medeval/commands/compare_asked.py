@@ -95,7 +95,7 @@ def _compared(
     from medeval.scoring.holm import holm
     from medeval.tasks.catalogue import recorded_name
     from medeval.tasks.cdm_taken_up import taken_up
-    from medeval.tasks.run_record import facts_of_run, read_record, resume_command
+    from medeval.tasks.run_record import facts_of_run, read_record
 
     if len(folders) < 2:
         raise UserError("Name two runs or more to compare.")
@@ -113,7 +113,7 @@ def _compared(
             raise UserError(
                 f"{missing:,} items of {record.folder} were never asked: it cannot be compared"
                 " before it is whole."
-                f" `{resume_command(record)}{moved_to(cases)}`."
+                f" `python -m medeval run --resume {record.folder}{moved_to(cases)}`."
             )
     found = [
         (one.name, two.name, difference)

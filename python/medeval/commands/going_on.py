@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from types import FrameType
 from typing import Any
 
@@ -66,13 +67,17 @@ def command_of(*words: object) -> str:
     return shlex.join(["python", "-m", "medeval", *map(str, words)])
 
 
-def same_command(context: typer.Context, name: str, *more: str) -> str:
+def with_flags(command: str, named: Mapping[str, str]) -> str:
+    """Return a command line with further flags and their values."""
+    return " ".join([command, *map(shlex.quote, chain.from_iterable(named.items()))])
+
+
+def same_command(context: typer.Context, name: str) -> str:
     """Return the command that was given, without a key.
 
     Args:
         context: of the command.
         name: its name.
-        more: further words.
     """
     words: list[Any] = [name]
     for parameter in context.command.params:
@@ -84,4 +89,4 @@ def same_command(context: typer.Context, name: str, *more: str) -> str:
             words += (
                 [value] if parameter.param_type_name == "argument" else [parameter.opts[0], value]
             )
-    return command_of(*words, *more)
+    return command_of(*words)

@@ -6,11 +6,11 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from medeval.commands.going_on import with_flags
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
@@ -65,20 +65,17 @@ class JudgeFlags:
 
     def with_key(self, plan: JudgingPlan) -> JudgingPlan:
         """Return a recorded plan with the key's variable that is named now, if one is."""
-        if self.key_variable is None:
-            return plan
-        key = {"key_variable": self.key_variable}
-        judges = (
-            one if one.base_url is None else one.model_copy(update=key) for one in plan.judges
-        )
+        key = {"key_variable": self.key_variable} if self.key_variable else {}
+        judges = (one.model_copy(update=key if one.base_url else {}) for one in plan.judges)
         return plan.model_copy(update={"judges": tuple(judges)})
 
-    def to_name(self, plan: JudgingPlan) -> list[str]:
-        """Return the flags that are missing before keys go to the judges of a recorded plan."""
-        keys = [one.key_to_name(is_address_named=bool(self.models)) for one in plan.judges]
-        given = self.key_variable or (self.api_key and "JUDGE_API_KEY")
-        missing = next((key for key in keys if key not in (None, given)), None)
-        return [] if missing is None else ["--judge-key-variable", missing]
+    def missing(self, plan: JudgingPlan) -> dict[str, str]:
+        """Return the flag that is missing before keys go to the judges of a recorded plan."""
+        from medeval.tasks.judging_plan import KEY_VARIABLE
+
+        named = self.with_key(plan).to_name(is_address_named=bool(self.models))
+        given = self.key_variable or (self.api_key and KEY_VARIABLE)
+        return {flag: key for flag, key in named.items() if key != given}
 
     def choices(self) -> dict[str, Any]:
         """Return what is said of the judging apart from who judges."""
@@ -86,24 +83,25 @@ class JudgeFlags:
         return {name: value for name, value in said.items() if value is not None}
 
 
-def refuse_unnamed(record: RunRecord, flags: Sequence[str], command: str) -> None:
+def refuse_unnamed(record: RunRecord, named: Mapping[str, str], command: str) -> None:
     """Refuse what the record of a run may not decide alone.
 
     Args:
         record: of the run.
-        flags: those that are missing, each with its value.
-        command: with them.
+        named: flags that are missing, with their values.
+        command: without them.
 
     Raises:
         UserError: a flag is missing.
     """
-    if flags:
+    if named:
         judges = (one.base_url for plan in record.judgings[-1:] for one in plan.judges)
         places = dict.fromkeys(filter(None, (record.settings["endpoint"], *judges)))
         raise UserError(
-            f"{record.folder}/run.json names {', '.join(flags[1::2])}, and as addresses"
+            f"{record.folder}/run.json names {', '.join(named.values())}, and as addresses"
             f" {', '.join(places)}. A record that comes from others may have any file run and any"
-            f" key sent anywhere, so name again what you mean: `{command}`. Nothing was sent."
+            f" key sent anywhere, so name again what you mean: `{with_flags(command, named)}`."
+            " Nothing was sent."
         )
 
 
@@ -124,14 +122,11 @@ def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFla
             raise UserError(f"--env-args: {name} is a text{'' if len(texts) == 1 else ' each'}.")
         if not texts or not all(text.strip() for text in texts):
             raise UserError(f"--env-args: {name} is empty. Leave it away, or say what is meant.")
-    return JudgeFlags(
-        flags.models or _listed(given.get("judge_model")),
-        flags.base_urls or _listed(given.get("judge_base_url")),
-        flags.api_key or given.get("judge_api_key"),
-        flags.key_variable,
-        flags.pooling,
-        flags.repeats,
-        flags.re_asks,
+    return replace(
+        flags,
+        models=flags.models or _listed(given.get("judge_model")),
+        base_urls=flags.base_urls or _listed(given.get("judge_base_url")),
+        api_key=flags.api_key or given.get("judge_api_key"),
     )
 
 
@@ -167,14 +162,14 @@ def judge_and_tell(
     """Have a run judged, show how far it is, and say what came of it."""
     from rich.console import Console
 
+    from medeval.commands.run_progress import shown_judging
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import Gate
     from medeval.inference.run_folder import AUDIT
     from medeval.judging.options import JudgingOptions
     from medeval.tasks.judged import judge
 
-    tell_judges(plan)
-    with judging_progress(run.prices.currency) as show:
+    with shown_judging(run.prices.currency) as show:
         options = JudgingOptions(
             run=run,
             gate=Gate(read_endpoints(endpoints), folder / AUDIT),
@@ -187,28 +182,12 @@ def judge_and_tell(
     return results
 
 
-def tell_judges(plan: JudgingPlan) -> None:
-    """Say which judges are asked, where, and which keys go there."""
-    from medeval.commands.run_progress import tell_where
-
-    for judge in plan.who:
-        if not judge.is_rule:
-            tell_where(judge.model, judge.endpoint(os.environ), judge.key_name(os.environ))
-
-
 def verdicts_kept(task: JudgedTask, folder: Path, plan: JudgingPlan) -> str:
     """Say how far the judging of a run is."""
     from medeval.tasks.judged import how_far
 
     kept, due = how_far(task, folder, plan)
     return f"{kept:,} of {due:,} verdicts are kept"
-
-
-def judging_progress(currency: str) -> AbstractContextManager[Any]:
-    """Show each judge's sums while answers are judged."""
-    from medeval.commands.run_progress import shown_judging
-
-    return shown_judging(currency)
 
 
 def status_table(results: JudgingResults, currency: str) -> Any:

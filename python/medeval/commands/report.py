@@ -50,15 +50,12 @@ def report(
 
 
 def _require_whole(path: Path, report: BenchmarkReport) -> None:
-    from medeval.tasks.run_record import read_record, resume_command
-
     for result in report.detailed_results:
         missing = result.metadata.get("not_asked", 0)
         if missing:
-            how = f" `{resume_command(read_record(path))}`." if path.is_dir() else ""
             raise UserError(
                 f"{missing:,} items of {path} were never asked: it has no place beside others"
-                f" before it is whole.{how}"
+                f" before it is whole. `python -m medeval run --resume {path}`."
             )
 
 

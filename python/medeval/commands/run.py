@@ -49,10 +49,7 @@ def run(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(
-            help="Go on with the run in this folder; errored items are asked again. What its record"
-            " may not decide alone, a function or another key than the usual one, is named again."
-        ),
+        typer.Option(help="Go on with the run in this folder; errored items are asked again."),
     ] = None,
     base_url: Annotated[
         str | None,

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from medeval.commands.going_on import command_of
-from medeval.commands.judging import JudgeFlags, refuse_unnamed, verdicts_kept
+from medeval.commands.going_on import command_of, with_flags
+from medeval.commands.judging import refuse_unnamed, verdicts_kept
 from medeval.commands.task_options import moved_to
 from medeval.inference.journal import read_journal
 from medeval.tasks.asking import ENDPOINTS, Asking
-from medeval.tasks.judged import judged, plans_of
+from medeval.tasks.judged import judged
 from medeval.tasks.run_record import RunRecord, read_record
 
 if TYPE_CHECKING:
     from medeval.commands.run_batch import Batch
     from medeval.commands.run_flow import How
     from medeval.inference.progress import Progress as Sums
+    from medeval.tasks.judging_plan import JudgingPlan
     from medeval.tasks.models import ModelChoice
 
 
@@ -25,11 +27,12 @@ def again(asking: Asking, how: How, *flags: str) -> str:
     """Return the command that goes on with a run; see `_command`."""
     record = read_record(asking.folder.path)
     # A key that was given by itself is not in it, nor that one was.
-    judges = _unnamed_judges(record, how, JudgeFlags(api_key=how.judges.api_key))
-    return _command(record, how, *asking.choice.to_name, *judges, *flags)
+    next_time = replace(how.judges, models=(), key_variable=None)
+    named = [next_time.missing(how.judges.with_key(plan)) for plan in _judgings(record, how)]
+    return with_flags(_command(record, how, *flags), {**asking.choice.to_name, **dict(*named)})
 
 
-def require_named(
+def named_again(
     record: RunRecord, choice: ModelChoice, how: How, given: Mapping[str, object]
 ) -> None:
     """Refuse to use what the record of a run may not decide alone, unless the command names it.
@@ -43,16 +46,14 @@ def require_named(
     Raises:
         UserError: with what the record names, and the whole command.
     """
-    model = choice.to_name
-    if model and given.get(model[0]):
-        model = []
-    judges = _unnamed_judges(record, how, how.judges)
-    refuse_unnamed(record, [*model, *judges], _command(record, how, *model, *judges))
+    named = {flag: value for flag, value in choice.to_name.items() if not given[flag]}
+    for plan in _judgings(record, how):
+        named |= how.judges.missing(plan)
+    refuse_unnamed(record, named, _command(record, how))
 
 
-def _unnamed_judges(record: RunRecord, how: How, flags: JudgeFlags) -> list[str]:
-    plans = [] if how.no_judge else plans_of(record)[-1:]
-    return [flag for plan in plans for flag in flags.to_name(how.judges.with_key(plan))]
+def _judgings(record: RunRecord, how: How) -> Sequence[JudgingPlan]:
+    return () if how.no_judge else record.judgings[-1:]
 
 
 def _command(record: RunRecord, how: How, *flags: str) -> str:
@@ -61,7 +62,7 @@ def _command(record: RunRecord, how: How, *flags: str) -> str:
     What the run keeps itself is left out, and so is what cannot keep it from going on.
     """
     words = ["run", "--resume", record.folder, *flags]
-    if how.no_judge and plans_of(record):
+    if how.no_judge and record.judgings:
         words.append("--no-judge")
     if how.endpoints != ENDPOINTS:
         words += ["--endpoints", how.endpoints]
@@ -75,7 +76,7 @@ def standing(asking: Asking, how: How, batch: Batch) -> str:
     lines = read_journal(journal) if journal.exists() else ()
     done = sum((line["item"], line["sample"]) in due for line in lines)
     told = f"{done:,} of {len(due):,} items are done"
-    task, plans = judged(asking.task), plans_of(read_record(asking.folder.path))
+    task, plans = judged(asking.task), read_record(asking.folder.path).judgings
     if done == len(due) and task is not None and plans and not how.no_judge:
         told += f", {verdicts_kept(task, asking.folder.path, plans[-1])}"
     return f"{told}; go on with `{again(asking, how, *batch.flags)}`"

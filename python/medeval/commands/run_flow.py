@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from rich.console import Console
 
@@ -24,20 +24,12 @@ from medeval.commands.judging import (
     taken_from_arguments,
 )
 from medeval.commands.left_out_told import tell_left_out
-from medeval.commands.run_again import (
-    again,
-    limits,
-    require_named,
-    standing,
-    tell_errored,
-    tell_made,
-)
+from medeval.commands.run_again import again, limits, named_again, standing, tell_errored, tell_made
 from medeval.commands.run_batch import Batch, bring_in, export
-from medeval.commands.run_progress import ledger_table, shown_progress, tell_where
+from medeval.commands.run_progress import ledger_table, shown_progress
 from medeval.commands.task_options import moved_to
 from medeval.errors import UserError
 from medeval.inference.budget import Budget
-from medeval.inference.endpoints import normalized
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.outcomes import Outcome
 from medeval.inference.prices import Prices
@@ -50,7 +42,8 @@ from medeval.tasks.asking import (
     open_run,
 )
 from medeval.tasks.cdm_taken_up import taken_up
-from medeval.tasks.judged import JUDGINGS, JudgingPlan, judged, plans_of
+from medeval.tasks.judged import JUDGINGS, judged, required
+from medeval.tasks.judging_plan import JudgingPlan
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.run_record import read_record
 from medeval.tasks.task import AskedTask
@@ -106,12 +99,13 @@ class ModelFlags:
         return choice
 
 
+def _nothing_asked() -> str:
+    return "nothing was asked; start the same command again"
+
+
+@says_how_to_go_on(_nothing_asked)
 def begin(
-    task: str | None,
-    flags: ModelFlags,
-    options: dict[str, Any],
-    how: How,
-    out: Path,
+    task: str | None, flags: ModelFlags, options: dict[str, Any], how: How, out: Path
 ) -> Asking:
     """Make a new run's folder.
 
@@ -119,17 +113,6 @@ def begin(
         UserError: no such task or model, options that cannot be meant, or a key is missing.
         typer.Exit: the user or the system has ended it; see `says_how_to_go_on`.
     """
-    with says_how_to_go_on(_nothing_asked):
-        return _begun(task, flags, options, how, out)
-
-
-def _begun(
-    task: str | None,
-    flags: ModelFlags,
-    options: dict[str, Any],
-    how: How,
-    out: Path,
-) -> Asking:
     if task is None:
         raise UserError("Name a task with --task, or a run to go on with: --resume.")
     judges = taken_from_arguments(how.judges, options)
@@ -137,17 +120,13 @@ def _begun(
     choice = flags.choice(how.timeout)
     plan = _plan(asked, judges, how)
     _ = how.prices  # a file that cannot be read is told before a folder is made
-    _tell_where(choice)
     asking = open_run(asked, choice, runs=out, endpoints=how.endpoints, limit=how.limit)
     asking.folder.record(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
     return asking
 
 
-def go_on(
-    folder: Path,
-    given: Mapping[str, object],
-    how: How,
-) -> Asking:
+@says_how_to_go_on(_nothing_asked)
+def go_on(folder: Path, given: Mapping[str, Any], how: How) -> Asking:
     """Open the folder of a run to go on with it.
 
     Raises:
@@ -155,29 +134,24 @@ def go_on(
             may not decide alone is not.
         typer.Exit: the user or the system has ended it; see `says_how_to_go_on`.
     """
-    with says_how_to_go_on(_nothing_asked):
-        return _gone_on(folder, given, how)
-
-
-def _gone_on(folder: Path, given: Mapping[str, object], how: How) -> Asking:
-    judges = how.judges
-    again_given = {
-        "--judge-model": judges.models,
-        "--judge-base-url": judges.base_urls,
-        "--jury": judges.pooling,
-    }
-    _refuse_given_again({**given, "--model": None, "--key-variable": None, **again_given})
+    judges, model = how.judges, given["--model"]
+    is_same = model is not None and model == read_record(folder).asked_model
+    allowed = {"--model": None if is_same else model, "--key-variable": None}
+    of_judges = {"--judge-model": judges.models, "--judge-base-url": judges.base_urls}
+    named = shown_flags({**given, **allowed, **of_judges, "--jury": judges.pooling})
+    if named:
+        raise UserError(
+            f"--resume goes on with what the run was begun with; leave {', '.join(named)} away, or"
+            " begin a new run. Other judges: `python -m medeval judge`."
+        )
     judges.plan()  # a key for them may be given anew
     record = read_record(folder)
-    if given["--model"] != record.asked_model:
-        _refuse_given_again({"--model": given["--model"]})
-    choice = choice_of(record, cast("str | None", given["--key-variable"]), how.timeout)
-    require_named(record, choice, how, given)
+    choice = choice_of(record, given["--key-variable"], how.timeout)
+    named_again(record, choice, how, given)
     task = taken_up(record, how.moved_cases)
-    asked, plans = judged(task), plans_of(record)
-    if asked is not None and plans and not how.no_judge:
-        check_before(asked, judges.with_key(plans[-1]), how.endpoints)
-    _tell_where(choice)
+    asked = judged(task)
+    if asked is not None and record.judgings and not how.no_judge:
+        check_before(asked, judges.with_key(record.judgings[-1]), how.endpoints)
     return open_run(
         task,
         choice,
@@ -185,24 +159,6 @@ def _gone_on(folder: Path, given: Mapping[str, object], how: How) -> Asking:
         endpoints=how.endpoints,
         limit=record.limit if how.limit is None else how.limit,
     )
-
-
-def _refuse_given_again(given: Mapping[str, object]) -> None:
-    named = shown_flags(given)
-    if named:
-        raise UserError(
-            f"--resume goes on with what the run was begun with; leave {', '.join(named)} away, or"
-            " begin a new run. Other judges: `python -m medeval judge`."
-        )
-
-
-def _tell_where(choice: ModelChoice) -> None:
-    if not choice.is_demo and choice.function is None:
-        tell_where(choice.model, normalized(choice.address), choice.key)
-
-
-def _nothing_asked() -> str:
-    return "nothing was asked; start the same command again"
 
 
 def with_recorded_limits(how: How, folder: Path) -> How:
@@ -259,21 +215,13 @@ def _plan(task: AskedTask, judges: JudgeFlags, how: How) -> JudgingPlan | None:
     """Return who judges; checked, so that no answer is paid that cannot be judged."""
     named = judges.plan(None if how.no_judge else default_judge(task))
     if named is None:
-        without = shown_flags(
-            {"--jury": judges.pooling, "--judge-key-variable": judges.key_variable}
-        )
-        if without:
-            raise UserError(f"{without[0]} without --judge-model: name the judges.")
+        if judges.choices() or judges.key_variable:
+            flag = "--judge-key-variable" if judges.key_variable else "--jury"
+            raise UserError(f"{flag} without --judge-model: name the judges.")
         return None
     if how.no_judge:
         raise UserError("--no-judge and --judge-model: leave one of them away.")
-    asked = judged(task)
-    if asked is None:
-        raise UserError(
-            f"{task.name} is not judged. A task file that is to be says by which rubric, such as"
-            " `judge: summarization`."
-        )
-    check_before(asked, named, how.endpoints)
+    check_before(required(task), named, how.endpoints)
     return named
 
 
@@ -316,16 +264,15 @@ def _budget(folder: Path, how: How, journal: Path) -> Budget:
 def _judged(asking: Asking, how: How) -> bool:
     record = read_record(asking.folder.path)
     task = judged(asking.task)
-    plans = plans_of(record)
-    if task is None or not plans or how.no_judge:
+    if task is None or not record.judgings or how.no_judge:
         return True
+    plan = how.judges.with_key(record.judgings[-1])
     run = RunOptions(
         concurrency=how.concurrency,
         prices=how.prices,
-        budget=_budget(record.folder, how, record.folder / plans[-1].folder / "judgments"),
+        budget=_budget(record.folder, how, record.folder / plan.folder / "judgments"),
         ask_again=frozenset({Outcome.ERRORED}),
     )
-    plan = how.judges.with_key(plans[-1])
     results = judge_and_tell(task, record.folder, plan, run, how.endpoints)
     return not results.exit_code
 

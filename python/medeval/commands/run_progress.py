@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -110,9 +109,3 @@ def cost_of_all(spent: Spent, currency: str) -> str:
         return told
     calls = "1 call" if spent.unknown == 1 else f"{spent.unknown:,} calls"
     return f"{told} and {calls} of unknown cost"
-
-
-def tell_where(model: str, address: str, key_variable: str | None) -> None:
-    """Say who is asked, where, and whose value is sent as the key; before the first byte."""
-    key = "without a key" if key_variable is None else f"with the key in {key_variable}"
-    print(f"medeval: {model} at {address}, {key}", file=sys.stderr)

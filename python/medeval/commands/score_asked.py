@@ -55,7 +55,6 @@ def score_asked(task: str, files: Files, method: Method) -> bool:
     """
     from medeval.predictions.layout import require_writable, write_json
     from medeval.tasks.for_reports import report_of
-    from medeval.tasks.run_record import read_record, resume_command
 
     if files.out is not None:
         require_writable(files.out)
@@ -69,10 +68,10 @@ def score_asked(task: str, files: Files, method: Method) -> bool:
         write_json(files.out, json.loads(report.to_json()), bare_nan=False)
     _print(scored, method.groupings)
     missing = scored.result.metadata.get("not_asked", 0)
-    if missing and folder is not None:
+    if missing:
         print(
             f"medeval: {missing:,} items were never asked and count as not answered; go on with"
-            f" `{resume_command(read_record(folder))}{moved_to(files.cases)}`",
+            f" `python -m medeval run --resume {folder}{moved_to(files.cases)}`",
             file=sys.stderr,
         )
     for place in [folder / SCORES if folder else None, files.out]:

@@ -95,16 +95,14 @@ def export_batch(items: Iterable[Item], settings: BatchSettings, gate: Gate, pat
     if path.exists():
         raise UserError(f"{path} is there already. Move it away or name another file.")
     written = 0
-    is_place_known = False
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
             for request in settings.requests(items):
                 body = body_of(request, request.all_parameters)
                 gate.admit(request, canonical(body).encode(), "answer")
-                if not (request.item.is_open or is_place_known):
+                if not request.item.is_open:
                     gate.check_place(request.endpoint)
-                    is_place_known = True
                 line = {
                     "custom_id": custom_id(request),
                     "method": "POST",

@@ -39,12 +39,12 @@ from medeval.errors import UserError
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Loopback, RFC 1918, RFC 4193. What carries an address of others (Teredo, 6to4, NAT64) is in none.
 _PRIVATE = tuple(
-    ipaddress.ip_network(network)
-    for network in (
-        *("127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"),
-        *("::1/128", "fc00::/7"),
+    map(
+        ipaddress.ip_network,
+        ["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7"],
     )
 )
+
 
 Sentence = Annotated[str, Field(min_length=1)]
 # Under a name of its own, since an entry has a field called date.
@@ -128,10 +128,7 @@ def read_endpoints(path: Path) -> dict[str, Endpoint]:
         if address in endpoints:
             raise UserError(f"{path}: {address} stands in it twice. Keep one of the entries.")
         if entry.runs_locally and proxy:
-            raise UserError(
-                f"{path}: {address} is declared as local and with a proxy, behind which nobody can"
-                " tell where it is. Take one of them out."
-            )
+            raise UserError(f"{path}: {address} is local and with a proxy. Take one of them out.")
         if entry.runs_locally and not all(map(is_private, addresses_of(address, numeric=True))):
             raise UserError(f"{path}: {not_local(address)}")
         ca_file = entry.ca_file and str(path.parent / entry.ca_file)
@@ -202,8 +199,7 @@ def not_local(base_url: str) -> str:
     """Say why an endpoint is not local."""
     return (
         f"{base_url} is declared as local, but its host is not on this machine nor in a private"
-        " network. Take runs_locally out; what others run on the public internet needs an"
-        " attestation."
+        " network. Take runs_locally out; what others run needs an attestation."
     )
 
 

@@ -16,7 +16,7 @@ import json
 import os
 import re
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -43,25 +43,6 @@ Ground = Literal["open", "local", "attestation", "in-process"]
 
 class RefusedError(UserError):
     """Credentialed text was about to go where it may not."""
-
-
-@dataclass(frozen=True)
-class Route:
-    """The way to an endpoint.
-
-    Attributes:
-        proxy: that it goes through; None for none.
-        ca_file: file or folder of the authorities that vouch for it; None for the system's.
-    """
-
-    proxy: str | None = None
-    ca_file: str | None = None
-
-    def as_json(self) -> dict[str, str]:
-        """Return what the audit says of it; the user and password of a proxy are left out."""
-        proxy = self.proxy and re.sub(r"^(\w+://)?.*@", r"\1", self.proxy)
-        parts = {"proxy": proxy, "ca_file": self.ca_file}
-        return {name: part for name, part in parts.items() if part}
 
 
 @dataclass(frozen=True)
@@ -124,7 +105,7 @@ class Gate:
             "purpose": purpose,
             "data_class": OPEN if request.item.is_open else CREDENTIALED,
             "ground": ground,
-            **self.route(request.endpoint).as_json(),
+            **_told(self.route(request.endpoint)),
             "request": request.key,
             "bytes": len(body),
         }
@@ -154,75 +135,71 @@ class Gate:
         if self._is_local(address) and not (found and all(map(is_private, found))):
             raise RefusedError(f"{not_local(address)} Nothing was written.")
 
-    def route(self, address: str) -> Route:
+    def route(self, address: str) -> dict[str, str]:
         """Return the way to an endpoint: as it is declared, else as the environment says.
 
         Plain http goes through no proxy of the environment, which could read it.
-        """
-        declared = self.endpoints.get(address)
-        if declared is not None:
-            return Route(declared.proxy, declared.ca_file)
-        parts = urlsplit(address)
-        if parts.scheme != "https":
-            return Route()
-        named = getproxies()
-        proxy = None if proxy_bypass(parts.netloc) else named.get("https") or named.get("all")
-        roots = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
-        return Route(proxy or None, roots or None)
 
-    def client(
-        self,
-        address: str,
-        timeout: httpx2.Timeout | float,
-        prepare: Callable[[httpx2.Request], Awaitable[None]] | None = None,
-    ) -> httpx2.AsyncClient:
+        Returns:
+            `proxy`, with its user, and `ca_file`, file or folder; what is not there is not used.
+        """
+        proxy = roots = None
+        if (declared := self.endpoints.get(address)) is not None:
+            proxy, roots = declared.proxy, declared.ca_file
+        elif address.startswith("https://"):
+            named = {} if proxy_bypass(urlsplit(address).netloc) else getproxies()
+            proxy = named.get("https") or named.get("all")
+            proxy = f"http://{proxy}" if proxy and "://" not in proxy else proxy
+            roots = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
+        parts = {"proxy": proxy, "ca_file": roots}
+        return {name: part for name, part in parts.items() if part}
+
+    def client(self, address: str, timeout: httpx2.Timeout | float) -> httpx2.AsyncClient:
         """Return a client for an endpoint, which takes the way that the audit names.
 
         It follows no redirection. Where the endpoint is declared as local, a connection that led
         elsewhere raises `RefusedError` before its first byte.
-
-        Args:
-            address: of the endpoint.
-            timeout: as the client takes it.
-            prepare: called with each request before it is sent.
 
         Raises:
             UserError: the proxy or the authorities cannot be used.
         """
         import httpx2
 
-        route, is_local = self.route(address), self._is_local(address)
-
         async def look_at_peer(event: str, told: Mapping[str, Any]) -> None:
-            if event != "connection.connect_tcp.complete":
-                return
-            stream = told["return_value"]
-            if not is_private(stream.get_extra_info("server_addr")[0]):
-                await stream.aclose()
-                raise RefusedError(f"{not_local(address)} Nothing was sent.")
+            if event == "connection.connect_tcp.complete":
+                stream = told["return_value"]
+                if not is_private(stream.get_extra_info("server_addr")[0]):
+                    await stream.aclose()
+                    raise RefusedError(f"{not_local(address)} Nothing was sent.")
 
-        async def before(request: httpx2.Request) -> None:
-            if is_local:
-                request.extensions["trace"] = look_at_peer
-            if prepare is not None:
-                await prepare(request)
+        async def be_looked_at(request: httpx2.Request) -> None:
+            request.extensions["trace"] = look_at_peer
 
+        route = self.route(address)
+        proxy, roots = route.get("proxy"), route.get("ca_file")
         try:
+            # What vouches for an endpoint; variables of the environment are not looked at.
+            trusted = httpx2.create_ssl_context(trust_env=False)
+            if roots:
+                trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                is_file = not any(Path(part).is_dir() for part in roots.split(os.pathsep))
+                trusted.load_verify_locations(**{"cafile" if is_file else "capath": roots})
+            of_proxy = trusted if proxy and proxy.startswith("https://") else None
             return httpx2.AsyncClient(
                 follow_redirects=False,
                 trust_env=False,
-                verify=_trusting(route.ca_file),
-                proxy=route.proxy and _proxy(route),
+                verify=trusted,
+                proxy=httpx2.Proxy(proxy, ssl_context=of_proxy) if proxy else None,
                 timeout=timeout,
                 # How many requests are under way is for the runner to say.
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
-                event_hooks={"request": [before]},
+                event_hooks={"request": [be_looked_at] if self._is_local(address) else []},
             )
         except (OSError, ValueError, ImportError) as error:
-            named = " and ".join(f"{name} {part}" for name, part in route.as_json().items())
+            way = " and ".join(_told(route).values())
             raise UserError(
-                f"{address} cannot be reached by {named} ({type(error).__name__}). Mend its entry"
-                " in endpoints.toml, or the environment (HTTPS_PROXY, SSL_CERT_FILE)."
+                f"{address} cannot be reached by {way} ({type(error).__name__}). Mend its entry in"
+                " endpoints.toml, or HTTPS_PROXY and SSL_CERT_FILE. Nothing was sent."
             ) from None
 
     def _is_local(self, address: str) -> bool:
@@ -231,10 +208,11 @@ class Gate:
 
     def _check_parameters(self, request: Request) -> None:
         """Refuse parameters that may have an endpoint keep text, pass it on or tell whose it is."""
-        names = set(request.all_parameters)
-        tools = request.all_parameters.get("tools", ())
-        kinds = {str(tool.get("type")) for tool in tools if isinstance(tool, Mapping)}
-        names |= {f"tools.{kind}" for kind in kinds}
+        asked = request.all_parameters
+        tools = asked.get("tools")
+        tools = tools if isinstance(tools, list | tuple) else [tools]
+        kinds = (f"tools.{tool.get('type')}" for tool in tools if isinstance(tool, Mapping))
+        names = {*asked, *kinds}
         further = sorted(names - PLAIN - {*self.endpoints[request.endpoint].parameters})
         if further:
             raise RefusedError(
@@ -245,25 +223,9 @@ class Gate:
             )
 
 
-def _trusting(ca_file: str | None) -> ssl.SSLContext:
-    """Return what vouches for an endpoint; variables of the environment are not looked at."""
-    import httpx2
-
-    if ca_file is None:
-        return httpx2.create_ssl_context(trust_env=False)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    is_file = not any(Path(part).is_dir() for part in ca_file.split(os.pathsep))
-    context.load_verify_locations(**{"cafile" if is_file else "capath": ca_file})
-    return context
-
-
-def _proxy(route: Route) -> httpx2.Proxy:
-    import httpx2
-
-    proxy = str(route.proxy)
-    proxy = proxy if "://" in proxy else f"http://{proxy}"
-    context = _trusting(route.ca_file) if proxy.startswith("https://") else None
-    return httpx2.Proxy(proxy, ssl_context=context)
+def _told(route: Mapping[str, str]) -> dict[str, str]:
+    """Return what may be said of a route: the user and password of a proxy may not."""
+    return {name: re.sub(r"://.*@", "://", part) for name, part in route.items()}
 
 
 def key_from_environment(variable: str | None, environment: Mapping[str, str]) -> str:

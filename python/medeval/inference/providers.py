@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -23,13 +24,7 @@ from medeval.inference.failures import (
     failure_in_body,
     failure_of_response,
 )
-from medeval.inference.guard import (
-    IN_PROCESS,
-    Gate,
-    Purpose,
-    RefusedError,
-    key_from_environment,
-)
+from medeval.inference.guard import IN_PROCESS, Gate, Purpose, RefusedError, key_from_environment
 from medeval.inference.keys import without_key
 from medeval.inference.parameters import Adaptation
 from medeval.inference.requests import Item, Request, body_of
@@ -269,12 +264,17 @@ class OpenAICompatible:
 
         longest = self._settings.timeout
         timeout = httpx2.Timeout(longest, connect=min(longest / 2, _LONGEST_CONNECT))
+        named = self._settings.key_variable
+        how = "without a key" if named is None else f"with the key in {named}"
+        print(f"medeval: {self.model} at {self.address}, {how}", file=sys.stderr)
+        http_client = self._gate.client(self.address, timeout)
+        http_client.event_hooks["request"].append(keep_what_is_needed)
         return AsyncOpenAI(
             api_key=key,
             base_url=self.address,
             max_retries=0,
             timeout=timeout,
-            http_client=self._gate.client(self.address, timeout, keep_what_is_needed),
+            http_client=http_client,
         )
 
 

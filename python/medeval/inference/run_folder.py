@@ -19,22 +19,6 @@ AUDIT = "audit.jsonl"
 _ABSENT = "nothing"
 
 
-class Record(BaseModel):
-    """What every record says; those of a kind have fields of their own, and no others.
-
-    Attributes:
-        settings: all that decided the answers.
-        learned: what the endpoint refused, each with what is sent instead.
-    """
-
-    model_config = ConfigDict(strict=True, frozen=True)
-
-    settings: dict[str, Any]
-    learned: dict[
-        str, Literal["", "json_object", "user", "max_tokens", "max_completion_tokens"]
-    ] = {}
-
-
 class AskedSettings(BaseModel):
     """What the settings say of a model; those of a task or a judging stand beside it."""
 
@@ -44,6 +28,22 @@ class AskedSettings(BaseModel):
     model: str
     parameters: dict[str, Any]
     prompt_version: str
+
+
+class Record(BaseModel):
+    """What every record says; those of a kind have fields of their own, and no others.
+
+    Attributes:
+        settings: all that decided the answers.
+        learned: what the endpoint refused, each with what is sent instead.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    settings: AskedSettings
+    learned: dict[
+        str, Literal["", "json_object", "user", "max_tokens", "max_completion_tokens"]
+    ] = {}
 
 
 Kind = TypeVar("Kind", bound=Record)
@@ -85,8 +85,7 @@ class RunFolder:
         except OSError as error:
             raise UserError(f"{path} cannot be made ({error.strerror}).") from None
         asked: dict[str, Any] = json.loads(json.dumps(dict(settings)))
-        found = _read(self._record, kind)
-        if found is None:
+        if not self._record.exists():
             if self.journal.exists():
                 raise UserError(
                     f"{path} holds {answers} but no {record} that says how it was asked for."
@@ -95,6 +94,7 @@ class RunFolder:
             self._content = {"settings": asked, "learned": {}, **(about or {})}
             self._write()
             return
+        found = checked_record(self._record, kind).model_dump(exclude_unset=True)
         differences = _differences(found.get("settings"), asked)
         if differences:
             raise UserError(
@@ -137,32 +137,22 @@ class RunFolder:
             ) from None
 
 
-def _read(path: Path, kind: type[Record]) -> dict[str, Any] | None:
-    try:
-        text = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    checked_record(path, text, kind)
-    read: dict[str, Any] = json.loads(text)
-    return read
-
-
-def checked_record(path: Path, text: bytes, kind: type[Kind]) -> Kind:
+def checked_record(path: Path, kind: type[Kind]) -> Kind:
     """Return what a record says.
 
     Raises:
+        OSError: it cannot be read.
         UserError: it is no record of this kind; the message names the first field that is not as it
             must be, and never what it holds.
     """
     try:
-        return kind.model_validate_json(text, strict=True)
+        return kind.model_validate_json(path.read_bytes(), strict=True)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         field = ".".join(map(str, first["loc"]))
-        told = f" ({field}: {first['msg']})" if field else ""
         raise UserError(
-            f"{path} is not the record of a run{told}. Put it back as it was, or choose another"
-            " folder."
+            f"{path} is not the record of a run ({field or 'JSON'}: {first['msg']}). Put it back as"
+            " it was, or choose another folder."
         ) from None
 
 

@@ -12,7 +12,7 @@ from medeval.errors import UserError
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.progress import Progress
 from medeval.inference.requests import Item, Request
-from medeval.inference.run_folder import AskedSettings, Record, checked_record
+from medeval.inference.run_folder import Record, checked_record
 from medeval.inference.spent import kept_spending
 from medeval.judging.asking import ASKS_PER_REPEAT, Asking
 from medeval.judging.judge_report import JudgeReport
@@ -20,8 +20,6 @@ from medeval.judging.verdicts import Status
 
 # In the record: why the judge was not asked about all answers; null if it was.
 STOPPED = "stopped"
-# What stands there while a judge is asked, so that it is there if nobody can write it afterwards.
-ENDED_FROM_OUTSIDE = "It was ended from outside. Start the same run again to go on."
 
 
 class JudgeRecord(Record):
@@ -29,7 +27,6 @@ class JudgeRecord(Record):
 
     model_config = ConfigDict(extra="forbid")
 
-    settings: AskedSettings  # type: ignore[assignment]
     judge: str = ""
     stopped: str | None = None
 
@@ -120,7 +117,6 @@ def _is_wanted(line: Line, asking: Asking) -> bool:
 
 def _record(path: Path) -> dict[str, Any]:
     try:
-        text = path.read_bytes()
+        return checked_record(path, JudgeRecord).model_dump()
     except FileNotFoundError:
         raise UserError(f"{path}: there are no judgments. Run the judges first.") from None
-    return checked_record(path, text, JudgeRecord).model_dump()

@@ -70,25 +70,20 @@ class ModelChoice:
     @property
     def address(self) -> str:
         """Where an endpoint is."""
-        return self.base_url or _usual_address()
+        return self.base_url or os.environ.get(BASE_URL_VARIABLE) or OPENAI
 
     @property
-    def to_name(self) -> list[str]:
-        """The flags that a command must have before the model of a record is used.
+    def to_name(self) -> dict[str, str]:
+        """The flags, with their values, that a command must have before a record's model is used.
 
         A record may name any function, any variable and any address. Of itself the usual variable
         goes to the usual address; no other is sent and no function is run.
         """
         if self.function is not None:
-            return ["--model", self.model]
-        is_usual = normalized(self.address) == normalized(_usual_address())
-        if self.key is None or (is_usual and self.key == KEY_VARIABLE):
-            return []
-        return ["--key-variable", self.key]
-
-
-def _usual_address() -> str:
-    return os.environ.get(BASE_URL_VARIABLE) or OPENAI
+            return {"--model": self.model}
+        usual = normalized(ModelChoice(self.model).address)
+        is_usual = self.key == KEY_VARIABLE and normalized(self.address) == usual
+        return {} if is_usual or self.key is None else {"--key-variable": self.key}
 
 
 def provider_of(choice: ModelChoice, task: AskedTask, gate: Gate) -> Provider:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,13 +17,7 @@ from medeval.inference.guard import VARIABLE
 from medeval.inference.journal import read_journal
 from medeval.inference.progress import Progress
 from medeval.inference.requests import Item, canonical
-from medeval.inference.run_folder import (
-    RESPONSES,
-    RUN,
-    AskedSettings,
-    Record,
-    checked_record,
-)
+from medeval.inference.run_folder import RESPONSES, RUN, Record, checked_record
 from medeval.inference.spent import kept_spending
 from medeval.tasks.judging_plan import JudgingPlan
 
@@ -36,7 +29,6 @@ class _File(Record):
 
     model_config = ConfigDict(extra="forbid")
 
-    settings: AskedSettings  # type: ignore[assignment]
     task: str
     started_at: str = ""
     versions: dict[str, str] = Field(default_factory=dict)
@@ -61,7 +53,7 @@ class RunRecord:
         judgings: who judged the answers, the oldest first.
         max_cost: the limit on cost of its newest start; empty without one.
         prices: the file of prices of its newest start; empty without one.
-        named: the model as the user named it; empty if that is how it calls itself.
+        asked_model: the model as the user named it, by which a run goes on.
     """
 
     folder: Path
@@ -70,7 +62,7 @@ class RunRecord:
     limit: int | None
     key_variable: str | None = None
     judgings: Sequence[JudgingPlan] = ()
-    named: str = ""
+    asked_model: str = ""
     max_cost: str = ""
     prices: str = ""
 
@@ -78,11 +70,6 @@ class RunRecord:
     def model(self) -> str:
         """The model as reports call it."""
         return str(self.settings["model"])
-
-    @property
-    def asked_model(self) -> str:
-        """The model as it was asked for, by which a run goes on."""
-        return self.named or self.model
 
 
 def read_record(folder: Path) -> RunRecord:
@@ -92,38 +79,15 @@ def read_record(folder: Path) -> RunRecord:
         UserError: the folder holds no such run, or its record says something that is not known.
     """
     try:
-        text = (folder / RUN).read_bytes()
+        file = checked_record(folder / RUN, _File)
     except OSError as error:
         raise UserError(
             f"{folder / RUN} cannot be read ({error.strerror or error}). Name the folder of a run."
         ) from None
-    file = checked_record(folder / RUN, text, _File)
-    return RunRecord(
-        folder,
-        file.task,
-        file.settings.model_dump(),
-        file.limit,
-        file.key_variable,
-        file.judgings,
-        file.asked_model,
-        file.max_cost,
-        file.prices,
-    )
-
-
-def to_name(record: RunRecord) -> list[str]:
-    """Return the flags by which a command names what a record may not decide alone."""
-    from medeval.tasks.asking import choice_of
-
-    keys = [one.key_to_name() for plan in record.judgings[-1:] for one in plan.judges]
-    judges = [word for key in keys if key for word in ("--judge-key-variable", key)]
-    return [*choice_of(record, None).to_name, *judges[:2]]
-
-
-def resume_command(record: RunRecord) -> str:
-    """Return the command with which a run goes on."""
-    words = ["python", "-m", "medeval", "run", "--resume", str(record.folder), *to_name(record)]
-    return shlex.join(words)
+    kept = {one.name: getattr(file, one.name) for one in fields(RunRecord)[1:]}
+    settings = file.settings.model_dump()
+    named = file.asked_model or file.settings.model
+    return RunRecord(folder, **{**kept, "settings": settings, "asked_model": named})
 
 
 def newest_run(task: str, runs: Path = RUNS) -> Path | None:
@@ -168,7 +132,8 @@ def facts_of_run(record: RunRecord, items: Iterable[Item]) -> dict[str, Any]:
                 models[line["model"]] += 1
     if len(waiting) == len(due):
         raise UserError(
-            f"No item of {record.folder} was asked yet. Go on with it: `{resume_command(record)}`."
+            f"No item of {record.folder} was asked yet. Go on with it:"
+            f" `python -m medeval run --resume {record.folder}`."
         )
     sums = progress.as_json()
     spent = kept_spending(record.folder / RESPONSES)
