@@ -38,13 +38,8 @@ from medeval.errors import UserError
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Loopback, RFC 1918, RFC 4193. What carries an address of others (Teredo, 6to4, NAT64) is in none.
-_PRIVATE = tuple(
-    map(
-        ipaddress.ip_network,
-        ["127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "::1/128", "fc00::/7"],
-    )
-)
-
+_RANGES = "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 ::1/128 fc00::/7"
+_PRIVATE = [ipaddress.ip_network(each) for each in _RANGES.split()]
 
 Sentence = Annotated[str, Field(min_length=1)]
 # Under a name of its own, since an entry has a field called date.

@@ -196,10 +196,10 @@ class Gate:
                 event_hooks={"request": [be_looked_at] if self._is_local(address) else []},
             )
         except (OSError, ValueError, ImportError) as error:
-            way = " and ".join(_told(route).values())
             raise UserError(
-                f"{address} cannot be reached by {way} ({type(error).__name__}). Mend its entry in"
-                " endpoints.toml, or HTTPS_PROXY and SSL_CERT_FILE. Nothing was sent."
+                f"{address} cannot be reached by {' and '.join(_told(route).values())}"
+                f" ({type(error).__name__}). Mend its entry in endpoints.toml, or HTTPS_PROXY and"
+                " SSL_CERT_FILE. Nothing was sent."
             ) from None
 
     def _is_local(self, address: str) -> bool:
@@ -209,8 +209,7 @@ class Gate:
     def _check_parameters(self, request: Request) -> None:
         """Refuse parameters that may have an endpoint keep text, pass it on or tell whose it is."""
         asked = request.all_parameters
-        tools = asked.get("tools")
-        tools = tools if isinstance(tools, list | tuple) else [tools]
+        tools = asked["tools"] if isinstance(asked.get("tools"), list) else [asked.get("tools")]
         kinds = (f"tools.{tool.get('type')}" for tool in tools if isinstance(tool, Mapping))
         names = {*asked, *kinds}
         further = sorted(names - PLAIN - {*self.endpoints[request.endpoint].parameters})
