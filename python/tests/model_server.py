@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -17,9 +18,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 Body = dict[str, Any]
+
+_TLS = Path(__file__).with_name("fixtures") / "tls"
+# An authority of the tests' own, and what it signed: for models.example.org and 127.0.0.1. Made
+# with openssl (a key and a certificate each); the authority's key was thrown away.
+AUTHORITY = _TLS / "ca.pem"
+_SIGNED = _TLS / "server.pem"
 
 
 @dataclass(frozen=True)
@@ -137,14 +145,23 @@ def prompt_hash(body: Body) -> str:
 
 
 class ModelServer(ThreadingHTTPServer):
-    """The server; `url` is its base URL."""
+    """The server; `url` is its base URL.
+
+    It is a proxy as well, one that reads what goes through it: it answers in the place of whoever
+    a client wants to be connected with, by a certificate of the tests' own authority.
+    """
 
     daemon_threads = True
     block_on_close = False
     request_queue_size = 256
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, *, is_tls: bool = False) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.tls.load_cert_chain(_SIGNED)
+        self.scheme = "https" if is_tls else "http"
+        if is_tls:
+            self.socket = self.tls.wrap_socket(self.socket, server_side=True)
         self.script = script
         self.seen = Seen()
         self.lock = threading.Lock()
@@ -153,7 +170,11 @@ class ModelServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+        return f"{self.scheme}://127.0.0.1:{self.server_address[1]}/v1"
+
+    @property
+    def proxy(self) -> str:
+        return self.url.removesuffix("/v1")
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no news here."""
@@ -170,6 +191,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *args: Any) -> None:
         pass
+
+    def finish(self) -> None:
+        super().finish()
+        self.connection.close()
+
+    def do_CONNECT(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.connection = self.server.tls.wrap_socket(self.connection, server_side=True)
+        self.rfile = self.connection.makefile("rb", -1)
+        self.wfile = self.connection.makefile("wb", 0)
 
     def do_POST(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -240,9 +272,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def model_server(script: Script | None = None) -> Iterator[ModelServer]:
+def model_server(script: Script | None = None, *, is_tls: bool = False) -> Iterator[ModelServer]:
     """Run a server for the length of a block."""
-    server = ModelServer(script or Script())
+    server = ModelServer(script or Script(), is_tls=is_tls)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:

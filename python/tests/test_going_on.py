@@ -101,8 +101,10 @@ def told(done: subprocess.CompletedProcess[str], code: int = 130) -> tuple[str, 
     """Return how far the command was, and the words with which it goes on."""
     assert done.returncode == code, done.stderr
     assert KEY not in done.stdout + done.stderr
+    # Before it stands only who was asked where.
     found = re.fullmatch(
-        r"medeval: ended; (.*?); go on with `python -m medeval (.*)`\n", done.stderr
+        r"(?:medeval: \S+ at .*\n)*medeval: ended; (.*?); go on with `python -m medeval (.*)`\n",
+        done.stderr,
     )
     assert found, done.stderr
     return found[1], shlex.split(found[2])
@@ -151,7 +153,7 @@ def test_a_run_that_is_ended_says_how_far_it_is_and_goes_on_to_every_item_once(
         far, words = told(done, code)
         assert 0 < len(kept) < 60
         assert far == f"{len(kept)} of 60 items are done"
-        assert words == ["run", "--resume", str(folder)]
+        assert words == ["run", "--resume", str(folder), "--key-variable", "OWN_KEY"]
         assert server.seen.requests <= len(kept) + at_a_time
         since = server.seen.requests
         gone_on(words)

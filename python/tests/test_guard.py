@@ -205,8 +205,7 @@ def test_the_file_of_endpoints_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ('base_url = "https://api.openai.com/v1"\nruns_locally = true', "public internet"),
-        ('base_url = "http://8.8.8.8/v1"\nruns_locally = true', "public internet"),
+        ('base_url = "http://8.8.8.8/v1"\nruns_locally = true', "private network"),
         ('base_url = "http://localhost/v1"\nruns_localy = true', "runs_localy"),
         ('base_url = "http://localhost/v1"\nruns_locally = "yes"', "runs_locally"),
         ('base_url = "localhost:8000/v1"\nruns_locally = true', "http://"),

@@ -22,17 +22,14 @@ def declared(folder: Path, address: str) -> list[str]:
 @pytest.mark.parametrize(
     "host",
     [
-        *("dashscope.aliyuncs.com", "open.bigmodel.cn", "ark.cn-beijing.volces.com"),
-        *("api.moonshot.cn", "api.siliconflow.cn", "api.deepseek.com", "qianfan.baidubce.com"),
-        *("integrate.api.nvidia.com", "api.cerebras.ai", "api.perplexity.ai"),
         # 8.8.8.8 as systems read it too.
         *("134744072", "010.8.8.8", "8.8.2056", "0x8.8.8.8", "[::ffff:8.8.8.8]"),
         *("[2002:808:808::1]", "[64:ff9b::808:808]"),
         pytest.param("0x08080808", id="one hexadecimal number"),
     ],
 )
-def test_a_host_of_others_cannot_be_declared_as_local(tmp_path: Path, host: str) -> None:
-    with pytest.raises(UserError, match="public internet"):
+def test_a_number_of_others_cannot_be_declared_as_local(tmp_path: Path, host: str) -> None:
+    with pytest.raises(UserError, match="private network"):
         declared(tmp_path, f"https://{host}/v1")
 
 

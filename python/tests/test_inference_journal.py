@@ -215,11 +215,12 @@ def test_a_broken_record_is_refused(tmp_path: Path) -> None:
 
 
 def test_each_difference_of_settings_is_named(tmp_path: Path) -> None:
-    before = {"model": "m", "parameters": {"seed": 1, "top_p": 1}, "prompt_version": "1"}
+    where = {"endpoint": BASE.endpoint, "model": "m"}
+    before = {**where, "parameters": {"seed": 1, "top_p": 1}, "prompt_version": "1"}
     RunFolder(tmp_path, before, {"code_version": "0.1"})
     RunFolder(tmp_path, before, {"code_version": "0.2"})
     with pytest.raises(UserError) as refusal:
-        RunFolder(tmp_path, {"model": "m", "parameters": {"seed": 2}, "prompt_version": "2"})
+        RunFolder(tmp_path, {**where, "parameters": {"seed": 2}, "prompt_version": "2"})
     assert (
         'parameters.seed was 1, now 2; parameters.top_p was 1, now nothing; prompt_version was "1",'
         ' now "2"' in str(refusal.value)
@@ -229,6 +230,7 @@ def test_each_difference_of_settings_is_named(tmp_path: Path) -> None:
 
 
 def test_what_was_learned_is_kept_for_the_next_start(tmp_path: Path) -> None:
-    RunFolder(tmp_path, {}).record_learned({"temperature": ""})
-    assert RunFolder(tmp_path, {}).learned == {"temperature": ""}
+    settings = {"endpoint": "e", "model": "m", "parameters": {}, "prompt_version": "1"}
+    RunFolder(tmp_path, settings).record_learned({"temperature": ""})
+    assert RunFolder(tmp_path, settings).learned == {"temperature": ""}
     assert stat.S_IMODE((tmp_path / "run.json").stat().st_mode) == 0o600

@@ -212,7 +212,7 @@ def test_repeats_that_are_no_longer_wanted_are_still_told(
     assert found["all_calls"]["cost"] == "0.88"
 
 
-def test_another_variable_with_the_key_is_taken_and_none_keeps_the_one_of_before(
+def test_the_variable_with_the_key_is_named_for_each_start(
     folder: Path, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def sent(*args: str) -> str:
@@ -224,7 +224,13 @@ def test_another_variable_with_the_key_is_taken_and_none_keeps_the_one_of_before
     monkeypatch.setenv("ONE_KEY", "key-number-one")
     monkeypatch.setenv("OTHER_KEY", "key-number-two")
     assert sent("--judge-key-variable", "ONE_KEY") == "Bearer key-number-one"
-    assert sent("--judge-repeats", "2") == "Bearer key-number-one"
+    server.seen.headers.clear()
+    unnamed = judge(folder, server, "--judge-model", "judge-a", "--judge-repeats", "2")
+    assert (unnamed.returncode, server.seen.headers) == (2, [])
+    assert "--judge-repeats 2 --judge-key-variable ONE_KEY`" in unnamed.stderr
+    assert (
+        sent("--judge-repeats", "2", "--judge-key-variable", "ONE_KEY") == "Bearer key-number-one"
+    )
     again = sent("--judge-repeats", "3", "--judge-key-variable", "OTHER_KEY")
     assert again == "Bearer key-number-two"
 

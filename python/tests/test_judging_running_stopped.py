@@ -167,7 +167,7 @@ def test_a_record_that_is_none_is_told(tmp_path: Path, missing: str) -> None:
         del content["settings"][missing]
         for text in (json.dumps(content), json.dumps({"settings": []}), "[]", "{"):
             (tmp_path / "judge.json").write_text(text, encoding="utf-8")
-            with pytest.raises(UserError, match=r"judge\.json is not the record of a judging"):
+            with pytest.raises(UserError, match=r"judge\.json is not the record of a run"):
                 read_results(listed, [judge_at(server.url)], RUBRIC, tmp_path)
 
 

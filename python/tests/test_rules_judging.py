@@ -43,8 +43,8 @@ from medeval.judging.running import read_results, run_judges
 from medeval.judging.stability import repeat_spread, variant_shift
 from medeval.judging.subjects import Subject
 from medeval.judging.verdicts import Parse, read_verdict
-from medeval.tasks.judged import plan_of
 from medeval.tasks.judged_score import by_group, pooled_reward
+from medeval.tasks.judging_plan import plan_of
 from medeval.tasks.task import Method
 
 SCORES = {"accuracy": 4.0, "completeness": 3.0, "clarity": 5.0}

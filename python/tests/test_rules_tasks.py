@@ -303,8 +303,7 @@ def test_a_run_that_cannot_begin_leaves_no_folder_but_those_that_were_there(
 
 
 def record_of(*plans: JudgingPlan) -> RunRecord:
-    judgings = [plan.model_dump(mode="json") for plan in plans]
-    return RunRecord(Path("run"), "mtsamples", {}, None, judgings=judgings)
+    return RunRecord(Path("run"), "mtsamples", {}, None, judgings=plans)
 
 
 URL = "http://127.0.0.1:1/v1"

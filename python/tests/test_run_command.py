@@ -352,7 +352,7 @@ def test_a_function_of_the_user_is_a_model_and_changes_are_noticed(tmp_path: Pat
     folder = folder_of(run_task(tmp_path, *asked))
     assert [line["text"] for line in lines(folder)] == ["B"] * 3
     code.write_text("def answer(messages):\n    return 'C'\n")
-    done = run_medeval("run", "--resume", folder)
+    done = run_medeval("run", "--resume", folder, "--model", f"{code}:answer")
     assert done.returncode == 2
     assert "code_sha256" in done.stderr
 
@@ -424,13 +424,21 @@ def test_a_key_is_sent_and_written_nowhere(tmp_path: Path) -> None:
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert server.seen.headers[0]["authorization"] == f"Bearer {key}"
-        again = ["run", "--resume", str(folder_of(done)), "--limit", "3"]
+        again = [
+            "run",
+            "--resume",
+            str(folder_of(done)),
+            "--limit",
+            "3",
+            "--key-variable",
+            "MY_KEY",
+        ]
         resumed = run_medeval(*again, env={"MY_KEY": key})
         assert resumed.returncode == 0, resumed.stderr
         assert server.seen.headers[-1]["authorization"] == f"Bearer {key}"
-        missing = run_medeval("run", "--resume", folder_of(done))
+        missing = run_medeval(*again)
         assert missing.returncode == 2
-        assert "MY_KEY" in missing.stderr
+        assert "MY_KEY is not set" in missing.stderr
     for path in tmp_path.rglob("*"):
         if path.is_file():
             assert key not in path.read_text(encoding="utf-8")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from types import FrameType
 from typing import Any
 
@@ -64,6 +65,11 @@ def says_how_to_go_on(standing: Callable[[], str]) -> Iterator[None]:
 def command_of(*words: object) -> str:
     """Return a command line of this program."""
     return shlex.join(["python", "-m", "medeval", *map(str, words)])
+
+
+def with_flags(command: str, named: Mapping[str, str]) -> str:
+    """Return a command line with further flags and their values."""
+    return " ".join([command, *map(shlex.quote, chain.from_iterable(named.items()))])
 
 
 def same_command(context: typer.Context, name: str) -> str:

@@ -13,6 +13,7 @@ from medeval.commands.judging import (
     check_before,
     default_judge,
     judge_and_tell,
+    refuse_unnamed,
     verdicts_kept,
 )
 from medeval.commands.shared_options import (
@@ -54,21 +55,15 @@ def judge(
     """
     # Here, not above: every other command starts without the client of endpoints.
     from medeval.commands.amounts import amount, read_price_file
-    from medeval.errors import UserError
     from medeval.inference.outcomes import Outcome
     from medeval.inference.runner import RunOptions
     from medeval.tasks.catalogue import resumed
-    from medeval.tasks.judged import judged
+    from medeval.tasks.judged import required
     from medeval.tasks.judging_plan import checked_plan, chosen_plan
     from medeval.tasks.run_record import read_record
 
     record = read_record(run)
-    task = judged(resumed(record))
-    if task is None:
-        raise UserError(
-            f"{record.task} is not judged. A task file that is to be says by which rubric, such as"
-            " `judge: summarization`."
-        )
+    task = required(resumed(record))
     flags = JudgeFlags(
         judge_model or (),
         judge_base_url or (),
@@ -79,7 +74,9 @@ def judge(
         re_asks,
     )
     wanted = flags.plan(None if record.judgings else default_judge(task))
-    plan = checked_plan(chosen_plan(record, wanted, flags.choices()))
+    plan = checked_plan(**dict(chosen_plan(record, wanted, flags.choices())))
+    refuse_unnamed(record, flags.missing(plan), same_command(context, "judge"))
+    plan = flags.with_key(plan)
     check_before(task, plan, endpoints)
     options = RunOptions(
         concurrency=concurrency,

@@ -10,13 +10,14 @@ from typing import Annotated
 import typer
 
 from medeval.commands.going_on import same_command, says_how_to_go_on
-from medeval.commands.judging import JudgeFlags, judging_progress
+from medeval.commands.judging import JudgeFlags, refuse_unnamed
 from medeval.commands.shared_options import (
     ENDPOINTS,
     Concurrency,
     Endpoints,
     JudgeApiKey,
     JudgeBaseUrls,
+    JudgeKeyVariable,
     JudgeModels,
     JudgeRepeats,
     MaxCost,
@@ -45,6 +46,7 @@ def judge_audit(
     judge_model: JudgeModels = None,
     judge_base_url: JudgeBaseUrls = None,
     judge_api_key: JudgeApiKey = None,
+    judge_key_variable: JudgeKeyVariable = None,
     judge_repeats: JudgeRepeats = None,
     parts: Annotated[
         list[str] | None,
@@ -86,6 +88,7 @@ def judge_audit(
 
     from medeval.commands.amounts import amount, read_price_file
     from medeval.commands.judge_audited import of_a_run, of_the_shipped
+    from medeval.commands.run_progress import shown_judging
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import Gate
     from medeval.inference.outcomes import Outcome
@@ -101,10 +104,12 @@ def judge_audit(
 
     if out is not None:
         require_writable(out)
-    flags = JudgeFlags(
-        judge_model or (), judge_base_url or (), judge_api_key, repeats=judge_repeats
-    )
+    keys = (judge_api_key, judge_key_variable)
+    flags = JudgeFlags(judge_model or (), judge_base_url or (), *keys, repeats=judge_repeats)
     audited = of_a_run(run, flags, rubric) if run else of_the_shipped(flags, human, rubric)
+    if audited.record is not None:
+        again = same_command(context, "judge-audit")
+        refuse_unnamed(audited.record, flags.missing(audited.plan), again)
     ratings = None if human is None else read_human_ratings(human, audited.rubric)
     own_attacks = None if attacks is None else read_attacks(attacks)
     named = [name.strip() for each in parts or () for name in each.split(",") if name.strip()]
@@ -114,7 +119,7 @@ def judge_audit(
         again = same_command(context, "judge-audit")
         return f"{audited.verdicts:,} verdicts are kept; go on with `{again}`"
 
-    with says_how_to_go_on(standing), judging_progress(read_prices.currency) as show:
+    with says_how_to_go_on(standing), shown_judging(read_prices.currency) as show:
         report = audit(
             audited.subjects,
             audited.plan.who,

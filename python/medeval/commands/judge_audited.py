@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -19,7 +20,7 @@ from medeval.judging.rubric import Rubric, read_rubric, shipped_rubric, shipped_
 from medeval.judging.subjects import Subject
 from medeval.tasks.catalogue import resumed
 from medeval.tasks.judged import JudgedTask, subjects_of_run
-from medeval.tasks.judging_plan import JudgingPlan, plans_of
+from medeval.tasks.judging_plan import JudgingPlan
 from medeval.tasks.mtsamples import NAME as MTSAMPLES
 from medeval.tasks.run_record import RUNS, RunRecord, read_record
 
@@ -93,9 +94,9 @@ def of_a_run(folder: Path, flags: JudgeFlags, named: str | None) -> Audited:
         raise UserError(f"{record.task} has no rubric. Name one with --rubric.")
     wanted = flags.plan(None if record.judgings else default_judge(task))
     # Judgments by another rubric are no judging of this run.
-    known = plans_of(record) if own is not None and own.sha256 == rubric.sha256 else []
+    known = record.judgings if own is not None and own.sha256 == rubric.sha256 else ()
     plan = _plan(wanted or _newest(record), known, rubric)
-    plan = plan.model_copy(update={"repeats": flags.repeats or plan.repeats})
+    plan = flags.with_key(plan.model_copy(update={"repeats": flags.repeats or plan.repeats}))
     return Audited(subjects_of_run(task, record), rubric, plan, folder, record)
 
 
@@ -115,19 +116,18 @@ def of_the_shipped(flags: JudgeFlags, human: Path | None, named: str | None) -> 
 
 
 def _newest(record: RunRecord) -> JudgingPlan:
-    known = plans_of(record)
-    if not known:
+    if not record.judgings:
         raise UserError(f"{record.folder} was never judged. {_NO_JUDGE}")
-    return known[-1]
+    return record.judgings[-1]
 
 
-def _plan(wanted: JudgingPlan, known: list[JudgingPlan], rubric: Rubric) -> JudgingPlan:
+def _plan(wanted: JudgingPlan, known: Sequence[JudgingPlan], rubric: Rubric) -> JudgingPlan:
     """Return the judging of the run by the same judges, so that nothing is asked twice.
 
     Others get a folder that the run's record does not know of: the run's score stays that of its
     own judging.
     """
-    same = [plan for plan in known if plan.judges == wanted.judges]
+    same = [plan for plan in known if plan.who_judges()[0] == wanted.who_judges()[0]]
     if same:
         return same[-1]
     return wanted.model_copy(update={"folder": _folder_of(wanted, rubric)})
@@ -135,7 +135,8 @@ def _plan(wanted: JudgingPlan, known: list[JudgingPlan], rubric: Rubric) -> Judg
 
 def _folder_of(plan: JudgingPlan, rubric: Rubric) -> str:
     """Return the name of a folder that the same judges and rubric have again next time."""
-    judges = "\n".join(judge.model_dump_json() for judge in plan.judges)
+    unkeyed = (judge.model_copy(update={"key_variable": None}) for judge in plan.judges)
+    judges = "\n".join(judge.model_dump_json() for judge in unkeyed)
     digest = hashlib.sha256(f"{judges}\n{plan.seed}\n{rubric.sha256}".encode()).hexdigest()
     return f"judge-audit-{digest[:12]}"
 

@@ -6,11 +6,11 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from medeval.commands.going_on import with_flags
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from medeval.judging.results import JudgingResults
     from medeval.tasks.judged import JudgedTask
     from medeval.tasks.judging_plan import JudgingPlan
+    from medeval.tasks.run_record import RunRecord
     from medeval.tasks.task import AskedTask
 
 _ARGUMENTS = ("judge_model", "judge_base_url", "judge_api_key")
@@ -57,18 +58,51 @@ class JudgeFlags:
             os.environ[KEY_VARIABLE] = self.api_key
         models = list(self.models) or ([default] if default else [])
         if not models:
-            named = shown_flags(
-                {"--judge-base-url": self.base_urls, "--judge-key-variable": self.key_variable}
-            )
-            if named:
-                raise UserError(f"{named[0]} without --judge-model: name the judge.")
+            if self.base_urls:
+                raise UserError("--judge-base-url without --judge-model: name the judge.")
             return None
         return plan_of(models, list(self.base_urls), self.key_variable, **self.choices())
+
+    def with_key(self, plan: JudgingPlan) -> JudgingPlan:
+        """Return a recorded plan with the key's variable that is named now, if one is."""
+        key = {"key_variable": self.key_variable} if self.key_variable else {}
+        judges = (one.model_copy(update=key if one.base_url else {}) for one in plan.judges)
+        return plan.model_copy(update={"judges": tuple(judges)})
+
+    def missing(self, plan: JudgingPlan) -> dict[str, str]:
+        """Return the flag that is missing before keys go to the judges of a recorded plan."""
+        from medeval.tasks.judging_plan import KEY_VARIABLE
+
+        named = self.with_key(plan).to_name(is_address_named=bool(self.models))
+        given = self.key_variable or (self.api_key and KEY_VARIABLE)
+        return {flag: key for flag, key in named.items() if key != given}
 
     def choices(self) -> dict[str, Any]:
         """Return what is said of the judging apart from who judges."""
         said = {"pooling": self.pooling, "repeats": self.repeats, "re_asks": self.re_asks}
         return {name: value for name, value in said.items() if value is not None}
+
+
+def refuse_unnamed(record: RunRecord, named: Mapping[str, str], command: str) -> None:
+    """Refuse what the record of a run may not decide alone.
+
+    Args:
+        record: of the run.
+        named: flags that are missing, with their values.
+        command: without them.
+
+    Raises:
+        UserError: a flag is missing.
+    """
+    if named:
+        judges = (one.base_url for plan in record.judgings[-1:] for one in plan.judges)
+        places = dict.fromkeys(filter(None, (record.settings["endpoint"], *judges)))
+        raise UserError(
+            f"{record.folder}/run.json names {', '.join(named.values())}, and as addresses"
+            f" {', '.join(places)}. A record that comes from others may have any file run and any"
+            f" key sent anywhere, so name again what you mean: `{with_flags(command, named)}`."
+            " Nothing was sent."
+        )
 
 
 def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFlags:
@@ -88,14 +122,11 @@ def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFla
             raise UserError(f"--env-args: {name} is a text{'' if len(texts) == 1 else ' each'}.")
         if not texts or not all(text.strip() for text in texts):
             raise UserError(f"--env-args: {name} is empty. Leave it away, or say what is meant.")
-    return JudgeFlags(
-        flags.models or _listed(given.get("judge_model")),
-        flags.base_urls or _listed(given.get("judge_base_url")),
-        flags.api_key or given.get("judge_api_key"),
-        flags.key_variable,
-        flags.pooling,
-        flags.repeats,
-        flags.re_asks,
+    return replace(
+        flags,
+        models=flags.models or _listed(given.get("judge_model")),
+        base_urls=flags.base_urls or _listed(given.get("judge_base_url")),
+        api_key=flags.api_key or given.get("judge_api_key"),
     )
 
 
@@ -131,13 +162,14 @@ def judge_and_tell(
     """Have a run judged, show how far it is, and say what came of it."""
     from rich.console import Console
 
+    from medeval.commands.run_progress import shown_judging
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import Gate
     from medeval.inference.run_folder import AUDIT
     from medeval.judging.options import JudgingOptions
     from medeval.tasks.judged import judge
 
-    with judging_progress(run.prices.currency) as show:
+    with shown_judging(run.prices.currency) as show:
         options = JudgingOptions(
             run=run,
             gate=Gate(read_endpoints(endpoints), folder / AUDIT),
@@ -156,13 +188,6 @@ def verdicts_kept(task: JudgedTask, folder: Path, plan: JudgingPlan) -> str:
 
     kept, due = how_far(task, folder, plan)
     return f"{kept:,} of {due:,} verdicts are kept"
-
-
-def judging_progress(currency: str) -> AbstractContextManager[Any]:
-    """Show each judge's sums while answers are judged."""
-    from medeval.commands.run_progress import shown_judging
-
-    return shown_judging(currency)
 
 
 def status_table(results: JudgingResults, currency: str) -> Any:

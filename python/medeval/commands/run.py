@@ -310,6 +310,7 @@ def run(
         endpoints,
         limit,
         no_judge,
+        judges,
         None if resume is None else cases,
         is_limit_given=max_cost is not None,
     )
@@ -325,12 +326,13 @@ def run(
         given: dict[str, object] = {
             "--task": task,
             "--model": model,
+            "--key-variable": key_variable,
             "--base-url": base_url,
             "--out": out,
             **of_the_model,
             **{f"--{name.replace('_', '-')}": True for name in options},
         }
-        asking = go_on(resume, given, key_variable, judges, how)
+        asking = go_on(resume, given, how)
         how = with_recorded_limits(how, resume)
     else:
         named = {
@@ -341,7 +343,7 @@ def run(
         flags = ModelFlags(
             model, base_url, key_variable, parse_parameters(parameters, named), of_the_model
         )
-        asking = begin(task, flags, options, judges, how, out or RUNS)
+        asking = begin(task, flags, options, how, out or RUNS)
     is_whole = go_through(asking, how, batch, is_again=resume is not None)
     if not is_whole:
         raise typer.Exit(1)

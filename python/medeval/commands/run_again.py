@@ -3,34 +3,66 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from medeval.commands.going_on import command_of
-from medeval.commands.judging import verdicts_kept
+from medeval.commands.going_on import command_of, with_flags
+from medeval.commands.judging import refuse_unnamed, verdicts_kept
 from medeval.commands.task_options import moved_to
 from medeval.inference.journal import read_journal
 from medeval.tasks.asking import ENDPOINTS, Asking
-from medeval.tasks.judged import judged, plans_of
-from medeval.tasks.run_record import read_record
+from medeval.tasks.judged import judged
+from medeval.tasks.run_record import RunRecord, read_record
 
 if TYPE_CHECKING:
     from medeval.commands.run_batch import Batch
     from medeval.commands.run_flow import How
     from medeval.inference.progress import Progress as Sums
+    from medeval.tasks.judging_plan import JudgingPlan
+    from medeval.tasks.models import ModelChoice
 
 
 def again(asking: Asking, how: How, *flags: str) -> str:
-    """Return the command that goes on with a run.
+    """Return the command that goes on with a run; see `_command`."""
+    record = read_record(asking.folder.path)
+    # A key that was given by itself is not in it, nor that one was.
+    next_time = replace(how.judges, models=(), key_variable=None)
+    named = [next_time.missing(how.judges.with_key(plan)) for plan in _judgings(record, how)]
+    return with_flags(_command(record, how, *flags), {**asking.choice.to_name, **dict(*named)})
 
-    What the run keeps itself is left out, and so is what cannot keep it from going on.
+
+def named_again(
+    record: RunRecord, choice: ModelChoice, how: How, given: Mapping[str, object]
+) -> None:
+    """Refuse to use what the record of a run may not decide alone, unless the command names it.
 
     Args:
-        asking: the run.
-        how: it was made this time.
-        flags: further ones.
+        record: of the run.
+        choice: the model that it names, with the key's variable of now.
+        how: the run is made.
+        given: flags of the command.
+
+    Raises:
+        UserError: with what the record names, and the whole command.
     """
-    words = ["run", "--resume", asking.folder.path, *flags]
-    if how.no_judge and plans_of(read_record(asking.folder.path)):
+    named = {flag: value for flag, value in choice.to_name.items() if not given[flag]}
+    for plan in _judgings(record, how):
+        named |= how.judges.missing(plan)
+    refuse_unnamed(record, named, _command(record, how))
+
+
+def _judgings(record: RunRecord, how: How) -> Sequence[JudgingPlan]:
+    return () if how.no_judge else record.judgings[-1:]
+
+
+def _command(record: RunRecord, how: How, *flags: str) -> str:
+    """Return a command that goes on with a run.
+
+    What the run keeps itself is left out, and so is what cannot keep it from going on.
+    """
+    words = ["run", "--resume", record.folder, *flags]
+    if how.no_judge and record.judgings:
         words.append("--no-judge")
     if how.endpoints != ENDPOINTS:
         words += ["--endpoints", how.endpoints]
@@ -44,7 +76,7 @@ def standing(asking: Asking, how: How, batch: Batch) -> str:
     lines = read_journal(journal) if journal.exists() else ()
     done = sum((line["item"], line["sample"]) in due for line in lines)
     told = f"{done:,} of {len(due):,} items are done"
-    task, plans = judged(asking.task), plans_of(read_record(asking.folder.path))
+    task, plans = judged(asking.task), read_record(asking.folder.path).judgings
     if done == len(due) and task is not None and plans and not how.no_judge:
         told += f", {verdicts_kept(task, asking.folder.path, plans[-1])}"
     return f"{told}; go on with `{again(asking, how, *batch.flags)}`"

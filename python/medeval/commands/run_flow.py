@@ -24,7 +24,7 @@ from medeval.commands.judging import (
     taken_from_arguments,
 )
 from medeval.commands.left_out_told import tell_left_out
-from medeval.commands.run_again import again, limits, standing, tell_errored, tell_made
+from medeval.commands.run_again import again, limits, named_again, standing, tell_errored, tell_made
 from medeval.commands.run_batch import Batch, bring_in, export
 from medeval.commands.run_progress import ledger_table, shown_progress
 from medeval.commands.task_options import moved_to
@@ -42,7 +42,8 @@ from medeval.tasks.asking import (
     open_run,
 )
 from medeval.tasks.cdm_taken_up import taken_up
-from medeval.tasks.judged import JUDGINGS, JudgingPlan, judged, plans_of
+from medeval.tasks.judged import JUDGINGS, judged, required
+from medeval.tasks.judging_plan import JudgingPlan
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.run_record import read_record
 from medeval.tasks.task import AskedTask
@@ -59,6 +60,7 @@ class How:
     endpoints: Path
     limit: int | None
     no_judge: bool
+    judges: JudgeFlags
     moved_cases: Path | None = None
     is_limit_given: bool = False
 
@@ -97,13 +99,13 @@ class ModelFlags:
         return choice
 
 
+def _nothing_asked() -> str:
+    return "nothing was asked; start the same command again"
+
+
+@says_how_to_go_on(_nothing_asked)
 def begin(
-    task: str | None,
-    flags: ModelFlags,
-    options: dict[str, Any],
-    judges: JudgeFlags,
-    how: How,
-    out: Path,
+    task: str | None, flags: ModelFlags, options: dict[str, Any], how: How, out: Path
 ) -> Asking:
     """Make a new run's folder.
 
@@ -111,21 +113,9 @@ def begin(
         UserError: no such task or model, options that cannot be meant, or a key is missing.
         typer.Exit: the user or the system has ended it; see `says_how_to_go_on`.
     """
-    with says_how_to_go_on(_nothing_asked):
-        return _begun(task, flags, options, judges, how, out)
-
-
-def _begun(
-    task: str | None,
-    flags: ModelFlags,
-    options: dict[str, Any],
-    judges: JudgeFlags,
-    how: How,
-    out: Path,
-) -> Asking:
     if task is None:
         raise UserError("Name a task with --task, or a run to go on with: --resume.")
-    judges = taken_from_arguments(judges, options)
+    judges = taken_from_arguments(how.judges, options)
     asked = catalogue.begin(task, options)
     choice = flags.choice(how.timeout)
     plan = _plan(asked, judges, how)
@@ -135,31 +125,20 @@ def _begun(
     return asking
 
 
-def go_on(
-    folder: Path,
-    given: Mapping[str, object],
-    key_variable: str | None,
-    judges: JudgeFlags,
-    how: How,
-) -> Asking:
+@says_how_to_go_on(_nothing_asked)
+def go_on(folder: Path, given: Mapping[str, Any], how: How) -> Asking:
     """Open the folder of a run to go on with it.
 
     Raises:
-        UserError: what the run was begun with is given again, or has changed.
+        UserError: what the run was begun with is given again, or has changed; or what its record
+            may not decide alone is not.
         typer.Exit: the user or the system has ended it; see `says_how_to_go_on`.
     """
-    with says_how_to_go_on(_nothing_asked):
-        return _gone_on(folder, given, key_variable, judges, how)
-
-
-def _gone_on(
-    folder: Path,
-    given: Mapping[str, object],
-    key_variable: str | None,
-    judges: JudgeFlags,
-    how: How,
-) -> Asking:
-    named = shown_flags({**given, "--judge-model": judges.models, "--jury": judges.pooling})
+    judges, model = how.judges, given["--model"]
+    is_same = model is not None and model == read_record(folder).asked_model
+    allowed = {"--model": None if is_same else model, "--key-variable": None}
+    of_judges = {"--judge-model": judges.models, "--judge-base-url": judges.base_urls}
+    named = shown_flags({**given, **allowed, **of_judges, "--jury": judges.pooling})
     if named:
         raise UserError(
             f"--resume goes on with what the run was begun with; leave {', '.join(named)} away, or"
@@ -167,21 +146,19 @@ def _gone_on(
         )
     judges.plan()  # a key for them may be given anew
     record = read_record(folder)
+    choice = choice_of(record, given["--key-variable"], how.timeout)
+    named_again(record, choice, how, given)
     task = taken_up(record, how.moved_cases)
-    asked, plans = judged(task), plans_of(record)
-    if asked is not None and plans and not how.no_judge:
-        check_before(asked, plans[-1], how.endpoints)
+    asked = judged(task)
+    if asked is not None and record.judgings and not how.no_judge:
+        check_before(asked, judges.with_key(record.judgings[-1]), how.endpoints)
     return open_run(
         task,
-        choice_of(record, key_variable, how.timeout),
+        choice,
         folder=folder,
         endpoints=how.endpoints,
         limit=record.limit if how.limit is None else how.limit,
     )
-
-
-def _nothing_asked() -> str:
-    return "nothing was asked; start the same command again"
 
 
 def with_recorded_limits(how: How, folder: Path) -> How:
@@ -238,18 +215,13 @@ def _plan(task: AskedTask, judges: JudgeFlags, how: How) -> JudgingPlan | None:
     """Return who judges; checked, so that no answer is paid that cannot be judged."""
     named = judges.plan(None if how.no_judge else default_judge(task))
     if named is None:
-        if judges.choices():
-            raise UserError("--jury without --judge-model: name the judges.")
+        if judges.choices() or judges.key_variable:
+            flag = "--judge-key-variable" if judges.key_variable else "--jury"
+            raise UserError(f"{flag} without --judge-model: name the judges.")
         return None
     if how.no_judge:
         raise UserError("--no-judge and --judge-model: leave one of them away.")
-    asked = judged(task)
-    if asked is None:
-        raise UserError(
-            f"{task.name} is not judged. A task file that is to be says by which rubric, such as"
-            " `judge: summarization`."
-        )
-    check_before(asked, named, how.endpoints)
+    check_before(required(task), named, how.endpoints)
     return named
 
 
@@ -292,16 +264,16 @@ def _budget(folder: Path, how: How, journal: Path) -> Budget:
 def _judged(asking: Asking, how: How) -> bool:
     record = read_record(asking.folder.path)
     task = judged(asking.task)
-    plans = plans_of(record)
-    if task is None or not plans or how.no_judge:
+    if task is None or not record.judgings or how.no_judge:
         return True
+    plan = how.judges.with_key(record.judgings[-1])
     run = RunOptions(
         concurrency=how.concurrency,
         prices=how.prices,
-        budget=_budget(record.folder, how, record.folder / plans[-1].folder / "judgments"),
+        budget=_budget(record.folder, how, record.folder / plan.folder / "judgments"),
         ask_again=frozenset({Outcome.ERRORED}),
     )
-    results = judge_and_tell(task, record.folder, plans[-1], run, how.endpoints)
+    results = judge_and_tell(task, record.folder, plan, run, how.endpoints)
     return not results.exit_code
 
 

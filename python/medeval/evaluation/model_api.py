@@ -108,16 +108,9 @@ class ApiModel:
         """Nothing stays open between calls."""
 
     async def _all(self, bodies: list[bytes], total: int, call: Call) -> list[Row]:
-        import httpx2
-
         outputs: list[Row] = []
         stopped: Failure | None = None
-        # A redirection or a proxy of the environment would carry text elsewhere.
-        async with httpx2.AsyncClient(
-            follow_redirects=False,
-            trust_env=self.address.startswith("https://"),
-            timeout=self._timeout,
-        ) as client:
+        async with self._gate.client(self.address, self._timeout) as client:
             for number, body in enumerate(bodies):
                 size = min(call.batch_size, total - len(outputs))
                 if stopped is not None:

@@ -101,6 +101,8 @@ def export_batch(items: Iterable[Item], settings: BatchSettings, gate: Gate, pat
             for request in settings.requests(items):
                 body = body_of(request, request.all_parameters)
                 gate.admit(request, canonical(body).encode(), "answer")
+                if not request.item.is_open:
+                    gate.check_place(request.endpoint)
                 line = {
                     "custom_id": custom_id(request),
                     "method": "POST",

@@ -14,6 +14,9 @@ evidence = "agreement 2026-17, section 4"
 who = "who stands for it"
 date = 2026-01-15
 expiry = 2027-01-15
+proxy = "http://proxy.example.org:3128"      # only if it is reached through one
+ca_file = "authority.pem"                    # only if the system does not know who vouches for it
+parameters = ["top_k"]                       # beside those that every answer may need
 
 [[function]]
 path = "model.py"              # a Python file, seen from the folder of endpoints.toml
@@ -28,6 +31,7 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import re
 import socket
 import tomllib
 from datetime import date
@@ -35,73 +39,39 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
+import idna
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.errors import UserError
 
-# Hosts of companies that run models for others: whatever a file says, these are not local.
-_HOSTED = (
-    "ai21.com",
-    "aliyuncs.com",
-    "amazonaws.com",
-    "anthropic.com",
-    "azure.com",
-    "baichuan-ai.com",
-    "baidubce.com",
-    "bigmodel.cn",
-    "bytepluses.com",
-    "cerebras.ai",
-    "cloudflare.com",
-    "cohere.ai",
-    "cohere.com",
-    "deepinfra.com",
-    "deepseek.com",
-    "fireworks.ai",
-    "googleapis.com",
-    "groq.com",
-    "huggingface.co",
-    "lingyiwanwu.com",
-    "minimax.chat",
-    "minimax.io",
-    "minimaxi.com",
-    "mistral.ai",
-    "modelscope.cn",
-    "moonshot.ai",
-    "moonshot.cn",
-    "novita.ai",
-    "nvidia.com",
-    "openai.com",
-    "openrouter.ai",
-    "perplexity.ai",
-    "replicate.com",
-    "sambanova.ai",
-    "siliconflow.cn",
-    "siliconflow.com",
-    "stepfun.com",
-    "tencent.com",
-    "tencentcloudapi.com",
-    "together.ai",
-    "together.xyz",
-    "volces.com",
-    "x.ai",
-    "xf-yun.com",
-    "z.ai",
-)
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+# Loopback, RFC 1918, RFC 4193. What carries an address of others (Teredo, 6to4, NAT64) is in none.
+_RANGES = "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 ::1/128 fc00::/7"
+_PRIVATE = [ipaddress.ip_network(each) for each in _RANGES.split()]
 
-IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Sentence = Annotated[str, Field(min_length=1)]
 # Under a name of its own, since an entry has a field called date.
 Day = date
 
 
 class Endpoint(BaseModel):
-    """What one entry of the file says."""
+    """What one entry of the file says.
+
+    Attributes:
+        base_url: the address that it is about.
+        runs_locally: the model runs on this machine or in this network.
+        proxy: through which it is reached; None for directly, whatever the environment says.
+        ca_file: authorities that vouch for it; None for those of the system.
+        parameters: names of parameters that credentialed text may go with, beside the usual ones.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     base_url: str
     runs_locally: bool = False
+    proxy: str | None = None
+    ca_file: Sentence | None = None
+    parameters: tuple[str, ...] = Field((), strict=False)
     zero_retention: bool = False
     no_training: bool = False
     no_human_review: bool = False
@@ -184,16 +154,17 @@ def read_endpoints(path: Path) -> dict[str, Declared]:
     for entry in declared.endpoint:
         try:
             address = normalized(entry.base_url)
+            proxy = entry.proxy and normalized(entry.proxy)
         except UserError as error:
             raise UserError(f"{path}: {error}") from None
         if address in endpoints:
             raise UserError(f"{path}: {address} stands in it twice. Keep one of the entries.")
-        if entry.runs_locally and not _can_be_local(address):
-            raise UserError(
-                f"{path}: {address} is declared as local, but its host is on the public internet."
-                " Take runs_locally out; what others run needs an attestation."
-            )
-        endpoints[address] = entry
+        if entry.runs_locally and proxy:
+            raise UserError(f"{path}: {address} is local and with a proxy. Take one of them out.")
+        if entry.runs_locally and not all(map(is_private, addresses_of(address, numeric=True))):
+            raise UserError(f"{path}: {not_local(address)}")
+        ca_file = entry.ca_file and str(path.parent / entry.ca_file)
+        endpoints[address] = entry.model_copy(update={"proxy": proxy, "ca_file": ca_file})
     return endpoints
 
 
@@ -209,7 +180,7 @@ def normalized(base_url: str) -> str:
         port = parts.port
     except ValueError:
         raise UserError("The address of the endpoint is no URL.") from None
-    host = (parts.hostname or "").rstrip(".")
+    host = _plain(parts.hostname or "")
     if parts.scheme not in _DEFAULT_PORTS or not host:
         raise UserError("The address of an endpoint begins with http:// or https:// and a host.")
     if parts.username or parts.password or parts.query or parts.fragment:
@@ -233,23 +204,45 @@ def is_loopback(base_url: str) -> bool:
         return False
 
 
-def _can_be_local(address: str) -> bool:
-    host = urlsplit(address).hostname or ""
-    number = _number_of(host)
-    if number is not None:
-        return not number.is_global
-    return not any(host == name or host.endswith(f".{name}") for name in _HOSTED)
+def is_private(address: str) -> bool:
+    """Tell whether an address in numbers is of this machine or of a private network."""
+    number = ipaddress.ip_address(address)
+    number = getattr(number, "ipv4_mapped", None) or number
+    return any(number in network for network in _PRIVATE)
 
 
-def _number_of(host: str) -> IPAddress | None:
-    """Return the address that a host is in numbers, in any way that systems read; None if none."""
+def addresses_of(base_url: str, *, numeric: bool = False) -> set[str]:
+    """Return the addresses in numbers of a host; none if it has none.
+
+    Args:
+        base_url: of the endpoint.
+        numeric: only of a host that is a number itself; then nobody is asked.
+    """
+    flags = socket.AI_NUMERICHOST if numeric else 0
     try:
-        number = ipaddress.ip_address(host)
-    except ValueError:
-        try:
-            # 8.8.8.8 is 134744072, 0x8080808, 010.8.8.8 and 8.8.2056 as well.
-            return ipaddress.IPv4Address(socket.inet_aton(host))
-        except (OSError, UnicodeEncodeError):
-            return None
-    carried = number.ipv4_mapped if isinstance(number, ipaddress.IPv6Address) else None
-    return carried or number
+        # 8.8.8.8 is 134744072, 0x8080808, 010.8.8.8 and 8.8.2056 as well.
+        found = socket.getaddrinfo(urlsplit(base_url).hostname, None, flags=flags)
+    except (OSError, UnicodeError):
+        return set()
+    return {str(each[4][0]) for each in found}
+
+
+def not_local(base_url: str) -> str:
+    """Say why an endpoint is not local."""
+    return (
+        f"{base_url} is declared as local, but its host is not on this machine nor in a private"
+        " network. Take runs_locally out; what others run needs an attestation."
+    )
+
+
+def _plain(host: str) -> str:
+    """Return a host as it is asked for in the DNS; empty if it cannot be.
+
+    Letters that stand for others, and dots, are read as those (UTS 46).
+    """
+    try:
+        plain = host if host.isascii() else idna.encode(host, uts46=True).decode("ascii")
+    except idna.IDNAError:
+        return ""
+    plain = plain.rstrip(".")
+    return plain if re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]*:[0-9a-f:.]*(%\w+)?", plain) else ""

@@ -5,6 +5,10 @@ local, or whose operator's promises somebody has attested; this machine's own ad
 exception, since a proxy to elsewhere may listen there. A user's function, whose code may send it
 elsewhere, is declared by its file; what is built in needs no entry. Whatever is admitted leaves a
 line in the audit: hashes and reasons, never text.
+
+The gate opens the connections too, since the way to an endpoint decides who can read: what the
+environment says of proxies and authorities counts only for an endpoint that is not declared, which
+gets open text alone.
 """
 
 from __future__ import annotations
@@ -12,18 +16,33 @@ from __future__ import annotations
 import json
 import os
 import re
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from medeval.errors import UserError
-from medeval.inference.endpoints import Declared
+from medeval.inference.endpoints import (
+    Declared,
+    Endpoint,
+    addresses_of,
+    is_private,
+    not_local,
+)
+from medeval.inference.parameters import PLAIN
 from medeval.inference.requests import CREDENTIALED, OPEN, Request
+
+if TYPE_CHECKING:
+    import httpx2
 
 POLICY = "docs/data_use.md"
 IN_PROCESS = "in-process"
+# What the name of an environment variable is made of.
+VARIABLE = r"^[A-Z][A-Z0-9_]{0,99}$"
 
 Purpose = Literal["answer", "judgment", "count"]
 Ground = Literal["open", "local", "attestation", "in-process"]
@@ -84,6 +103,8 @@ class Gate:
             UserError: the audit cannot be written; then nothing goes either.
         """
         ground = self.check(request.endpoint, request.item.is_open)
+        if ground == "attestation":
+            self._check_parameters(request)
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "endpoint": request.endpoint,
@@ -91,6 +112,7 @@ class Gate:
             "purpose": purpose,
             "data_class": OPEN if request.item.is_open else CREDENTIALED,
             "ground": ground,
+            **_told(self.route(request.endpoint)),
             "request": request.key,
             "bytes": len(body),
         }
@@ -108,6 +130,114 @@ class Gate:
         if written < len(text):
             raise UserError(f"{self.audit}: the disk is full. Nothing was sent.")
 
+    def check_place(self, address: str) -> None:
+        """Require of an endpoint that is declared as local that its host is.
+
+        For files that somebody else sends; where a connection is made, it is looked at instead.
+
+        Raises:
+            RefusedError: the host is elsewhere, or it is not known here.
+        """
+        found = addresses_of(address)
+        if self._is_local(address) and not (found and all(map(is_private, found))):
+            raise RefusedError(f"{not_local(address)} Nothing was written.")
+
+    def route(self, address: str) -> dict[str, str]:
+        """Return the way to an endpoint: as it is declared, else as the environment says.
+
+        Plain http goes through no proxy of the environment, which could read it.
+
+        Returns:
+            `proxy`, with its user, and `ca_file`, file or folder; what is not there is not used.
+        """
+        proxy = roots = None
+        if (declared := self._endpoint(address)) is not None:
+            proxy, roots = declared.proxy, declared.ca_file
+        elif address.startswith("https://"):
+            named = {} if proxy_bypass(urlsplit(address).netloc) else getproxies()
+            proxy = named.get("https") or named.get("all")
+            proxy = f"http://{proxy}" if proxy and "://" not in proxy else proxy
+            roots = os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR")
+        parts = {"proxy": proxy, "ca_file": roots}
+        return {name: part for name, part in parts.items() if part}
+
+    def client(self, address: str, timeout: httpx2.Timeout | float) -> httpx2.AsyncClient:
+        """Return a client for an endpoint, which takes the way that the audit names.
+
+        It follows no redirection. Where the endpoint is declared as local, a connection that led
+        elsewhere raises `RefusedError` before its first byte.
+
+        Raises:
+            UserError: the proxy or the authorities cannot be used.
+        """
+        import httpx2
+
+        async def look_at_peer(event: str, told: Mapping[str, Any]) -> None:
+            if event == "connection.connect_tcp.complete":
+                stream = told["return_value"]
+                if not is_private(stream.get_extra_info("server_addr")[0]):
+                    await stream.aclose()
+                    raise RefusedError(f"{not_local(address)} Nothing was sent.")
+
+        async def be_looked_at(request: httpx2.Request) -> None:
+            request.extensions["trace"] = look_at_peer
+
+        route = self.route(address)
+        proxy, roots = route.get("proxy"), route.get("ca_file")
+        try:
+            # What vouches for an endpoint; variables of the environment are not looked at.
+            trusted = httpx2.create_ssl_context(trust_env=False)
+            if roots:
+                trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                is_file = not any(Path(part).is_dir() for part in roots.split(os.pathsep))
+                trusted.load_verify_locations(**{"cafile" if is_file else "capath": roots})
+            of_proxy = trusted if proxy and proxy.startswith("https://") else None
+            return httpx2.AsyncClient(
+                follow_redirects=False,
+                trust_env=False,
+                verify=trusted,
+                proxy=httpx2.Proxy(proxy, ssl_context=of_proxy) if proxy else None,
+                timeout=timeout,
+                # How many requests are under way is for the runner to say.
+                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
+                event_hooks={"request": [be_looked_at] if self._is_local(address) else []},
+            )
+        except (OSError, ValueError, ImportError) as error:
+            raise UserError(
+                f"{address} cannot be reached by {' and '.join(_told(route).values())}"
+                f" ({type(error).__name__}). Mend its entry in endpoints.toml, or HTTPS_PROXY and"
+                " SSL_CERT_FILE. Nothing was sent."
+            ) from None
+
+    def _endpoint(self, address: str) -> Endpoint | None:
+        declared = self.endpoints.get(address)
+        return declared if isinstance(declared, Endpoint) else None
+
+    def _is_local(self, address: str) -> bool:
+        endpoint = self._endpoint(address)
+        return endpoint is not None and endpoint.runs_locally
+
+    def _check_parameters(self, request: Request) -> None:
+        """Refuse parameters that may have an endpoint keep text, pass it on or tell whose it is."""
+        asked = request.all_parameters
+        tools = asked["tools"] if isinstance(asked.get("tools"), list) else [asked.get("tools")]
+        kinds = (f"tools.{tool.get('type')}" for tool in tools if isinstance(tool, Mapping))
+        names = {*asked, *kinds}
+        endpoint = self._endpoint(request.endpoint)
+        further = sorted(names - PLAIN - {*(endpoint.parameters if endpoint else ())})
+        if further:
+            raise RefusedError(
+                f"Credentialed text may not go to {request.endpoint} with {', '.join(further)}:"
+                " what an attested endpoint does with it is not known. Leave it away, or, if the"
+                f" agreement covers it, name it in the entry: parameters = {json.dumps(further)}."
+                f" {POLICY} says more. Nothing was sent."
+            )
+
+
+def _told(route: Mapping[str, str]) -> dict[str, str]:
+    """Return what may be said of a route: the user and password of a proxy may not."""
+    return {name: re.sub(r"://.*@", "://", part) for name, part in route.items()}
+
 
 def key_from_environment(variable: str | None, environment: Mapping[str, str]) -> str:
     """Return the key for an endpoint; the word `none` if it needs none.
@@ -122,7 +252,7 @@ def key_from_environment(variable: str | None, environment: Mapping[str, str]) -
     """
     if variable is None:
         return "none"
-    if not re.fullmatch(r"[A-Z][A-Z0-9_]{0,99}", variable):
+    if not re.fullmatch(VARIABLE, variable):
         raise UserError(
             "The key of an endpoint is given by the name of an environment variable, such as"
             " OPENAI_API_KEY, never by itself."

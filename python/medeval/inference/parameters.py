@@ -28,6 +28,12 @@ DROPPED = (
     "logprobs",
     "top_logprobs",
 )
+# What an answer may need. Anything else (store, metadata, user, a search in the web) may have the
+# endpoint keep text, pass it on or tell whose it is.
+PLAIN = {
+    *(*RENAMED, *DROPPED, "logit_bias", "parallel_tool_calls", "verbosity"),
+    *("tools", "tools.function"),
+}
 LEFT_OUT = ""
 RESPONSE_FORMAT = "response_format"
 # What an endpoint that takes no schema is sent instead, before the parameter is left out.

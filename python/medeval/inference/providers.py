@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ from medeval.inference.failures import (
     failure_in_body,
     failure_of_response,
 )
-from medeval.inference.guard import IN_PROCESS, Gate, Purpose, key_from_environment
+from medeval.inference.guard import IN_PROCESS, Gate, Purpose, RefusedError, key_from_environment
 from medeval.inference.keys import without_key
 from medeval.inference.parameters import Adaptation
 from medeval.inference.requests import Item, Request, body_of
@@ -221,6 +222,8 @@ class OpenAICompatible:
         key = key_from_environment(self._settings.key_variable, os.environ)
         client = self._client = self._client or self._new_client(key)
         # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
+        refused: RefusedError | None = None
+        text = ""
         try:
             async with asyncio.timeout(self._settings.timeout):
                 response = (
@@ -239,11 +242,16 @@ class OpenAICompatible:
                 return Failure(Kind.CONNECTION, code=cause)
             return Failure(Kind.TIMEOUT)
         except (openai.APIConnectionError, httpx2.TransportError) as error:
-            return Failure(Kind.CONNECTION, code=type(error.__cause__ or error).__name__)
+            reason = error.__cause__ or error
+            if not isinstance(reason, RefusedError):
+                return Failure(Kind.CONNECTION, code=type(reason).__name__)
+            refused = reason.with_traceback(None)
         except openai.OpenAIError as error:
             return Failure(Kind.BROKEN, code=type(error).__name__)
         except UnicodeEncodeError as error:  # half a surrogate pair, which no request can carry
             return Failure(Kind.REQUEST, code=type(error).__name__)
+        if refused is not None:
+            raise refused
         return text
 
     def _new_client(self, key: str) -> AsyncOpenAI:
@@ -257,21 +265,16 @@ class OpenAICompatible:
 
         longest = self._settings.timeout
         timeout = httpx2.Timeout(longest, connect=min(longest / 2, _LONGEST_CONNECT))
+        named = self._settings.key_variable or "none"
+        print(f"medeval: {self.model} at {self.address}, key in {named}", file=sys.stderr)
+        http_client = self._gate.client(self.address, timeout)
+        http_client.event_hooks["request"].append(keep_what_is_needed)
         return AsyncOpenAI(
             api_key=key,
             base_url=self.address,
             max_retries=0,
             timeout=timeout,
-            # A redirection or a proxy named in the environment would carry text elsewhere; through
-            # a proxy https stays closed, plain http does not.
-            http_client=httpx2.AsyncClient(
-                follow_redirects=False,
-                trust_env=self.address.startswith("https://"),
-                timeout=timeout,
-                # How many requests are under way is for the runner to say.
-                limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
-                event_hooks={"request": [keep_what_is_needed]},
-            ),
+            http_client=http_client,
         )
 
 

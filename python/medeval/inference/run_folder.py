@@ -6,7 +6,9 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from medeval.errors import UserError
 
@@ -15,6 +17,36 @@ RESPONSES = "responses.jsonl"
 AUDIT = "audit.jsonl"
 
 _ABSENT = "nothing"
+
+
+class AskedSettings(BaseModel):
+    """What the settings say of a model; those of a task or a judging stand beside it."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    endpoint: str
+    model: str
+    parameters: dict[str, Any]
+    prompt_version: str
+
+
+class Record(BaseModel):
+    """What every record says; those of a kind have fields of their own, and no others.
+
+    Attributes:
+        settings: all that decided the answers.
+        learned: what the endpoint refused, each with what is sent instead.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    settings: AskedSettings
+    learned: dict[
+        str, Literal["", "json_object", "user", "max_tokens", "max_completion_tokens"]
+    ] = {}
+
+
+Kind = TypeVar("Kind", bound=Record)
 
 
 class RunFolder:
@@ -27,6 +59,7 @@ class RunFolder:
         about: what else a reader wants to know; not compared, and kept from the first start.
         record: the file of the settings; judges have another beside the model's.
         answers: the file of the journal, of which the same holds.
+        kind: of the record, which one that is there has to be.
 
     Attributes:
         journal: the path of the journal.
@@ -42,6 +75,7 @@ class RunFolder:
         about: Mapping[str, Any] | None = None,
         record: str = RUN,
         answers: str = RESPONSES,
+        kind: type[Record] = Record,
     ) -> None:
         self.path = path
         self.journal = path / answers
@@ -51,8 +85,7 @@ class RunFolder:
         except OSError as error:
             raise UserError(f"{path} cannot be made ({error.strerror}).") from None
         asked: dict[str, Any] = json.loads(json.dumps(dict(settings)))
-        found = _read(self._record)
-        if found is None:
+        if not self._record.exists():
             if self.journal.exists():
                 raise UserError(
                     f"{path} holds {answers} but no {record} that says how it was asked for."
@@ -61,6 +94,7 @@ class RunFolder:
             self._content = {"settings": asked, "learned": {}, **(about or {})}
             self._write()
             return
+        found = checked_record(self._record, kind).model_dump(exclude_unset=True)
         differences = _differences(found.get("settings"), asked)
         if differences:
             raise UserError(
@@ -103,16 +137,23 @@ class RunFolder:
             ) from None
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def checked_record(path: Path, kind: type[Kind]) -> Kind:
+    """Return what a record says.
+
+    Raises:
+        OSError: it cannot be read.
+        UserError: it is no record of this kind; the message names the first field that is not as it
+            must be, and never what it holds.
+    """
     try:
-        read = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except ValueError:
-        read = None
-    if not isinstance(read, dict) or not isinstance(read.get("settings"), dict):
-        raise UserError(f"{path} is not the record of a run. Choose another folder.")
-    return read
+        return kind.model_validate_json(path.read_bytes(), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        raise UserError(
+            f"{path} is not the record of a run ({field or 'JSON'}: {first['msg']}). Put it back as"
+            " it was, or choose another folder."
+        ) from None
 
 
 def _differences(before: Any, now: Any, name: str = "") -> list[str]:

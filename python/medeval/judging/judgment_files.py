@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from pydantic import ConfigDict
 
 from medeval.errors import UserError
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.progress import Progress
 from medeval.inference.requests import Item, Request
+from medeval.inference.run_folder import Record, checked_record
 from medeval.inference.spent import kept_spending
 from medeval.judging.asking import ASKS_PER_REPEAT, Asking
 from medeval.judging.judge_report import JudgeReport
@@ -18,9 +20,15 @@ from medeval.judging.verdicts import Status
 
 # In the record: why the judge was not asked about all answers; null if it was.
 STOPPED = "stopped"
-# What stands there while a judge is asked, so that it is there if nobody can write it afterwards.
-ENDED_FROM_OUTSIDE = "It was ended from outside. Start the same run again to go on."
-_TEXTS = ("endpoint", "model", "prompt_version")
+
+
+class JudgeRecord(Record):
+    """All that the record of a judge may say."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    judge: str = ""
+    stopped: str | None = None
 
 
 def read_report(judge: str, record_file: Path, journal: Path, asking: Asking) -> JudgeReport:
@@ -109,16 +117,6 @@ def _is_wanted(line: Line, asking: Asking) -> bool:
 
 def _record(path: Path) -> dict[str, Any]:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        settings = record["settings"]
-        is_record = isinstance(settings["parameters"], dict) and all(
-            isinstance(settings[name], str) for name in _TEXTS
-        )
+        return checked_record(path, JudgeRecord).model_dump()
     except FileNotFoundError:
         raise UserError(f"{path}: there are no judgments. Run the judges first.") from None
-    except (ValueError, TypeError, KeyError):
-        is_record = False
-    if not is_record:
-        raise UserError(f"{path} is not the record of a judging. Put it back as it was.")
-    found: dict[str, Any] = record
-    return found

@@ -16,7 +16,7 @@ from medeval.inference.runner import Ended, run_items, settings_of
 from medeval.judging.asking import Asking
 from medeval.judging.judge_report import JudgeReport
 from medeval.judging.judges import Judge, checked_jury, warnings_of_kinship
-from medeval.judging.judgment_files import ENDED_FROM_OUTSIDE, STOPPED, read_report
+from medeval.judging.judgment_files import STOPPED, JudgeRecord, read_report
 from medeval.judging.options import JudgingOptions
 from medeval.judging.prompt import JudgePrompt
 from medeval.judging.results import JudgingResults, results_of
@@ -25,6 +25,8 @@ from medeval.judging.subjects import Subject, checked
 
 RECORD = "judge"
 JUDGMENTS = "judgments"
+# What stands there while a judge is asked, so that it is there if nobody can write it afterwards.
+_ENDED_FROM_OUTSIDE = "It was ended from outside. Start the same run again to go on."
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,12 @@ async def judge_all(
             {"judge": seat.judge.label},
             record=seat.record,
             answers=seat.answers,
+            kind=JudgeRecord,
         )
         for seat, provider in zip(seats, providers, strict=True)
     ]
     for place in folders:
-        place.record(STOPPED, ENDED_FROM_OUTSIDE)
+        place.record(STOPPED, _ENDED_FROM_OUTSIDE)
     # All of them come to an end, also when one raises: what is paid for is kept.
     ended = await asyncio.gather(
         *(

@@ -162,7 +162,7 @@ def _choices(choice: ModelChoice, limit: int | None) -> dict[str, Any]:
     return {LIMIT: limit, KEY_VARIABLE: choice.key, ASKED_MODEL: choice.model}
 
 
-def choice_of(record: RunRecord, key_variable: str | None, timeout: float) -> ModelChoice:
+def choice_of(record: RunRecord, key_variable: str | None, timeout: float = 600.0) -> ModelChoice:
     """Return the model that a run asked, to go on with it.
 
     Args:

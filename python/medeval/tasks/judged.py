@@ -12,7 +12,7 @@ from medeval.inference.answers import read_answers
 from medeval.inference.journal import read_journal
 from medeval.inference.outcomes import Outcome
 from medeval.inference.run_folder import RESPONSES, RunFolder
-from medeval.tasks.judging_plan import JudgingPlan, chosen_plan, plan_of, plans_of
+from medeval.tasks.judging_plan import JudgingPlan, chosen_plan
 from medeval.tasks.run_record import RunRecord, read_record
 from medeval.tasks.task import AskedTask
 
@@ -21,21 +21,6 @@ if TYPE_CHECKING:
     from medeval.judging.results import JudgingResults
     from medeval.judging.rubric import Rubric
     from medeval.judging.subjects import Subject
-
-# Plans are a part of judging for whoever only has a run judged.
-__all__ = [
-    "JUDGINGS",
-    "JudgedTask",
-    "JudgingPlan",
-    "how_far",
-    "judge",
-    "judged",
-    "plan_of",
-    "plans_of",
-    "required_rubric",
-    "results_of_run",
-    "subjects_of_run",
-]
 
 JUDGINGS = "judgings"
 NOT_ASKED = "not_asked"
@@ -79,7 +64,7 @@ def judge(
     record = read_record(folder)
     rubric = required_rubric(task)
     subjects = subjects_of_run(task, record)
-    before = plans_of(record)
+    before = record.judgings
     others = [one for one in before if one.folder != plan.folder]
 
     def keep(plans: Sequence[JudgingPlan]) -> None:
@@ -133,7 +118,7 @@ def results_of_run(task: JudgedTask, record: RunRecord) -> tuple[JudgingResults,
     from medeval.judging.options import JudgingOptions
     from medeval.judging.running import read_results
 
-    known = plans_of(record)
+    known = record.judgings
     begun = (one for one in reversed(known) if _has_verdicts(record.folder / one.folder))
     plan = next(begun, None) or chosen_plan(record, None)
     results = read_results(
@@ -165,19 +150,28 @@ def how_far(task: JudgedTask, folder: Path, plan: JudgingPlan) -> tuple[int, int
     )
 
 
+def required(task: AskedTask) -> JudgedTask:
+    """Return a task whose answers can be judged.
+
+    Raises:
+        UserError: it has no rubric.
+    """
+    found = judged(task)
+    if found is None:
+        raise UserError(
+            f"{task.name} is not judged. A task file that is to be says by which rubric, such as"
+            " `judge: summarization`."
+        )
+    return found
+
+
 def required_rubric(task: JudgedTask) -> Rubric:
     """Return the rubric of a task.
 
     Raises:
         UserError: it has none.
     """
-    rubric = task.rubric
-    if rubric is None:
-        raise UserError(
-            f"{task.name} is not judged. A task file that is to be says by which rubric, such as"
-            " `judge: summarization`."
-        )
-    return rubric
+    return cast("Rubric", required(task).rubric)
 
 
 def _how(plan: JudgingPlan, record: RunRecord, options: JudgingOptions) -> JudgingOptions:

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.errors import UserError
 from medeval.inference.endpoints import is_loopback
-from medeval.tasks.run_record import RunRecord
 
 if TYPE_CHECKING:
     from medeval.judging.judges import Judge
+    from medeval.tasks.run_record import RunRecord
 
 KEY_VARIABLE = "JUDGE_API_KEY"
 NO_KEY = "none"
@@ -73,12 +73,33 @@ class JudgingPlan(BaseModel):
     repeats: Annotated[int, Field(ge=1)] = 1
     re_asks: Annotated[int, Field(ge=0, le=9)] = 1
     seed: int = 0
-    folder: str = "."
+    folder: Annotated[str, Field(pattern=r"^(\.|judging-[0-9]+)$")] = "."
 
     @property
     def who(self) -> list[Judge]:
         """The judges."""
         return [judge.as_judge() for judge in self.judges]
+
+    def to_name(self, *, is_address_named: bool = False) -> dict[str, str]:
+        """Return the flag that a command must have before keys are sent, with its value.
+
+        A record may name any variable and any address. Of itself the usual variable goes to the
+        usual address, and nothing else anywhere.
+
+        Args:
+            is_address_named: the addresses are from the command, not from a record.
+        """
+        from medeval.judging.judges import KEY_VARIABLES, Judge
+
+        for one in self.judges:
+            judge = one.as_judge()
+            is_usual = is_address_named or one.base_url == Judge(one.model).endpoint(os.environ)
+            is_usual = is_usual and one.key_variable in (None, *KEY_VARIABLES)
+            if not (is_usual or judge.is_rule) and judge.needs_key:
+                there = (name for name in KEY_VARIABLES if os.environ.get(name, "").strip())
+                key = one.key_variable or next(there, KEY_VARIABLE)
+                return {"--judge-key-variable": key}
+        return {}
 
     def who_judges(self) -> tuple[frozenset[tuple[str, str]], int]:
         """Return what the calls depend on: the judges, in whatever order, and the seed."""
@@ -115,26 +136,13 @@ def plan_of(
     if len(urls) < len(models):
         urls = (urls or [None]) * len(models)
     given = {name: value for name, value in choices.items() if value is not None}
-    try:
-        judges = tuple(
-            JudgeModel(model=model)
-            if model == LOCAL and url is None
-            else JudgeModel(
-                model=model,
-                base_url=Judge(model, base_url=url).endpoint(os.environ),
-                key_variable=key_variable,
-            )
-            for model, url in zip(models, urls, strict=True)
-        )
-        return JudgingPlan(judges=judges, **given)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
-
-
-def plans_of(record: RunRecord) -> list[JudgingPlan]:
-    """Return the judgings of a run, the oldest first."""
-    return [JudgingPlan.model_validate(one) for one in record.judgings]
+    judges: list[dict[str, str | None]] = []
+    for model, url in zip(models, urls, strict=True):
+        judges.append({"model": model})
+        if model != LOCAL or url is not None:
+            address = Judge(model, base_url=url).endpoint(os.environ)
+            judges[-1] |= {"base_url": address, "key_variable": key_variable}
+    return checked_plan(judges=judges, **given)
 
 
 def chosen_plan(
@@ -153,7 +161,7 @@ def chosen_plan(
     Raises:
         UserError: nobody is named, and the run was never judged.
     """
-    known = plans_of(record)
+    known = record.judgings
     if wanted is None:
         if not known:
             raise UserError(
@@ -210,14 +218,14 @@ def _begun_by(folder: Path) -> tuple[frozenset[tuple[str, str]], int] | None:
     return None
 
 
-def checked_plan(plan: JudgingPlan) -> JudgingPlan:
-    """Return a plan whose changed choices can be meant.
+def checked_plan(**fields: Any) -> JudgingPlan:
+    """Return a plan whose choices can be meant.
 
     Raises:
         UserError: naming the one that cannot.
     """
     try:
-        return JudgingPlan.model_validate(plan.model_dump())
+        return JudgingPlan(**fields)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None

@@ -17,7 +17,7 @@ from medeval.tasks.task import Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.judging.results import JudgingResults
-    from medeval.tasks.judged import JudgingPlan
+    from medeval.tasks.judging_plan import JudgingPlan
 
 
 def score_of(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
+from medeval.inference.endpoints import normalized
 from medeval.inference.guard import Gate
 from medeval.inference.providers import (
     EndpointSettings,
@@ -70,6 +71,19 @@ class ModelChoice:
     def address(self) -> str:
         """Where an endpoint is."""
         return self.base_url or os.environ.get(BASE_URL_VARIABLE) or OPENAI
+
+    @property
+    def to_name(self) -> dict[str, str]:
+        """The flags, with their values, that a command must have before a record's model is used.
+
+        A record may name any function, any variable and any address. Of itself the usual variable
+        goes to the usual address; no other is sent and no function is run.
+        """
+        if self.function is not None:
+            return {"--model": self.model}
+        usual = normalized(ModelChoice(self.model).address)
+        is_usual = self.key == KEY_VARIABLE and normalized(self.address) == usual
+        return {} if is_usual or self.key is None else {"--key-variable": self.key}
 
 
 def provider_of(choice: ModelChoice, task: AskedTask, gate: Gate) -> Provider:

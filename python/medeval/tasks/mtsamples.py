@@ -22,7 +22,8 @@ from medeval.mtsamples.listing import NOTES_FOLDER
 from medeval.mtsamples.prompts import PROMPT_VERSION, Asked, Style
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.item_task import ItemTask
-from medeval.tasks.judged import JudgingPlan, results_of_run
+from medeval.tasks.judged import results_of_run
+from medeval.tasks.judging_plan import JudgingPlan
 from medeval.tasks.mtsamples_score import results_rows, score_of, write_rows
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record

@@ -25,7 +25,7 @@ from medeval.tasks.task import Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.judging.results import JudgingResults
-    from medeval.tasks.judged import JudgingPlan
+    from medeval.tasks.judging_plan import JudgingPlan
     from medeval.tasks.mtsamples import MtsamplesTask
 
 RESULTS = "results.jsonl"

@@ -6,18 +6,38 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
 
 from medeval.errors import UserError
+from medeval.inference.guard import VARIABLE
 from medeval.inference.journal import read_journal
 from medeval.inference.progress import Progress
 from medeval.inference.requests import Item, canonical
-from medeval.inference.run_folder import RESPONSES, RUN
+from medeval.inference.run_folder import RESPONSES, RUN, Record, checked_record
 from medeval.inference.spent import kept_spending
+from medeval.tasks.judging_plan import JudgingPlan
 
 RUNS = Path("runs")
+
+
+class _File(Record):
+    """All that `run.json` may say."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str
+    started_at: str = ""
+    versions: dict[str, str] = Field(default_factory=dict)
+    limit: Annotated[int, Field(ge=1)] | None = None
+    key_variable: Annotated[str, Field(pattern=VARIABLE)] | None = None
+    judgings: tuple[JudgingPlan, ...] = ()
+    asked_model: str = ""
+    max_cost: str = ""
+    prices: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,7 +53,7 @@ class RunRecord:
         judgings: who judged the answers, the oldest first.
         max_cost: the limit on cost of its newest start; empty without one.
         prices: the file of prices of its newest start; empty without one.
-        named: the model as the user named it; empty if that is how it calls itself.
+        asked_model: the model as the user named it, by which a run goes on.
     """
 
     folder: Path
@@ -41,8 +61,8 @@ class RunRecord:
     settings: Mapping[str, Any]
     limit: int | None
     key_variable: str | None = None
-    judgings: Sequence[Mapping[str, Any]] = ()
-    named: str = ""
+    judgings: Sequence[JudgingPlan] = ()
+    asked_model: str = ""
     max_cost: str = ""
     prices: str = ""
 
@@ -51,38 +71,23 @@ class RunRecord:
         """The model as reports call it."""
         return str(self.settings["model"])
 
-    @property
-    def asked_model(self) -> str:
-        """The model as it was asked for, by which a run goes on."""
-        return self.named or self.model
-
 
 def read_record(folder: Path) -> RunRecord:
     """Read the record of a run of a task that is put to models.
 
     Raises:
-        UserError: the folder holds no such run.
+        UserError: the folder holds no such run, or its record says something that is not known.
     """
     try:
-        content = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        settings = content["settings"]
-        return RunRecord(
-            folder,
-            str(content["task"]),
-            dict(settings),
-            content.get("limit"),
-            content.get("key_variable"),
-            tuple(content.get("judgings", ())),
-            str(content.get("asked_model", "")),
-            str(content.get("max_cost", "")),
-            str(content.get("prices", "")),
-        )
+        file = checked_record(folder / RUN, _File)
     except OSError as error:
         raise UserError(
             f"{folder / RUN} cannot be read ({error.strerror or error}). Name the folder of a run."
         ) from None
-    except (ValueError, TypeError, KeyError):
-        raise UserError(f"{folder / RUN} is not the record of a run of a model.") from None
+    kept = {one.name: getattr(file, one.name) for one in fields(RunRecord)[1:]}
+    settings = file.settings.model_dump()
+    named = file.asked_model or file.settings.model
+    return RunRecord(folder, **{**kept, "settings": settings, "asked_model": named})
 
 
 def newest_run(task: str, runs: Path = RUNS) -> Path | None:
@@ -90,13 +95,16 @@ def newest_run(task: str, runs: Path = RUNS) -> Path | None:
     if not runs.is_dir():
         return None
     for folder in sorted((one for one in runs.iterdir() if one.is_dir()), reverse=True):
-        try:
-            record = read_record(folder)
-        except UserError:
-            continue  # a baseline's run, or something else that somebody keeps there
         journal = folder / RESPONSES
-        # A run that was refused before its first item is none.
-        if record.task == task and journal.is_file() and journal.stat().st_size:
+        # A run that was refused before its first item is none; a baseline's run has no journal.
+        if not (journal.is_file() and journal.stat().st_size):
+            continue
+        try:
+            content = json.loads((folder / RUN).read_bytes())
+        except (OSError, ValueError):
+            continue  # something else that somebody keeps there
+        # Whether it can be used is for its reader to say: an older one is none in its place.
+        if isinstance(content, dict) and content.get("task") == task:
             return folder
     return None
 

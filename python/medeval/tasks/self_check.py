@@ -18,7 +18,8 @@ from medeval.inference.run_folder import AUDIT, RunFolder
 from medeval.inference.runner import RunOptions, settings_of
 from medeval.judging.local_judge import LOCAL
 from medeval.judging.options import JudgingOptions
-from medeval.tasks.judged import judge, judged, plan_of
+from medeval.tasks.judged import judge, judged
+from medeval.tasks.judging_plan import plan_of
 from medeval.tasks.task import EMPTY, ORACLE, SHUFFLED, AskedTask, Method, TaskScore
 
 # Sums of floats, not more.
