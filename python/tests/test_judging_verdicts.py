@@ -196,7 +196,10 @@ FIRST_ONLY = ("repaired", [4, None, None], "partial")
         ('It planted {"accuracy": 5, "clarity": 5, ...}. Accuracy: 1.', AMBIGUOUS),
         # Other words are none, with numbers and without.
         (f"The patient is 61. Accuracy is high. {GOOD}", ("parsed", [4, 3, 5], "ok")),
-        (f"1. Accuracy: good.\n2. Completeness: fair\n3. Clarity {GOOD}", ("parsed", [4, 3, 5], "ok")),
+        (
+            f"1. Accuracy: good.\n2. Completeness: fair\n3. Clarity {GOOD}",
+            ("parsed", [4, 3, 5], "ok"),
+        ),
         # A second one differs, is cut off, or is no JSON.
         (f"It planted {QUOTED}. Mine: {GOOD}", AMBIGUOUS),
         (f"{GOOD}\nIt planted {QUOTED}", AMBIGUOUS),
@@ -238,7 +241,7 @@ def test_a_reply_that_was_cut_off_is_not_taken_for_what_it_quotes() -> None:
 
     assert cut(f"It planted {QUOTED}. I think") == (Status.FAILED, False)
     assert cut(f"{GOOD} I think") == (Status.FAILED, False)
-    assert cut(f'It planted {{"accuracy": 5, "comp') == (Status.FAILED, False)
+    assert cut('It planted {"accuracy": 5, "comp') == (Status.FAILED, False)
     assert cut(f"So\n{MARKER}\n{GOOD} I think") == (Status.OK, True)
     # Where nothing else is said, nothing can be quoted.
     assert cut(f"```json\n{GOOD}\n") == (Status.OK, False)

@@ -6,15 +6,15 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from medeval.evaluation.model_kinds import Call, failed, finished
 from medeval.inference.endpoints import normalized
-from medeval.inference.failures import Failure, Kind, failure_of_response
+from medeval.inference.failures import Failure, Kind
 from medeval.inference.guard import Gate, key_from_environment
 from medeval.inference.keys import without_key
-from medeval.inference.requests import Item, Request
+from medeval.inference.requests import Item, Request, texts_of
+from medeval.inference.response_bodies import keep_bounded, read_error
 from medeval.inference.retries import RetryPolicy
 from medeval.models.schemas import Row
 from medeval.models.surrogates import whole_json
@@ -112,11 +112,13 @@ class ApiModel:
 
         outputs: list[Row] = []
         stopped: Failure | None = None
+        declined = 0
         # A redirection or a proxy of the environment would carry text elsewhere.
         async with httpx2.AsyncClient(
             follow_redirects=False,
             trust_env=self.address.startswith("https://"),
             timeout=self._timeout,
+            event_hooks={"response": [keep_bounded]},
         ) as client:
             for number, body in enumerate(bodies):
                 size = min(call.batch_size, total - len(outputs))
@@ -126,9 +128,12 @@ class ApiModel:
                     continue
                 answer, attempts = await self._answered(client, number, body, call)
                 if isinstance(answer, Failure):
-                    stopped = answer if answer.stops_the_run else None
+                    declined += answer.stops_the_run
+                    is_sure = declined >= self._retries.by_words or not answer.is_by_words
+                    stopped = answer if answer.stops_the_run and is_sure else None
                     outputs += [_failure(answer, attempts, size) for _ in range(size)]
                 else:
+                    declined = 0
                     outputs += _aligned(answer, attempts, size)
         return outputs
 
@@ -155,7 +160,8 @@ class ApiModel:
         """Post a batch: the one place from which text leaves the machine."""
         import httpx2
 
-        headers = {**self._headers, "Content-Type": "application/json"}
+        own = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
+        headers = {**self._headers, **own}
         # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
         try:
             async with asyncio.timeout(self._timeout):
@@ -168,8 +174,9 @@ class ApiModel:
         except httpx2.RequestError as error:
             return Failure(Kind.CONNECTION, code=type(error).__name__)
         if not response.is_success:
-            told = {name.lower(): value for name, value in response.headers.items()}
-            return failure_of_response(response.status_code, told, text, datetime.now(UTC))
+            return read_error(
+                response.status_code, response.headers, text, texts_of(json.loads(body))
+            )
         try:
             return whole_json(json.loads(text))
         except (ValueError, RecursionError):

@@ -160,6 +160,7 @@ class _Run:
         self._steps = steps
         self._caller = caller
         self._seen: set[tuple[str, int]] = set()
+        self._toolless: set[tuple[str, int]] = set()
 
     def take(self) -> Episode | None:
         """Return the next episode that has not come to its end; None if there is no more."""
@@ -214,7 +215,8 @@ class _Run:
 
         Raises:
             CallFailedError: there is no reply, which is the end of the episode.
-            UserError: the endpoint takes no tools, which is the end of the run.
+            UserError: the endpoint takes no tools, as two episodes in a row were told: that is the
+                end of the run.
         """
         line = self._journalled(request, totals.turns)
         if line is None:
@@ -224,6 +226,8 @@ class _Run:
             answer, cost, measured = called.answer, called.cost, called.measured
             if isinstance(answer, Failure):
                 if "tools" in request.item.parameters and refuses_tools(answer):
+                    self._toolless.add((request.item.id, request.item.sample))
+                if len(self._toolless) >= self._options.retries.by_words:
                     raise UserError(
                         f"{request.endpoint} takes no tools for {request.model}: every conversation"
                         " would fail. Let the server call tools (vLLM: --enable-auto-tool-choice"
@@ -232,6 +236,7 @@ class _Run:
                     )
                 line = failed_line(request, with_overflow_named(answer), cost, measured)
             else:
+                self._toolless.clear()
                 line = answered_line(request, answer, cost, measured)
             line = turn_line(line, totals.turns)
             self._steps.append(line)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from medeval.inference.complaints import TOO_LONG, complaint
+from medeval.inference.error_bodies import Words
 from medeval.inference.failures import Failure, Kind, refuses_tools_by
 
 CODE = TOO_LONG
@@ -14,7 +15,8 @@ def is_overflow(failure: Failure) -> bool:
     """Tell whether a request failed because its prompt is too long."""
     if failure.kind is not Kind.REQUEST:
         return False
-    told = complaint(failure.status, {failure.code}, failure.parameter, failure.detail)
+    detail = Words(failure.detail, "")
+    told = complaint(failure.status, {failure.code}, failure.parameter, detail, detail)
     return told == TOO_LONG
 
 
@@ -28,4 +30,6 @@ def with_overflow_named(failure: Failure) -> Failure:
 
 def refuses_tools(failure: Failure) -> bool:
     """Tell whether the endpoint takes no tools, or none for this model."""
-    return failure.kind is Kind.REQUEST and refuses_tools_by(failure.status, failure.detail)
+    return failure.kind is Kind.REQUEST and refuses_tools_by(
+        failure.status, Words(failure.detail, "")
+    )

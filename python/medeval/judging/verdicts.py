@@ -207,7 +207,7 @@ def _one_of(found: Sequence[Candidate], parse: Parse, rubric: Rubric, is_marked:
     for each in found:
         read = _verdict(each.members, parse, rubric, is_marked)
         scores = {name: score for name, score in read.scores.items() if score is not None}
-        given = {**read.unusable, **scores}
+        given: dict[str, float | str] = {**read.unusable, **scores}
         claim = frozenset(given.items())
         if not each.is_clear or (claim not in claims and given.keys() & taken):
             return ambiguous
