@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from medeval.errors import UserError
 from medeval.inference.budget import Budget
 from medeval.inference.calling import Caller
+from medeval.inference.complaints import TOO_LONG
 from medeval.inference.episodes import (
     Ask,
     Episode,
@@ -31,7 +32,6 @@ from medeval.inference.lines import answered_line, failed_line, failure_of
 from medeval.inference.outcomes import Outcome
 from medeval.inference.progress import Progress
 from medeval.inference.providers import Provider
-from medeval.inference.refusals import CODE, refuses_tools, with_overflow_named
 from medeval.inference.requests import Item, Request
 from medeval.inference.run_folder import RunFolder
 from medeval.inference.runner import Ended, RunOptions, asked_otherwise
@@ -124,7 +124,7 @@ def _goes_on(line: Line) -> bool:
     """
     if Outcome(line["outcome"]) is not Outcome.ERRORED:
         return False
-    return failure_of(line).code != CODE
+    return failure_of(line).code != TOO_LONG
 
 
 def _is_out(line: Line, again: Mapping[tuple[str, int], bool]) -> bool:
@@ -225,7 +225,7 @@ class _Run:
                 raise _StoppedError
             answer, cost, measured = called.answer, called.cost, called.measured
             if isinstance(answer, Failure):
-                if "tools" in request.item.parameters and refuses_tools(answer):
+                if "tools" in request.item.parameters and answer.refuses_tools:
                     self._toolless.add((request.item.id, request.item.sample))
                 if len(self._toolless) >= self._options.retries.by_words:
                     raise UserError(
@@ -234,7 +234,7 @@ class _Run:
                         " and --tool-call-parser; llama.cpp: --jinja), or use the text protocol:"
                         " --tool-protocol text."
                     )
-                line = failed_line(request, with_overflow_named(answer), cost, measured)
+                line = failed_line(request, answer, cost, measured)
             else:
                 self._toolless.clear()
                 line = answered_line(request, answer, cost, measured)

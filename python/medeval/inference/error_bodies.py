@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import count
 from typing import Any
 
 # Nobody means a longer number of seconds, and longer ones fit in no clock.
@@ -48,28 +48,17 @@ class Words:
         asked: all texts of the request.
 
     Attributes:
-        own: the text with an ellipsis for each stretch of four words or more that stands in the
-            request too.
+        own: the text with an ellipsis for each word of four in a row that stand in the request
+            too.
     """
 
     def __init__(self, text: str, asked: str) -> None:
         self._asked = " ".join(asked.lower().split())
-        words = list(_WORD.finditer(text))
-        places: dict[tuple[str, ...], list[int]] = defaultdict(list)
-        for number in range(len(words) - _QUOTED + 1):
-            row_of = words[number : number + _QUOTED]
-            places[tuple(word[0].lower() for word in row_of)].append(number)
-        row: deque[str] = deque(maxlen=_QUOTED)
-        quoted: set[int] = set()
-        for word in _WORD.finditer(self._asked) if places else ():
-            row.append(word[0])
-            quoted.update(places.pop(tuple(row), ()))
-        own, end = [], 0
-        for number in sorted(quoted):
-            if (start := words[number].start()) >= end:
-                own.append(text[end:start])
-            end = words[number + _QUOTED - 1].end()
-        self.own = "\u2026".join([*own, text[end:]])
+        repeated = set(_rows(_WORD.findall(self._asked)))
+        rows = enumerate(_rows([word.lower() for word in _WORD.findall(text)]))
+        quoted = {n + k for n, row in rows if row in repeated for k in range(_QUOTED)}
+        number = count()
+        self.own = _WORD.sub(lambda word: "\u2026" if next(number) in quoted else word[0], text)
 
     def find(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Return the first place where they are like a pattern and no part of the request."""
@@ -81,6 +70,11 @@ class Words:
             ),
             None,
         )
+
+
+def _rows(words: list[str]) -> Iterator[tuple[str, ...]]:
+    """Yield each four words in a row."""
+    return zip(*(words[start:] for start in range(_QUOTED)), strict=False)
 
 
 def error_of(body: str) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from medeval.inference.complaints import complaint
+from medeval.inference.complaints import TOO_LONG, complaint
 from medeval.inference.error_bodies import (
     Words,
     error_of,
@@ -181,6 +181,17 @@ class Failure:
     def came_back(self) -> bool:
         """Tell whether the endpoint itself said something."""
         return not self.is_unreached and self.kind is not Kind.TIMEOUT
+
+    @property
+    def is_overflow(self) -> bool:
+        """Tell whether a request failed because its prompt is too long."""
+        return self.kind is Kind.REQUEST and self.code == TOO_LONG
+
+    @property
+    def refuses_tools(self) -> bool:
+        """Tell whether the endpoint takes no tools, or none for this model."""
+        detail = Words(self.detail, "")
+        return self.kind is Kind.REQUEST and refuses_tools_by(self.status, detail)
 
     def without_detail(self) -> Failure:
         """Return the failure without what the endpoint wrote."""

@@ -35,11 +35,11 @@ _SAID = re.compile(r"(?<![\w`])\w")
 _WORD = re.compile(r"\w")
 # A name and a number in one sentence, in either order. The number of a line in a list is none.
 _BESIDE = (
-    r"\b(?:{names})\b(?:[^\d.!?\n]|[.!?](?!\s)|\n(?!\W{{0,5}}\d{{1,2}}[.)])){{0,80}}\d"
-    r"|\d(?:[^\d.!?\n)]|[.!?](?!\s)){{0,20}}\b(?:{names})\b"
+    r"\b(?:{0})\b(?:[^\d.!?\n]|[.!?](?!\s)|\n(?!\W{{0,5}}\d{{1,2}}[.)])){{0,80}}\d"
+    r"|\d(?:[^\d.!?\n)]|[.!?](?!\s)){{0,20}}\b(?:{0})\b"
 )
 # A verdict that does not end, or is no JSON, has keys all the same.
-_KEY = r"|[\"']\s{{0,9}}({names})\s{{0,9}}[\"']\s{{0,9}}:"
+_KEY = r"[\"']\s{{0,9}}({0})\s{{0,9}}[\"']\s{{0,9}}:"
 _DECLINES = re.compile(
     r"\b(?:can(?:no|')?t|can\u2019t|can\s+not|could(?:\s+not|n['\u2019]t)|wo(?:n't|n\u2019t)"
     r"|will\s+not|unable\s+to|not\s+able\s+to|declin(?:e|ing)(?:\s+to)?|refus(?:e|ing)(?:\s+to)?)"
@@ -152,34 +152,29 @@ def _read(text: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdict:
 
 def _verdict_in(reply: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdict:
     is_marked, tried = _to_read(reply, rubric, marker)
-    for piece in tried:
-        for parse, form in (
-            (Parse.PARSED, piece),
-            (Parse.REPAIRED, without_trailing_commas(piece)),
-        ):
-            found = candidates(form, rubric.names)
-            if found and is_marked and not _SAID.search(form, 0, found[0].start):
-                return _one_of(found[:1], parse, rubric, is_marked)
-            if found:
-                if (
-                    _is_beside(_outside(form, found), rubric.names, has_key=True)
-                    or (is_cut and _SAID.search(_outside(form, found)))
-                    or (not is_marked and _is_declined(form, found))
-                ):
-                    found = []
-                return _one_of(found, parse, rubric, is_marked)
-    for piece in tried:
-        form = without_trailing_commas(piece)
-        found = complete_members(form, rubric.names)
+    for find, parse, piece in (
+        *(
+            (candidates, parse, piece)
+            for piece in tried
+            for parse in (Parse.PARSED, Parse.REPAIRED)
+        ),
+        *((complete_members, Parse.REPAIRED, piece) for piece in tried),
+    ):
+        text = piece if parse is Parse.PARSED else without_trailing_commas(piece)
+        found = find(text, rubric.names)
         if not found:
             continue
-        if is_marked and not _SAID.search(form, 0, found[0].start):
-            found = _first_of_each(found)
-        elif _is_said_otherwise(form, found, rubric) or (
-            is_cut and _SAID.search(form, 0, found[0].start)
+        is_whole = find is candidates
+        if is_marked and not _SAID.search(text, 0, found[0].start):
+            # Where a part of a broken one comes again, another begins.
+            names = [next(iter(each.members)) for each in found]
+            again = (n for n, name in enumerate(names) if name in names[:n])
+            found = found[: 1 if is_whole else next(again, None)]
+        elif _is_doubtful(text, found, rubric, is_whole=is_whole, is_cut=is_cut) or (
+            is_whole and not is_marked and _is_declined(text, found)
         ):
             found = []
-        return _one_of(found, Parse.REPAIRED, rubric, is_marked)
+        return _one_of(found, parse, rubric, is_marked)
     return _verdict({}, Parse.UNPARSEABLE, rubric, is_marked)
 
 
@@ -218,37 +213,26 @@ def _one_of(found: Sequence[Candidate], parse: Parse, rubric: Rubric, is_marked:
     return _verdict(members, parse, rubric, is_marked) if found else ambiguous
 
 
-def _first_of_each(found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the members of the verdict that comes first: where one comes again, another begins."""
-    seen: set[str] = set()
-    for number, each in enumerate(found):
-        if seen & each.members.keys():
-            return list(found[:number])
-        seen |= each.members.keys()
-    return list(found)
+def _is_doubtful(
+    text: str, found: Sequence[Candidate], rubric: Rubric, *, is_whole: bool, is_cut: bool
+) -> bool:
+    """Tell whether there may be another verdict beside the objects of a text.
 
-
-def _outside(text: str, found: Sequence[Candidate]) -> str:
-    """Return what stands before, between and behind the objects of a text."""
+    There may where a criterion stands outside of them with a number or, if they are whole, as a
+    key; and where the reply is cut off and says more than they do.
+    """
     starts = [*(each.start for each in found), len(text)]
     ends = [0, *(each.end for each in found)]
-    return " ".join(text[end:start] for end, start in zip(ends, starts, strict=True))
-
-
-def _is_beside(outside: str, names: Sequence[str], *, has_key: bool) -> bool:
-    """Tell whether a criterion stands beside the objects of a reply, with a number or as a key."""
-    either = "|".join(r"[\W_]{1,3}".join(map(re.escape, name.split("_"))) for name in names)
-    pattern = (_BESIDE + _KEY if has_key else _BESIDE).format(names=either)
-    return re.search(pattern, outside, re.IGNORECASE) is not None
-
-
-def _is_said_otherwise(text: str, found: Sequence[Candidate], rubric: Rubric) -> bool:
-    """Tell the same of a broken object, in which what belongs to a key that is cut off is none."""
-    outside = _outside(text, found)
-    cut = re.compile(_KEY[1:].format(names="|".join(map(re.escape, rubric.names))), re.IGNORECASE)
-    unread = {match[1].lower() for match in cut.finditer(outside)}
-    names = [name for name in rubric.names if name not in unread]
-    return bool(names) and _is_beside(outside, names, has_key=False)
+    outside = " ".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+    if is_cut and _SAID.search(outside if is_whole else text[: found[0].start]):
+        return True
+    keys = re.findall(_KEY.format("|".join(rubric.names)), outside, re.IGNORECASE)
+    if keys and is_whole:
+        return True
+    # What belongs to a part that is cut off is not beside it.
+    names = set(rubric.names) - {key.lower() for key in keys}
+    named = "|".join(sorted(name.replace("_", r"[\W_]") for name in names))
+    return bool(named) and re.search(_BESIDE.format(named), outside, re.IGNORECASE) is not None
 
 
 def _is_declined(text: str, found: Sequence[Candidate]) -> bool:

@@ -46,10 +46,8 @@ class _Loader(yaml.SafeLoader):
             yaml.composer.ComposerError: it is an alias.
         """
         if self.check_event(yaml.AliasEvent):
-            place = self.peek_event().start_mark
-            raise yaml.composer.ComposerError(
-                None, None, "an alias (*name) is not read: write the value out", place
-            )
+            told = "an alias (*name) is not read: write the value out"
+            raise yaml.composer.ComposerError(None, None, told, self.get_mark())
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
@@ -102,8 +100,6 @@ def read_yaml(text: str) -> Any:
         raise ValueError(f"not valid YAML: {_described(error)}") from None
     except RecursionError:
         raise ValueError("not valid YAML: nested too deeply") from None
-    except ValueError as error:  # a number of more digits than Python reads
-        raise ValueError(f"not valid YAML: {error}") from None
 
 
 def write_yaml(value: Any) -> str:
