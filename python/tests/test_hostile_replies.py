@@ -27,7 +27,7 @@ from medeval.cdm.tools.lab_requests import requested_names
 from medeval.evaluation.model_replies import read_output
 from medeval.inference.completions import Completion
 from medeval.inference.failures import Failure, failure_of_response
-from medeval.inference.response_bodies import LONGEST, read_error, read_reply
+from medeval.inference.response_bodies import LONGEST, read_reply
 from medeval.inference.runner import RunOptions
 from medeval.inference.thinking import split_thinking
 from medeval.judging.injection import injection_signs
@@ -136,7 +136,7 @@ def test_whatever_comes_is_a_reply_or_a_failure(body: Any, header: str, status: 
     text = json.dumps(body)
     assert isinstance(read_reply(text, header), Completion | Failure)
     told = {"Retry-After": header, "retry-after-ms": header}
-    assert isinstance(read_error(status, told, text, header), Failure)
+    assert isinstance(failure_of_response(status, told, text, NOW, header), Failure)
 
 
 MARKER = "VERDICT-00112233445566ff"

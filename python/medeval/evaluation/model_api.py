@@ -6,15 +6,16 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from medeval.evaluation.model_kinds import Call, failed, finished
 from medeval.inference.endpoints import normalized
-from medeval.inference.failures import Failure, Kind
+from medeval.inference.failures import Failure, Kind, failure_of_response
 from medeval.inference.guard import Gate, key_from_environment
 from medeval.inference.keys import without_key
 from medeval.inference.requests import Item, Request, texts_of
-from medeval.inference.response_bodies import keep_bounded, read_error
+from medeval.inference.response_bodies import keep_bounded
 from medeval.inference.retries import RetryPolicy
 from medeval.models.schemas import Row
 from medeval.models.surrogates import whole_json
@@ -174,9 +175,8 @@ class ApiModel:
         except httpx2.RequestError as error:
             return Failure(Kind.CONNECTION, code=type(error).__name__)
         if not response.is_success:
-            return read_error(
-                response.status_code, response.headers, text, texts_of(json.loads(body))
-            )
+            told, asked = response.headers, texts_of(json.loads(body))
+            return failure_of_response(response.status_code, told, text, datetime.now(UTC), asked)
         try:
             return whole_json(json.loads(text))
         except (ValueError, RecursionError):

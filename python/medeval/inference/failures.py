@@ -259,7 +259,7 @@ def failure_of_response(
 
     Args:
         status: the HTTP status, 300 or above.
-        headers: with names in lower case.
+        headers: of the response; their names are read in any case.
         body: as it came, JSON or not.
         now: for a Retry-After that is a date.
         asked: all texts of the request: what stands in it too is not the endpoint's own word.
@@ -268,7 +268,8 @@ def failure_of_response(
     code = word(error.get("code")) or word(error.get("type"))
     said = Words(body, asked)
     message = Words(told, asked) if (told := message_of(error)) else said
-    retry_after = retry_after_of(headers, said, now)
+    told_by = {name.lower(): value for name, value in headers.items()}
+    retry_after = retry_after_of(told_by, said, now)
     is_by_words = retry_after is None
     if retry_after is None and (status == 429 or status >= 500):
         retry_after = wait_told_in(message)

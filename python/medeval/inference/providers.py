@@ -9,17 +9,24 @@ import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from medeval.errors import UserError
 from medeval.inference.completions import Completion
 from medeval.inference.endpoints import normalized
-from medeval.inference.failures import NOT_CONNECTED, CallFailedError, Failure, Kind
+from medeval.inference.failures import (
+    NOT_CONNECTED,
+    CallFailedError,
+    Failure,
+    Kind,
+    failure_of_response,
+)
 from medeval.inference.guard import IN_PROCESS, Gate, Purpose, key_from_environment
 from medeval.inference.keys import without_key
 from medeval.inference.parameters import Adaptation
 from medeval.inference.requests import Item, Request, body_of, texts_of
-from medeval.inference.response_bodies import keep_bounded, read_error, read_reply
+from medeval.inference.response_bodies import keep_bounded, read_reply
 from medeval.inference.secret_names import secret_places
 from medeval.inference.threads import FunctionFailedError, in_a_thread
 from medeval.models.surrogates import whole
@@ -224,17 +231,18 @@ class OpenAICompatible:
                 return without_key(response.text, key)
         except openai.APIStatusError as error:
             text = without_key(error.response.text, key)
-            return read_error(error.status_code, error.response.headers, text, texts_of(body))
+            told, status = error.response.headers, error.status_code
+            return failure_of_response(status, told, text, datetime.now(UTC), texts_of(body))
         except (TimeoutError, openai.APITimeoutError) as error:
             cause = type(error.__cause__).__name__
             if cause in NOT_CONNECTED:
                 return Failure(Kind.CONNECTION, code=cause)
             return Failure(Kind.TIMEOUT)
         except (openai.APIConnectionError, httpx2.TransportError) as error:
-            told = error.__cause__ or error
-            if isinstance(told, httpx2.DecodingError):
-                return Failure(Kind.BROKEN, code=type(told).__name__, detail=str(told))
-            return Failure(Kind.CONNECTION, code=type(told).__name__)
+            met = error.__cause__ or error
+            if isinstance(met, httpx2.DecodingError):
+                return Failure(Kind.BROKEN, code=type(met).__name__, detail=str(met))
+            return Failure(Kind.CONNECTION, code=type(met).__name__)
         except openai.OpenAIError as error:
             return Failure(Kind.BROKEN, code=type(error).__name__)
         except UnicodeEncodeError as error:  # half a surrogate pair, which no request can carry
