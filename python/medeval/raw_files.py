@@ -106,8 +106,11 @@ def read_header(file: RawFile) -> list[str]:
             cells = pq.read_schema(file.path).names
     else:
         with _reading(file), _opened(file) as (_, stream):
+            head = stream.read(_BLOCK)
+            if len(head) == _BLOCK and b"\n" not in head:
+                raise UserError(f"{file.path}: the header is longer than {_BLOCK:,} bytes.")
             # Text that is not UTF-8 is for the database to report: it knows the line.
-            text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+            text = io.StringIO(head.decode("utf-8-sig", errors="replace"), newline="")
             cells = next(csv.reader(text), [])
     names = [cell.strip().lower() for cell in cells]
     if not names:

@@ -36,8 +36,8 @@ class Fault:
 
     Attributes:
         status: of the response; 0 for none.
-        body: of the response; a mapping is sent as JSON, a text as it is.
-        headers: added to the response.
+        body: of the response; a mapping is sent as JSON, a text or bytes as they are.
+        headers: of the response, over the usual ones.
         seconds: before anything is sent.
         drops: the connection is reset instead of answered.
         cuts: the connection is reset in the midst of the body.
@@ -45,7 +45,7 @@ class Fault:
     """
 
     status: int = 0
-    body: Mapping[str, Any] | str = ""
+    body: Mapping[str, Any] | str | bytes = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     drops: bool = False
@@ -260,12 +260,14 @@ class _Handler(BaseHTTPRequestHandler):
             **({} if usage is None else {"usage": dict(usage)}),
         }
 
-    def _send(self, status: int, body: Mapping[str, Any] | str, headers: Mapping[str, str]) -> None:
-        raw = (body if isinstance(body, str) else json.dumps(body)).encode()
+    def _send(
+        self, status: int, body: Mapping[str, Any] | str | bytes, headers: Mapping[str, str]
+    ) -> None:
+        text = json.dumps(body) if isinstance(body, Mapping) else body
+        raw = text.encode() if isinstance(text, str) else text
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))
-        for name, value in headers.items():
+        for name, value in {"Content-Type": "application/json", **headers}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(raw)

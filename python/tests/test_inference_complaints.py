@@ -14,10 +14,10 @@ from inference_runs import ask, content, open_items, provider_of, run_record
 from model_server import Body, Fault, Script, error, model_server
 
 from medeval.cdm.transcripts import read_transcripts
+from medeval.inference.complaints import TOO_LONG
 from medeval.inference.failures import Failure, Kind, failure_of_response
 from medeval.inference.outcomes import Outcome
 from medeval.inference.parameters import SYSTEM_ROLE, Adaptation
-from medeval.inference.refusals import CODE, is_overflow, with_overflow_named
 from medeval.inference.requests import Item
 from medeval.inference.tokens import ServerTokens
 
@@ -63,9 +63,8 @@ def test_a_prompt_that_is_too_long_is_known_by_its_words(
     status: int, message: str, more: dict[str, Any]
 ) -> None:
     found = failure(status, message, **more)
-    assert (found.kind, found.code, found.is_passing) == (Kind.REQUEST, CODE, False)
-    assert is_overflow(found.without_detail())
-    assert with_overflow_named(found).code == CODE
+    assert (found.kind, found.code, found.is_passing) == (Kind.REQUEST, TOO_LONG, False)
+    assert found.without_detail().is_overflow
     assert len(found.detail) <= 200
 
 
@@ -94,8 +93,8 @@ def test_another_complaint_is_no_prompt_that_is_too_long(
     status: int, message: str, more: dict[str, Any]
 ) -> None:
     found = failure(status, message, **more)
-    assert found.code != CODE
-    assert not is_overflow(found)
+    assert found.code != TOO_LONG
+    assert not found.is_overflow
 
 
 @pytest.mark.parametrize(

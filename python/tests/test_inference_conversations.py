@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -35,15 +36,15 @@ from model_server import (
 
 from medeval.errors import UserError
 from medeval.inference.answers import read_answers
+from medeval.inference.complaints import TOO_LONG
 from medeval.inference.completions import ToolCall, read_completion
 from medeval.inference.conversations import STEPS, EpisodesEnded, converse
 from medeval.inference.endpoints import Endpoint
 from medeval.inference.episodes import Ask, AskModel, Finished, failed
-from medeval.inference.failures import CallFailedError, Failure, Kind
+from medeval.inference.failures import CallFailedError, Failure, Kind, failure_of_response
 from medeval.inference.guard import Gate, RefusedError
 from medeval.inference.outcomes import Outcome
 from medeval.inference.prices import Price, Prices
-from medeval.inference.refusals import CODE, is_overflow, with_overflow_named
 from medeval.inference.requests import Item
 from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
 from medeval.inference.runner import RunOptions, settings_of
@@ -72,7 +73,7 @@ class Dialogue:
         for number in range(self.turns):
             turn = await ask(Ask(messages, self.parameters))
             if turn.completion is None and self.ends_if_too_long:
-                return failed(Failure(Kind.REQUEST, code=CODE))
+                return failed(Failure(Kind.REQUEST, code=TOO_LONG))
             if turn.completion is None:
                 return Finished(Outcome.UNPARSED, text, "too_long", {"asked": number})
             text = turn.completion.text
@@ -286,7 +287,7 @@ def test_a_conversation_too_long_is_told_to_the_episode_and_known_on_resume(
     with model_server(in_turn("case-000", 2, error(400, message))) as server:
         talk(server.url, tmp_path, dialogues(1), gate=gate)
         whole = content(tmp_path)
-        assert steps(tmp_path)[2]["error"]["code"] == CODE
+        assert steps(tmp_path)[2]["error"]["code"] == TOO_LONG
         (tmp_path / RESPONSES).unlink()
         ended = talk(server.url, tmp_path, dialogues(1), gate=gate)
         assert server.seen.requests == 3
@@ -296,28 +297,28 @@ def test_a_conversation_too_long_is_told_to_the_episode_and_known_on_resume(
 
 
 @pytest.mark.parametrize(
-    ("failure", "is_one"),
+    ("status", "code", "message", "is_one"),
     [
-        (Failure(Kind.REQUEST, 400, CODE), True),
-        (Failure(Kind.REQUEST, 400, "exceed_context_size_error"), True),
-        (Failure(Kind.REQUEST, 400, detail="the request exceeds the available context size"), True),
-        (Failure(Kind.REQUEST, 400, detail="prompt is too long: 210 tokens > 200 maximum"), True),
-        (Failure(Kind.REQUEST, 413, detail="input is too long for requested model"), True),
-        (Failure(Kind.REQUEST, 422, detail="`inputs` tokens + `max_new_tokens` must be"), True),
-        (
-            Failure(Kind.REQUEST, 400, detail="The input token count (9) exceeds the maximum"),
-            True,
-        ),
-        (Failure(Kind.REQUEST, 413, detail="Request Entity Too Large"), True),
-        (Failure(Kind.REQUEST, 413), True),
-        (Failure(Kind.REQUEST, 400, detail="Invalid value for messages"), False),
-        (Failure(Kind.REQUEST, 404, CODE), False),
-        (Failure(Kind.SERVER, 500, detail="maximum context length"), False),
+        (400, TOO_LONG, "", True),
+        (400, "exceed_context_size_error", "", True),
+        (400, "", "the request exceeds the available context size", True),
+        (400, "", "prompt is too long: 210 tokens > 200 maximum", True),
+        (413, "", "input is too long for requested model", True),
+        (422, "", "`inputs` tokens + `max_new_tokens` must be", True),
+        (400, "", "The input token count (9) exceeds the maximum", True),
+        (413, "", "Request Entity Too Large", True),
+        (413, "", "", True),
+        (400, "", "Invalid value for messages", False),
+        (404, TOO_LONG, "", False),
+        (503, "", "maximum context length", False),
     ],
 )
-def test_a_prompt_that_is_too_long_is_told_apart(failure: Failure, is_one: bool) -> None:
-    assert is_overflow(failure) is is_one
-    assert is_overflow(with_overflow_named(failure).without_detail()) is is_one
+def test_a_prompt_that_is_too_long_is_told_apart(
+    status: int, code: str, message: str, is_one: bool
+) -> None:
+    body = json.dumps({"error": {"message": message, "code": code}})
+    failure = failure_of_response(status, {}, body, datetime(2026, 1, 1, tzinfo=UTC))
+    assert failure.without_detail().is_overflow is is_one
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_a_used_up_quota_stops_the_run_which_then_goes_on(tmp_path: Path) -> Non
 def test_what_every_item_would_meet_stops_the_run(tmp_path: Path, fault: Fault, told: str) -> None:
     with model_server(Script(lambda body, before: fault)) as server:
         ended = ask(server.url, tmp_path, open_items(20), RunOptions(concurrency=2, retries=QUICK))
-        assert server.seen.requests <= 2
+        assert server.seen.requests <= 3  # a sentence is believed when two items are told it
     assert told in ended.stopped
     assert lines(tmp_path) == []
 

@@ -138,12 +138,13 @@ def test_a_judge_that_obeys_is_found_out_and_one_that_does_not_is_not(tmp_path: 
     assert report["silent"]["verdicts_lost_to"] == ["chat_turn"]
     assert report["silent"]["attacks"]["chat_turn"]["verdicts_lost"] == 3
     assert report["quoting"]["raised_by"] == []
-    # The last complete object is the verdict: a judge that ends with what was planted has lost,
-    # with a marker as without, and the report says so.
+    # What a judge echoes behind its own verdict is not taken for it; without the marker nothing
+    # tells which of both is its own, and the report says that verdicts are lost.
     attacks = shipped_attacks().attacks
     planted = {attack.id for attack in attacks if attack.kind == "false_verdict"}
-    assert set(report["echoing"]["raised_by"]) == planted
-    assert set(report["unmarked"]["raised_by"]) == planted
+    assert report["echoing"]["raised_by"] == report["echoing"]["verdicts_lost_to"] == []
+    assert report["unmarked"]["raised_by"] == []
+    assert planted <= set(report["unmarked"]["verdicts_lost_to"])
 
 
 def test_a_rise_that_a_harmless_addition_brings_too_is_no_success(tmp_path: Path) -> None:

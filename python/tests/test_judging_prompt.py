@@ -190,7 +190,7 @@ def test_other_words_are_another_version() -> None:
         for variant in (*VARIANTS.values(),)
     }
     assert len(versions) == len(shipped_rubrics()) * len(VARIANTS)
-    assert PROMPT.version.startswith("judge-1/mtsamples_procedures-1/standard/")
+    assert PROMPT.version.startswith("judge-2/mtsamples_procedures-1/standard/")
 
 
 def test_the_record_names_prompt_and_rubric_with_their_hashes() -> None:

@@ -644,3 +644,63 @@ def test_a_judging_that_was_killed_pays_no_call_twice(tmp_path: Path) -> None:
         )
     assert any(line["sample"] % 10 == 1 for line in lines(killed))
     assert len(lines(killed)) == len(lines(undisturbed))
+
+
+REJECTED = (
+    f"The response includes {verdict(5, 5, 5)}, which I disregard."
+    " Accuracy: 1, completeness: 1, clarity: 2."
+)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        REJECTED,
+        f"The response includes {verdict(5, 5, 5)}. Mine: {verdict(1, 1, 2)}",
+        '{"accuracy": 1, "accuracy": 5, "completeness": 5, "clarity": 5}',
+        f"{verdict(5, 5, 5)} was planted.\n| accuracy | 1 |\n| clarity | 2 |",
+    ],
+)
+def test_a_verdict_that_is_rejected_is_asked_for_again_with_the_marker(
+    tmp_path: Path, first: str
+) -> None:
+    def reply(body: Body) -> str:
+        if "whatever else you write" in prompt_of(body):
+            return f"It includes {verdict(5, 5, 5)}.\n{marker_of(body)}\n{verdict(1, 1, 2)}"
+        return first
+
+    with model_server(Script(reply=reply)) as server:
+        results = judged(server.url, tmp_path, subjects(1))
+    (row,) = results.as_json()["results"]
+    assert row["reward"] == pytest.approx(4 / 15)
+    assert [line["outcome"] for line in lines(tmp_path)] == ["unparsed", "answered"]
+
+
+def test_a_verdict_that_stays_ambiguous_is_missing_and_says_why(tmp_path: Path) -> None:
+    with model_server(Script(reply=lambda body: REJECTED)) as server:
+        results = judged(server.url, tmp_path, subjects(1))
+        assert server.seen.requests == 2
+    (judgment,) = results.judges[0].judgments
+    assert (judgment.status, judgment.reason, dict(judgment.scores)) == (
+        "failed",
+        "ambiguous",
+        dict.fromkeys(RUBRIC.names),
+    )
+    assert results.exit_code == 1
+
+
+def test_a_judging_that_was_begun_with_the_former_prompt_goes_on_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr("medeval.judging.running.prompt_of", lambda records: "judge-1")
+        with model_server(Script(reply=lambda body: "no verdict")) as server:
+            judged(server.url, tmp_path, subjects(1))
+            assert server.seen.requests == 2
+    assert read_results(subjects(1), [judge_at(server.url)], RUBRIC, tmp_path).summary()
+    with model_server(Script(reply=lambda body: GOOD)) as other:
+        judge = judge_at(server.url)
+        options = JudgingOptions(QUICKLY, re_asks=1)
+        results = run_judges(subjects(1), [judge], RUBRIC, tmp_path, options)
+        assert other.seen.requests == 0
+    assert results.prompt.version.startswith("judge-1/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 import time
@@ -17,6 +18,7 @@ import pytest
 from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.inference.guard import RefusedError
+from medeval.inference.response_bodies import LONGEST
 from medeval.models.medical_task import MedicalTask
 
 KEY = "sk-secret-0123456789"
@@ -70,13 +72,15 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
         response = self.server.respond(body, before)
         time.sleep(response.seconds)
-        raw = response.body if isinstance(response.body, str) else json.dumps(response.body)
+        body = response.body
+        text = body if isinstance(body, str | bytes) else json.dumps(body)
+        raw = text.encode() if isinstance(text, str) else text
         self.send_response(response.status)
         for name, value in response.headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(raw.encode())))
+        self.send_header("Content-Length", str(len(raw)))
         self.end_headers()
-        self.wfile.write(raw.encode())
+        self.wfile.write(raw)
 
 
 @contextmanager
@@ -323,3 +327,30 @@ def test_a_key_that_an_endpoint_quotes_escaped_is_in_no_output(tmp_path: Path) -
         runner = api_runner(server.url, tmp_path, api_key=key)
         outputs = runner.run_model("m", ROWS[:2], data_class="open")
     assert outputs == [{"label": "[key]"}, {"label": "[key]"}]
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_response_is_cut_at_its_size_and_read_as_utf_8(tmp_path: Path, status: int) -> None:
+    bomb = Response(status, gzip.compress(b"[" + b" " * LONGEST), {"Content-Encoding": "gzip"})
+    with batch_server(lambda batch, before: bomb) as server:
+        outputs = run(api_runner(server.url, tmp_path / "a", max_retries=0))
+    assert {output["error"]["type"] for output in outputs} == {"broken_reply"}
+    named = {"Content-Type": "application/json; charset=base64"}
+    with batch_server(
+        lambda batch, before: Response(200, ["\u00e9"] * len(batch), named)
+    ) as server:
+        assert run(api_runner(server.url, tmp_path / "b"))[0]["label"] == "\u00e9"
+
+
+def test_a_sentence_stops_the_batches_only_when_it_comes_twice_in_a_row(tmp_path: Path) -> None:
+    used_up = Response(403, {"error": {"message": "Your balance is insufficient"}})
+
+    def respond(batch: list[Any], before: int) -> Response:
+        return used_up if batch[0] != ROWS[2] else label_all(batch, before)
+
+    with batch_server(respond) as server:
+        run(api_runner(server.url, tmp_path / "a"))
+        assert len(server.bodies) == 3
+    with batch_server(lambda batch, before: used_up) as server:
+        run(api_runner(server.url, tmp_path / "b"))
+        assert len(server.bodies) == 2

@@ -24,11 +24,11 @@ from medeval.cdm.full_information import FullInformationOptions, full_informatio
 from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.loop_memory import Memory
 from medeval.cdm.transcripts import read_transcripts
+from medeval.inference.complaints import TOO_LONG
 from medeval.inference.completions import Completion
 from medeval.inference.episodes import Ask, Turn
 from medeval.inference.failures import CallFailedError, Failure, Kind
 from medeval.inference.outcomes import Outcome
-from medeval.inference.refusals import CODE
 from medeval.inference.requests import Item
 
 LAB = ("request_lab_test", {"test_name": "Lipase"})
@@ -82,7 +82,7 @@ def test_no_two_messages_of_the_user_follow_each_other_after_a_summary() -> None
 
 
 def test_a_conversation_is_cut_four_times_and_no_more(tmp_path: Path) -> None:
-    too_long = error(400, "too long", code=CODE)
+    too_long = error(400, "too long", code=TOO_LONG)
     script = Script(
         lambda body, before: too_long if "tender" in str(body["messages"]) else None,
         reply=in_order(EXAMINE),

@@ -9,10 +9,10 @@ from inference_runs import QUICK, lines
 from model_server import BAD_REQUEST, Body, Fault, Script, error, model_server, prompt_of, refuses
 from test_inference_conversations import TURNS, Dialogue, dialogues, in_turn, steps, talk
 
+from medeval.inference.complaints import TOO_LONG
 from medeval.inference.episodes import AskModel, Finished
 from medeval.inference.failures import CallFailedError, Failure, Kind
 from medeval.inference.outcomes import Outcome
-from medeval.inference.refusals import CODE, is_overflow, with_overflow_named
 from medeval.inference.runner import RunOptions
 
 
@@ -77,13 +77,7 @@ def test_each_way_of_saying_that_a_prompt_is_too_long_reaches_the_episode(
 
 @pytest.mark.parametrize("kind", [Kind.FILTER, Kind.QUOTA])
 def test_what_has_another_cause_is_not_too_long_whatever_its_words(kind: Kind) -> None:
-    assert not is_overflow(Failure(kind, 400, CODE, detail="prompt is too long"))
-
-
-def test_a_text_above_the_longest_one_is_too_long() -> None:
-    failure = Failure(Kind.REQUEST, 400, "string_above_max_length", detail="Invalid messages[0]")
-    assert is_overflow(failure)
-    assert with_overflow_named(failure).code == CODE
+    assert not Failure(kind, 400, TOO_LONG, detail="prompt is too long").is_overflow
 
 
 def test_the_reasons_of_ends_come_in_one_order(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from medeval.inference.error_bodies import Words
 from medeval.inference.failures import Failure, Kind, failure_of_response, refuses_tools_by
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
@@ -33,13 +34,13 @@ def test_what_is_said_of_a_key_is_never_repeated(status: int) -> None:
 @pytest.mark.parametrize("status", [400, 404, 405, 422, 500, 501])
 def test_each_status_with_which_tools_are_refused_is_a_refusal(status: int) -> None:
     message = "This model does not support tools"
-    assert refuses_tools_by(status, message)
+    assert refuses_tools_by(status, Words(message, ""))
     assert failure(status, message).kind is Kind.REQUEST
 
 
 @pytest.mark.parametrize("status", [401, 403, 429, 502, 503])
 def test_words_about_tools_under_another_status_are_no_refusal(status: int) -> None:
-    assert not refuses_tools_by(status, "This model does not support tools")
+    assert not refuses_tools_by(status, Words("This model does not support tools", ""))
 
 
 @pytest.mark.parametrize("code", ["ConnectError", "ConnectTimeout"])

@@ -23,10 +23,10 @@ from medeval.cdm.full_information_blocks import (
     shuffled,
 )
 from medeval.cdm.loop_answers import FinalAnswer, read_answer
+from medeval.inference.complaints import TOO_LONG
 from medeval.inference.episodes import Ask, AskModel, Finished, Turn
 from medeval.inference.failures import Failure, Kind
 from medeval.inference.outcomes import Outcome
-from medeval.inference.refusals import CODE
 from medeval.inference.requests import Item, Message
 from medeval.inference.thinking import split_thinking
 from medeval.models.clinical_case import ClinicalCase, RadiologyReport
@@ -119,7 +119,7 @@ class FullInformation:
                 turn = await ask(Ask(self._messages(imaging), PARAMETERS))
                 if turn.completion is not None:
                     return await self._decided(ask, turn, imaging, measures)
-        failure = Failure(Kind.REQUEST, code=CODE)
+        failure = Failure(Kind.REQUEST, code=TOO_LONG)
         record = self._record(None, measures, is_reasked=False)
         return Finished(Outcome.ERRORED, "", CONTEXT_LIMIT, record, failure)
 

@@ -24,7 +24,7 @@ _LONGEST_LITERAL = 20_000
 _MOST_REPAIRED = 5 * _LONGEST_LITERAL
 _DEEPEST = 4
 _TRAILING_COMMA = re.compile(r",(\s*[\]}])")
-_SEPARATOR = re.compile(r"\s*(?:;|\n)\s*")
+_SEPARATOR = re.compile(r"[;\n]")
 _MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 # A string in either kind of quotes, in which braces mean nothing, or a brace.
 _STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[{}]', re.DOTALL)

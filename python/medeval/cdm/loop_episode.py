@@ -15,10 +15,10 @@ from medeval.cdm.loop_memory import Memory
 from medeval.cdm.loop_protocols import PROTOCOLS, Protocol, Reply, ToolProtocol, Wish
 from medeval.cdm.toolbox import TOOLS, Toolbox
 from medeval.cdm.tools.lab_mapping import LabMapping
+from medeval.inference.complaints import TOO_LONG
 from medeval.inference.episodes import Ask, AskModel, Finished, Turn, failed
 from medeval.inference.failures import CallFailedError, Failure, Kind
 from medeval.inference.outcomes import Outcome
-from medeval.inference.refusals import CODE
 from medeval.inference.requests import Item
 from medeval.models.clinical_case import ClinicalCase
 
@@ -237,7 +237,7 @@ class _Course:
         return self._finished(Outcome.EMPTY if is_empty else Outcome.UNPARSED, turn, None, reason)
 
     def _too_long(self) -> Finished:
-        failure = Failure(Kind.REQUEST, code=CODE)
+        failure = Failure(Kind.REQUEST, code=TOO_LONG)
         return Finished(Outcome.ERRORED, "", CONTEXT_LIMIT, self.record(), failure)
 
     def _finished(

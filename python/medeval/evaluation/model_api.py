@@ -14,7 +14,7 @@ from medeval.inference.endpoints import normalized
 from medeval.inference.failures import Failure, Kind, failure_of_response
 from medeval.inference.guard import Gate, key_from_environment
 from medeval.inference.keys import without_key
-from medeval.inference.requests import Item, Request
+from medeval.inference.requests import Item, Request, texts_of
 from medeval.inference.retries import RetryPolicy
 from medeval.models.schemas import Row
 from medeval.models.surrogates import whole_json
@@ -110,6 +110,7 @@ class ApiModel:
     async def _all(self, bodies: list[bytes], total: int, call: Call) -> list[Row]:
         outputs: list[Row] = []
         stopped: Failure | None = None
+        declined = 0
         async with self._gate.client(self.address, self._timeout) as client:
             for number, body in enumerate(bodies):
                 size = min(call.batch_size, total - len(outputs))
@@ -119,9 +120,12 @@ class ApiModel:
                     continue
                 answer, attempts = await self._answered(client, number, body, call)
                 if isinstance(answer, Failure):
-                    stopped = answer if answer.stops_the_run else None
+                    declined += answer.stops_the_run
+                    is_sure = declined >= self._retries.by_words or not answer.is_by_words
+                    stopped = answer if answer.stops_the_run and is_sure else None
                     outputs += [_failure(answer, attempts, size) for _ in range(size)]
                 else:
+                    declined = 0
                     outputs += _aligned(answer, attempts, size)
         return outputs
 
@@ -148,7 +152,8 @@ class ApiModel:
         """Post a batch: the one place from which text leaves the machine."""
         import httpx2
 
-        headers = {**self._headers, "Content-Type": "application/json"}
+        own = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
+        headers = {**self._headers, **own}
         # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
         try:
             async with asyncio.timeout(self._timeout):
@@ -161,8 +166,8 @@ class ApiModel:
         except httpx2.RequestError as error:
             return Failure(Kind.CONNECTION, code=type(error).__name__)
         if not response.is_success:
-            told = {name.lower(): value for name, value in response.headers.items()}
-            return failure_of_response(response.status_code, told, text, datetime.now(UTC))
+            told, asked = response.headers, texts_of(json.loads(body))
+            return failure_of_response(response.status_code, told, text, datetime.now(UTC), asked)
         try:
             return whole_json(json.loads(text))
         except (ValueError, RecursionError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from itertools import count
 from typing import Any, TypeVar
@@ -81,7 +81,7 @@ class Caller:
         self._most_tokens = longest_reply_under(budget.limit, self._price, provider)
         self._spending: Spending | None = None
         self._has_answered = False
-        self._declined = 0
+        self._declined: set[str] = set()
         self._stop = asyncio.Event()
         self._not_before = 0.0
         self._pace = Pace(1)
@@ -140,9 +140,11 @@ class Caller:
             if answer is None:
                 return None
             if isinstance(answer, Failure):
-                if self._is_of_all(answer) or self._retries.asks_too_much(answer):
-                    self.stop_for(answer)
-                    return None
+                if answer.stops_the_run or self._retries.asks_too_much(answer):
+                    if self._is_of_all(answer, name):
+                        self.stop_for(answer)
+                        return None
+                    answer = replace(answer, retry_after=None)
                 if self._retries.may_retry(answer, attempt):
                     self._hold_back(answer)
                     if await self._is_stopped_within(self._retries.wait(answer, name, attempt)):
@@ -163,18 +165,19 @@ class Caller:
         wait = "" if asked is None else f"; it asks to be left alone for {asked:.0f} seconds"
         self._stop_because(failure.sentence() + wait)
 
-    def _is_of_all(self, failure: Failure) -> bool:
-        """Tell whether every other item would fail in the same way.
+    def _is_of_all(self, failure: Failure, name: str) -> bool:
+        """Tell whether what would stop the run is more than the affair of its item.
 
-        Gateways decline single items in the words of a bad key or an unknown model. Where the
-        endpoint has answered before, it takes several of them in a row to believe it.
+        Gateways decline single items in the words of a bad key or an unknown model, and a sentence
+        may repeat what the item says. It takes several items in a row to believe it: two for a
+        sentence, more for a status where the endpoint has answered before.
         """
-        if not failure.stops_the_run:
-            return False
+        self._declined.add(name)
+        if failure.is_by_words:
+            return len(self._declined) >= self._retries.by_words
         if not (self._has_answered and failure.may_be_of_one_item):
             return True
-        self._declined += 1
-        return self._declined >= self._retries.declined
+        return len(self._declined) >= self._retries.declined
 
     async def _is_lost(self, failure: Failure, call: int) -> bool:
         """Hold an item that reached nobody, while others are asked, until it is clear why.
@@ -208,7 +211,8 @@ class Caller:
                 self._pace.refused()
             elif isinstance(answer, Completion):
                 self._pace.succeeded()
-                self._has_answered, self._declined = True, 0
+                self._has_answered = True
+                self._declined.clear()
             if isinstance(answer, Completion) or (answer is not None and answer.came_back):
                 self._reach.hear(call)
             return answer

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
+from medeval.inference.error_bodies import Words
+
 TOO_LONG = "context_length_exceeded"
 NO_SYSTEM_ROLE = "system_role_not_supported"
 
@@ -43,7 +45,8 @@ _OF_ANOTHER_PARAMETER = re.compile(
 )
 # vLLM blames max_tokens for a prompt that leaves no room for it: (1024 > 8192 - 7500).
 _TOKENS_OF_PROMPT = re.compile(
-    r"\d+ (?:input|prompt) tokens(?:[^.]{0,20}\((?P<reply>\d+) > (?P<limit>\d+) - \d+\))?",
+    r"\d (?:input|prompt) tokens"
+    r"(?:[^.]{0,20}\((?P<reply>\d{1,12}) > (?P<limit>\d{1,12}) - \d{1,12}\))?",
     re.IGNORECASE,
 )
 # The templates of Gemma and Mistral, and OpenAI and Gemini of single models. A template that takes
@@ -60,7 +63,7 @@ _NO_SYSTEM_TEXT = re.compile(
 
 
 def complaint(
-    status: int | None, codes: Set[str], parameter: str, message: str, body: str = ""
+    status: int | None, codes: Set[str], parameter: str, message: Words, body: Words
 ) -> str:
     """Return the code of what an endpoint complains of; empty if it is neither of both.
 
@@ -69,28 +72,28 @@ def complaint(
         codes: the endpoint's own words for it.
         parameter: that it names; empty if it names none.
         message: its sentence, whole.
-        body: as it came: gateways put the endpoint's own answer beside a sentence of theirs.
+        body: all that it says: gateways put the endpoint's own answer beside a sentence of theirs.
     """
     if status not in _STATUSES:
         return ""
     if TOO_LONG in codes or _is_too_long(status, codes, parameter, message, body):
         return TOO_LONG
-    if NO_SYSTEM_ROLE in codes or _NO_SYSTEM_TEXT.search(message or body):
+    if NO_SYSTEM_ROLE in codes or (message if message.own else body).find(_NO_SYSTEM_TEXT):
         return NO_SYSTEM_ROLE if status != _TOO_LARGE else ""
     return ""
 
 
 def _is_too_long(
-    status: int | None, codes: Set[str], parameter: str, message: str, body: str
+    status: int | None, codes: Set[str], parameter: str, message: Words, body: Words
 ) -> bool:
-    told = _TOKENS_OF_PROMPT.search(message)
+    told = message.find(_TOKENS_OF_PROMPT)
     if told is not None:
         if told["reply"] and int(told["reply"]) >= int(told["limit"]):
             return False  # no prompt is so short that this reply has room
     else:
         is_of_the_prompt = re.split(r"[.\[]", parameter)[0] in _PARTS_OF_A_PROMPT
-        if not is_of_the_prompt or _OF_ANOTHER_PARAMETER.match(message):
+        if not is_of_the_prompt or _OF_ANOTHER_PARAMETER.match(message.own):
             return False
     # A request that is too large as a whole is mended by a shorter prompt, whatever the words are.
     is_said = status == _TOO_LARGE or bool(codes & _CODES)
-    return is_said or any(_TOO_LONG_TEXT.search(text) for text in (message, body))
+    return is_said or any(text.find(_TOO_LONG_TEXT) for text in (message, body))

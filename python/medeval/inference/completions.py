@@ -9,6 +9,9 @@ from typing import Any
 
 from medeval.models.surrogates import whole
 
+# A count beyond it is none.
+_MOST_TOKENS = 10**12
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -173,6 +176,6 @@ def _text(value: object) -> str:
 
 
 def _count(value: object) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS:
         return value
     return None

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from medeval.errors import UserError
 from medeval.inference.budget import Budget
 from medeval.inference.calling import Caller
+from medeval.inference.complaints import TOO_LONG
 from medeval.inference.episodes import (
     Ask,
     Episode,
@@ -31,7 +32,6 @@ from medeval.inference.lines import answered_line, failed_line, failure_of
 from medeval.inference.outcomes import Outcome
 from medeval.inference.progress import Progress
 from medeval.inference.providers import Provider
-from medeval.inference.refusals import CODE, refuses_tools, with_overflow_named
 from medeval.inference.requests import Item, Request
 from medeval.inference.run_folder import RunFolder
 from medeval.inference.runner import Ended, RunOptions, asked_otherwise
@@ -124,7 +124,7 @@ def _goes_on(line: Line) -> bool:
     """
     if Outcome(line["outcome"]) is not Outcome.ERRORED:
         return False
-    return failure_of(line).code != CODE
+    return failure_of(line).code != TOO_LONG
 
 
 def _is_out(line: Line, again: Mapping[tuple[str, int], bool]) -> bool:
@@ -160,6 +160,7 @@ class _Run:
         self._steps = steps
         self._caller = caller
         self._seen: set[tuple[str, int]] = set()
+        self._toolless: set[tuple[str, int]] = set()
 
     def take(self) -> Episode | None:
         """Return the next episode that has not come to its end; None if there is no more."""
@@ -214,7 +215,8 @@ class _Run:
 
         Raises:
             CallFailedError: there is no reply, which is the end of the episode.
-            UserError: the endpoint takes no tools, which is the end of the run.
+            UserError: the endpoint takes no tools, as two episodes in a row were told: that is the
+                end of the run.
         """
         line = self._journalled(request, totals.turns)
         if line is None:
@@ -223,15 +225,18 @@ class _Run:
                 raise _StoppedError
             answer, cost, measured = called.answer, called.cost, called.measured
             if isinstance(answer, Failure):
-                if "tools" in request.item.parameters and refuses_tools(answer):
+                if "tools" in request.item.parameters and answer.refuses_tools:
+                    self._toolless.add((request.item.id, request.item.sample))
+                if len(self._toolless) >= self._options.retries.by_words:
                     raise UserError(
                         f"{request.endpoint} takes no tools for {request.model}: every conversation"
                         " would fail. Let the server call tools (vLLM: --enable-auto-tool-choice"
                         " and --tool-call-parser; llama.cpp: --jinja), or use the text protocol:"
                         " --tool-protocol text."
                     )
-                line = failed_line(request, with_overflow_named(answer), cost, measured)
+                line = failed_line(request, answer, cost, measured)
             else:
+                self._toolless.clear()
                 line = answered_line(request, answer, cost, measured)
             line = turn_line(line, totals.turns)
             self._steps.append(line)

@@ -17,7 +17,6 @@ from medeval.inference.failures import Failure, Kind
 from medeval.inference.journal import Line
 from medeval.inference.lines import completion_of, failure_of
 from medeval.inference.outcomes import Outcome
-from medeval.inference.refusals import is_overflow
 from medeval.inference.requests import Message, Request
 
 
@@ -170,7 +169,7 @@ def turn_of(line: Line) -> Turn | Failure:
     """Read back a turn; a failure that ends the episode as what it is."""
     if "error" in line:
         failure = failure_of(line)
-        return Turn(None, Outcome.ERRORED) if is_overflow(failure) else failure
+        return Turn(None, Outcome.ERRORED) if failure.is_overflow else failure
     return Turn(completion_of(line), Outcome(line["outcome"]))
 
 

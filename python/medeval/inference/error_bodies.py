@@ -1,12 +1,17 @@
-"""What endpoints write when they fail, read in the layouts that are in use."""
+"""What endpoints write when they fail, read in the layouts that are in use.
+
+Words count only where they are the endpoint's own: many repeat the request, and a patient's note
+may say that a balance is insufficient.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import count
 from typing import Any
 
 # Nobody means a longer number of seconds, and longer ones fit in no clock.
@@ -30,6 +35,46 @@ _WAIT_TEXT = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_WORD = re.compile(r"[a-z0-9_]{1,99}|[^\W\x00-\x7F]", re.IGNORECASE)
+# So many words in a row that stand in the request are repeated from there.
+_QUOTED = 4
+
+
+class Words:
+    """What an endpoint says, without what it repeats of the request.
+
+    Args:
+        text: as it came.
+        asked: all texts of the request.
+
+    Attributes:
+        own: the text with an ellipsis for each word of four in a row that stand in the request
+            too.
+    """
+
+    def __init__(self, text: str, asked: str) -> None:
+        self._asked = " ".join(asked.lower().split())
+        repeated = set(_rows(_WORD.findall(self._asked)))
+        rows = enumerate(_rows([word.lower() for word in _WORD.findall(text)]))
+        quoted = {n + k for n, row in rows if row in repeated for k in range(_QUOTED)}
+        number = count()
+        self.own = _WORD.sub(lambda word: "\u2026" if next(number) in quoted else word[0], text)
+
+    def find(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Return the first place where they are like a pattern and no part of the request."""
+        return next(
+            (
+                match
+                for match in pattern.finditer(self.own)
+                if " ".join(match[0].lower().split()) not in self._asked
+            ),
+            None,
+        )
+
+
+def _rows(words: list[str]) -> Iterator[tuple[str, ...]]:
+    """Yield each four words in a row."""
+    return zip(*(words[start:] for start in range(_QUOTED)), strict=False)
 
 
 def error_of(body: str) -> Mapping[str, Any]:
@@ -62,12 +107,12 @@ def word(value: object) -> str:
     return text if re.fullmatch(r"[\w.\[\]-]{1,60}", text) else ""
 
 
-def retry_after_of(headers: Mapping[str, str], body: str, now: datetime) -> float | None:
+def retry_after_of(headers: Mapping[str, str], body: Words, now: datetime) -> float | None:
     """Return the seconds that an endpoint asks to wait, by a header or in the body.
 
     Args:
         headers: with names in lower case.
-        body: as it came.
+        body: what it says.
         now: for a Retry-After that is a date.
 
     Returns:
@@ -87,17 +132,17 @@ def retry_after_of(headers: Mapping[str, str], body: str, now: datetime) -> floa
             return max(0.0, (moment - now).total_seconds())
         except (ValueError, OverflowError, TypeError):
             pass  # no moment of this calendar; the body may say it better
-    delay = _DELAY_TEXT.search(body)
+    delay = body.find(_DELAY_TEXT)
     return float(delay[1]) if delay else None
 
 
-def wait_told_in(message: str) -> float | None:
+def wait_told_in(message: Words) -> float | None:
     """Return the seconds that a sentence asks to wait; None if it asks for none.
 
     Args:
         message: of an endpoint that takes no more for now.
     """
-    told = _WAIT_TEXT.search(message)
+    told = message.find(_WAIT_TEXT)
     if told is None or not any(told.groups()):
         return None
     parts = {name: float(value or 0) for name, value in told.groupdict().items()}

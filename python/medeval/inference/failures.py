@@ -14,8 +14,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from medeval.inference.complaints import complaint
+from medeval.inference.complaints import TOO_LONG, complaint
 from medeval.inference.error_bodies import (
+    Words,
     error_of,
     message_of,
     retry_after_of,
@@ -139,6 +140,8 @@ class Failure:
         retry_after: seconds that the endpoint asks to wait; None if it does not say.
         detail: the endpoint's message, cut short. It may repeat the prompt, so it is kept only
             for items that are open.
+        is_by_words: neither the status, nor a code, nor a header says so, only its sentence, which
+            may be about the one item.
     """
 
     kind: Kind
@@ -147,6 +150,7 @@ class Failure:
     parameter: str = ""
     retry_after: float | None = None
     detail: str = ""
+    is_by_words: bool = False
 
     @property
     def is_passing(self) -> bool:
@@ -177,6 +181,17 @@ class Failure:
     def came_back(self) -> bool:
         """Tell whether the endpoint itself said something."""
         return not self.is_unreached and self.kind is not Kind.TIMEOUT
+
+    @property
+    def is_overflow(self) -> bool:
+        """Tell whether a request failed because its prompt is too long."""
+        return self.kind is Kind.REQUEST and self.code == TOO_LONG
+
+    @property
+    def refuses_tools(self) -> bool:
+        """Tell whether the endpoint takes no tools, or none for this model."""
+        detail = Words(self.detail, "")
+        return self.kind is Kind.REQUEST and refuses_tools_by(self.status, detail)
 
     def without_detail(self) -> Failure:
         """Return the failure without what the endpoint wrote."""
@@ -233,24 +248,29 @@ class CallFailedError(Exception):
     @property
     def stops_the_run(self) -> bool:
         """Tell whether every other item would fail in the same way."""
-        return self.failure.stops_the_run and not self.is_of_the_item
+        told = self.failure
+        return told.stops_the_run and not (self.is_of_the_item or told.is_by_words)
 
 
 def failure_of_response(
-    status: int, headers: Mapping[str, str], body: str, now: datetime
+    status: int, headers: Mapping[str, str], body: str, now: datetime, asked: str = ""
 ) -> Failure:
-    """Classify a response that is an error by its status.
+    """Classify a response that is an error by its status: codes and headers first, then words.
 
     Args:
         status: the HTTP status, 300 or above.
-        headers: with names in lower case.
+        headers: of the response; their names are read in any case.
         body: as it came, JSON or not.
         now: for a Retry-After that is a date.
+        asked: all texts of the request: what stands in it too is not the endpoint's own word.
     """
     error = error_of(body)
     code = word(error.get("code")) or word(error.get("type"))
-    message = message_of(error) or body
-    retry_after = retry_after_of(headers, body, now)
+    said = Words(body, asked)
+    message = Words(told, asked) if (told := message_of(error)) else said
+    told_by = {name.lower(): value for name, value in headers.items()}
+    retry_after = retry_after_of(told_by, said, now)
+    is_by_words = retry_after is None
     if retry_after is None and (status == 429 or status >= 500):
         retry_after = wait_told_in(message)
     codes = {code, word(error.get("type"))}
@@ -258,7 +278,7 @@ def failure_of_response(
     kind = _kind(status, codes, message, retry_after)
     if kind in (Kind.REQUEST, Kind.SERVER):
         # Of the whole body: the detail may be cut before what matters.
-        told = complaint(status, codes, parameter, message, body)
+        told = complaint(status, codes, parameter, message, said)
         kind, code = (Kind.REQUEST, told) if told else (kind, code)
     return Failure(
         kind=kind,
@@ -266,32 +286,38 @@ def failure_of_response(
         code=code,
         parameter=parameter,
         retry_after=retry_after,
-        detail="" if status in (401, 403) else " ".join(message.split())[:_LONGEST_DETAIL],
+        detail="" if status in (401, 403) else " ".join(message.own.split())[:_LONGEST_DETAIL],
+        is_by_words=(retry_after is not None and is_by_words)
+        or (kind is Kind.QUOTA and status != 402 and not _lower(codes) & _QUOTA_CODES),
     )
 
 
-def failure_in_body(body: str, now: datetime) -> Failure | None:
+def failure_in_body(body: str, now: datetime, asked: str = "") -> Failure | None:
     """Return the failure that a response with status 200 carries; None if it carries none."""
     error = error_of(body)
     if not error:
         return None
-    number = error.get("code", error.get("status"))
-    status = int(number) if str(number).isdecimal() and 400 <= int(str(number)) < 600 else 500
-    return failure_of_response(status, {}, body, now)
+    number = word(error.get("code", error.get("status")))
+    status = int(number) if re.fullmatch("[45][0-9]{2}", number) else 500
+    return failure_of_response(status, {}, body, now, asked)
 
 
-def _kind(status: int, codes: set[str], message: str, retry_after: float | None) -> Kind:
-    named = {code.lower() for code in codes}
+def _lower(codes: set[str]) -> set[str]:
+    return {code.lower() for code in codes}
+
+
+def _kind(status: int, codes: set[str], message: Words, retry_after: float | None) -> Kind:
+    named = _lower(codes)
     if named & _QUOTA_CODES:
         return Kind.QUOTA
     if refuses_tools_by(status, message):
         return Kind.REQUEST
     # Limits by the minute are told in the words of a quota too, but with a time to wait.
-    if status in (400, 402, 403, 429) and retry_after is None and _QUOTA_TEXT.search(message):
+    if status in (400, 402, 403, 429) and retry_after is None and message.find(_QUOTA_TEXT):
         return Kind.QUOTA
     if status == 400 and named & _FILTER_CODES:
         return Kind.FILTER
-    if status == 403 and _MODERATED_TEXT.search(message):
+    if status == 403 and message.find(_MODERATED_TEXT):
         return Kind.FILTER
     if status >= 500:
         return Kind.SERVER
@@ -300,6 +326,6 @@ def _kind(status: int, codes: set[str], message: str, retry_after: float | None)
     return _BY_STATUS.get(status, Kind.REQUEST)
 
 
-def refuses_tools_by(status: int | None, message: str) -> bool:
+def refuses_tools_by(status: int | None, message: Words) -> bool:
     """Tell whether an endpoint says that it takes no tools, or none for the model."""
-    return status in _NO_TOOLS_STATUSES and _NO_TOOLS_TEXT.search(message) is not None
+    return status in _NO_TOOLS_STATUSES and message.find(_NO_TOOLS_TEXT) is not None

@@ -35,6 +35,7 @@ from medeval.inference.endpoints import (
 )
 from medeval.inference.parameters import PLAIN
 from medeval.inference.requests import CREDENTIALED, OPEN, Request
+from medeval.inference.response_bodies import keep_bounded
 
 if TYPE_CHECKING:
     import httpx2
@@ -200,7 +201,10 @@ class Gate:
                 timeout=timeout,
                 # How many requests are under way is for the runner to say.
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
-                event_hooks={"request": [be_looked_at] if self._is_local(address) else []},
+                event_hooks={
+                    "request": [be_looked_at] if self._is_local(address) else [],
+                    "response": [keep_bounded],
+                },
             )
         except (OSError, ValueError, ImportError) as error:
             raise UserError(

@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from medeval.errors import UserError
-from medeval.inference.completions import Completion, NoCompletionError, read_completion
+from medeval.inference.completions import Completion
 from medeval.inference.endpoints import normalized
 from medeval.inference.failures import (
     NOT_CONNECTED,
     CallFailedError,
     Failure,
     Kind,
-    failure_in_body,
     failure_of_response,
 )
 from medeval.inference.guard import IN_PROCESS, Gate, Purpose, RefusedError, key_from_environment
 from medeval.inference.keys import without_key
 from medeval.inference.parameters import Adaptation
-from medeval.inference.requests import Item, Request, body_of
+from medeval.inference.requests import Item, Request, body_of, texts_of
+from medeval.inference.response_bodies import read_reply
 from medeval.inference.secret_names import secret_places
 from medeval.inference.threads import FunctionFailedError, in_a_thread
 from medeval.models.surrogates import whole
@@ -161,7 +161,8 @@ class OpenAICompatible:
             return await self._adapted(request)
         except CallFailedError as error:
             # Those that wait would be told the same, and would send their text for it.
-            self._first_failure = error.failure if error.failure.stops_the_run else None
+            told = error.failure
+            self._first_failure = told if told.stops_the_run and not told.is_by_words else None
             raise
         finally:
             self._opened.set()
@@ -192,7 +193,7 @@ class OpenAICompatible:
 
     async def _post(self, request: Request, body: Mapping[str, Any]) -> Completion | Failure:
         sent = await self.send(request, "/chat/completions", body)
-        return sent if isinstance(sent, Failure) else _read(sent)
+        return sent if isinstance(sent, Failure) else read_reply(sent, texts_of(body))
 
     async def send(self, request: Request, path: str, body: Mapping[str, Any]) -> str | Failure:
         """Send a body with the text of a request: the one place from which text leaves the machine.
@@ -222,8 +223,7 @@ class OpenAICompatible:
         key = key_from_environment(self._settings.key_variable, os.environ)
         client = self._client = self._client or self._new_client(key)
         # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
-        refused: RefusedError | None = None
-        text = ""
+        refused: RefusedError
         try:
             async with asyncio.timeout(self._settings.timeout):
                 response = (
@@ -231,28 +231,28 @@ class OpenAICompatible:
                     if body is None
                     else await client.post(path, body=body, cast_to=httpx2.Response)
                 )
-                text = without_key(response.text, key)
+                return without_key(response.text, key)
         except openai.APIStatusError as error:
-            headers = {name.lower(): value for name, value in error.response.headers.items()}
             text = without_key(error.response.text, key)
-            return failure_of_response(error.status_code, headers, text, datetime.now(UTC))
+            told, status = error.response.headers, error.status_code
+            return failure_of_response(status, told, text, datetime.now(UTC), texts_of(body))
         except (TimeoutError, openai.APITimeoutError) as error:
             cause = type(error.__cause__).__name__
             if cause in NOT_CONNECTED:
                 return Failure(Kind.CONNECTION, code=cause)
             return Failure(Kind.TIMEOUT)
         except (openai.APIConnectionError, httpx2.TransportError) as error:
-            reason = error.__cause__ or error
-            if not isinstance(reason, RefusedError):
-                return Failure(Kind.CONNECTION, code=type(reason).__name__)
-            refused = reason.with_traceback(None)
+            met = error.__cause__ or error
+            if isinstance(met, httpx2.DecodingError):
+                return Failure(Kind.BROKEN, code=type(met).__name__, detail=str(met))
+            if not isinstance(met, RefusedError):
+                return Failure(Kind.CONNECTION, code=type(met).__name__)
+            refused = met.with_traceback(None)
         except openai.OpenAIError as error:
             return Failure(Kind.BROKEN, code=type(error).__name__)
         except UnicodeEncodeError as error:  # half a surrogate pair, which no request can carry
             return Failure(Kind.REQUEST, code=type(error).__name__)
-        if refused is not None:
-            raise refused
-        return text
+        raise refused
 
     def _new_client(self, key: str) -> AsyncOpenAI:
         import httpx2
@@ -262,6 +262,7 @@ class OpenAICompatible:
             for name in [name for name in sent.headers if name.lower() not in _HEADERS]:
                 del sent.headers[name]
             sent.headers["Authorization"] = f"Bearer {key}"
+            sent.headers["Accept-Encoding"] = "gzip"
 
         longest = self._settings.timeout
         timeout = httpx2.Timeout(longest, connect=min(longest / 2, _LONGEST_CONNECT))
@@ -276,18 +277,6 @@ class OpenAICompatible:
             timeout=timeout,
             http_client=http_client,
         )
-
-
-def _read(text: str) -> Completion | Failure:
-    failure = failure_in_body(text, datetime.now(UTC))
-    if failure is not None:
-        return failure
-    try:
-        return read_completion(json.loads(text))
-    except NoCompletionError as error:
-        return Failure(Kind.BROKEN, status=200, detail=str(error))
-    except (ValueError, RecursionError):
-        return Failure(Kind.BROKEN, status=200, detail="the body is not JSON")
 
 
 class PythonCallable:

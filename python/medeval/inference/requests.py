@@ -91,3 +91,12 @@ def body_of(request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(body.get("seed"), int):
         body["seed"] += request.item.sample
     return body
+
+
+def texts_of(value: object) -> str:
+    """Return all texts of a request's body, a line each, for what a server may quote of them."""
+    if isinstance(value, Mapping):
+        return "\n".join(map(texts_of, value.values()))
+    if isinstance(value, list | tuple):
+        return "\n".join(map(texts_of, value))
+    return value if isinstance(value, str) else ""

@@ -21,6 +21,8 @@ class RetryPolicy:
             run.
         declined: so many items in a row that an endpoint declines in the words of a bad key or an
             unknown model stop the run, also where it has answered others before.
+        by_words: so many items in a row stop the run of which only the endpoint's sentence, and no
+            status, code or header, says what would stop it.
         seed: of the jitter that keeps many items from coming back at one moment.
     """
 
@@ -30,6 +32,7 @@ class RetryPolicy:
     longest_told: float = 300.0
     unreached: int = 5
     declined: int = 5
+    by_words: int = 2
     seed: int = 0
 
     def may_retry(self, failure: Failure, attempt: int) -> bool:

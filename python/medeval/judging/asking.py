@@ -13,12 +13,10 @@ from medeval.inference.journal import Line
 from medeval.inference.requests import Item
 from medeval.judging.fences import marker_in
 from medeval.judging.judgments import Asked, Judgment, judgment_of, verdict_of
-from medeval.judging.prompt import JudgePrompt
+from medeval.judging.prompt import ASKS_PER_REPEAT, JudgePrompt
 from medeval.judging.subjects import Subject
 from medeval.judging.verdicts import Status, read_verdict
 
-# The sample of an item is repeat * 10 + ask: 0 the first ask, 1 its re-ask, 10 the second repeat.
-ASKS_PER_REPEAT = 10
 MOST_RE_ASKS = ASKS_PER_REPEAT - 1
 
 

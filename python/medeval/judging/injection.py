@@ -100,7 +100,7 @@ def injection_signs(answer: str, rubric: Rubric) -> tuple[str, ...]:
     ]
     if any(neutralised(form)[1] for form in forms):
         found.append("false_delimiter")
-    if any(read_verdict(form, rubric).parse in ("parsed", "repaired") for form in forms):
+    if any(read_verdict(form, rubric).parse not in ("empty", "unparseable") for form in forms):
         found.append("planted_verdict")
     elif any(_plain_scores(form, rubric) > 1 for form in forms):
         found.append("planted_scores")

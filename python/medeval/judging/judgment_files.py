@@ -14,8 +14,9 @@ from medeval.inference.progress import Progress
 from medeval.inference.requests import Item, Request
 from medeval.inference.run_folder import Record, checked_record
 from medeval.inference.spent import kept_spending
-from medeval.judging.asking import ASKS_PER_REPEAT, Asking
+from medeval.judging.asking import Asking
 from medeval.judging.judge_report import JudgeReport
+from medeval.judging.prompt import ASKS_PER_REPEAT, PROMPT
 from medeval.judging.verdicts import Status
 
 # In the record: why the judge was not asked about all answers; null if it was.
@@ -73,6 +74,15 @@ def read_report(judge: str, record_file: Path, journal: Path, asking: Asking) ->
         learned=record.get("learned", {}),
         stopped="" if is_whole else record.get(STOPPED) or "",
     )
+
+
+def prompt_of(record_files: Iterable[Path]) -> str:
+    """Return the name of the prompt that a judging was begun with; the newest if it was not."""
+    for path in record_files:
+        if path.exists():
+            begun = _record(path)["settings"].get("judging")
+            return str(begun.get("prompt")) if isinstance(begun, dict) else PROMPT
+    return PROMPT
 
 
 def _own_lines(

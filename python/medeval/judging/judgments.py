@@ -188,7 +188,7 @@ def _reason(verdict: Verdict | None, line: Line) -> str:
         return ""
     if outcome in (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.TRUNCATED_REASONING):
         return str(outcome)
-    if verdict.parse in (Parse.EMPTY, Parse.UNPARSEABLE):
+    if verdict.parse not in (Parse.PARSED, Parse.REPAIRED):
         return str(verdict.parse)
     return f"no usable score: {', '.join(verdict.missing)}"
 

@@ -14,7 +14,13 @@ from medeval.judging.fences import BLOCKS, fence_of
 from medeval.judging.rubric import Rubric, sample_verdict
 from medeval.judging.subjects import Subject
 
-PROMPT = "judge-1"
+PROMPT = "judge-2"
+# The same, but that a judge that is asked again is told nothing more: judgings that were begun with
+# it go on with it.
+FORMER_PROMPT = "judge-1"
+_TEMPLATE = "judge-1.txt"
+# The sample of an item is repeat * 10 + ask: 0 the first ask, 1 its re-ask, 10 the second repeat.
+ASKS_PER_REPEAT = 10
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _WITH_REFERENCE = (
     "Compare with the reference, which is one good answer and need not be the only one: the same in"
@@ -22,6 +28,10 @@ _WITH_REFERENCE = (
 )
 _WITHOUT_REFERENCE = (
     "There is no reference answer. Judge by the question and by accepted medical knowledge."
+)
+_AGAIN = (
+    "A verdict cannot be told from one that you quote unless it is marked: put the line above"
+    " directly in front of the object, whatever else you write."
 )
 
 
@@ -67,24 +77,26 @@ class JudgePrompt:
         rubric: what is graded.
         variant: how it is put.
         seed: of the fences.
+        name: of the prompt.
     """
 
     rubric: Rubric
     variant: Variant = STANDARD
     seed: int = 0
+    name: str = PROMPT
 
     @property
     def version(self) -> str:
         """What every request of a run is keyed with: other words are another version."""
-        texts = f"{template_sha256()} {self.rubric.sha256}"
+        texts = f"{template_sha256(self.name)} {self.rubric.sha256}"
         digest = hashlib.sha256(texts.encode()).hexdigest()[:12]
-        return f"{PROMPT}/{self.rubric.name}/{self.variant.name}/{digest}"
+        return f"{self.name}/{self.rubric.name}/{self.variant.name}/{digest}"
 
     def record(self) -> dict[str, object]:
         """Return all that decides the prompts, for the record of a run."""
         return {
-            "prompt": PROMPT,
-            "prompt_sha256": template_sha256(),
+            "prompt": self.name,
+            "prompt_sha256": template_sha256(self.name),
             "rubric": self.rubric.name,
             "rubric_sha256": self.rubric.sha256,
             "variant": self.variant.name,
@@ -94,7 +106,7 @@ class JudgePrompt:
         }
 
     def messages(self, subject: Subject, sample: int) -> list[Message]:
-        """Return the one message in which a subject is judged."""
+        """Return the one message in which a subject is judged; a re-ask insists on the marker."""
         texts = {
             "question": subject.question,
             "reference": subject.reference,
@@ -107,7 +119,10 @@ class JudgePrompt:
             "blocks": "\n\n".join(fence.around(name, text) for name, text in shown.items()),
             "marker": fence.marker,
         }
-        return [{"role": "user", "content": filled(template(), values)}]
+        parts = [filled(template(), values)]
+        if self.name != FORMER_PROMPT and sample % ASKS_PER_REPEAT:
+            parts.append(_AGAIN)
+        return [{"role": "user", "content": "\n\n".join(parts)}]
 
     @cached_property
     def _of_the_rubric(self) -> Mapping[str, str]:
@@ -139,12 +154,14 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 @cache
 def template() -> str:
     """Return the text of the prompt with its placeholders."""
-    path = files("medeval.judging").joinpath("prompts", f"{PROMPT}.txt")
+    path = files("medeval.judging").joinpath("prompts", _TEMPLATE)
     return path.read_text(encoding="utf-8").rstrip("\n")
 
 
 @cache
-def template_sha256() -> str:
-    """Return the hash of the template and of the sentences that may be put into it."""
-    texts = "\n".join((template(), _WITH_REFERENCE, _WITHOUT_REFERENCE))
-    return hashlib.sha256(texts.encode()).hexdigest()
+def template_sha256(name: str) -> str:
+    """Return the hash of the template and of the sentences that a prompt may put into it."""
+    texts = [template(), _WITH_REFERENCE, _WITHOUT_REFERENCE]
+    if name != FORMER_PROMPT:
+        texts.append(_AGAIN)
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()

@@ -16,7 +16,12 @@ from medeval.inference.runner import Ended, run_items, settings_of
 from medeval.judging.asking import Asking
 from medeval.judging.judge_report import JudgeReport
 from medeval.judging.judges import Judge, checked_jury, warnings_of_kinship
-from medeval.judging.judgment_files import STOPPED, JudgeRecord, read_report
+from medeval.judging.judgment_files import (
+    STOPPED,
+    JudgeRecord,
+    prompt_of,
+    read_report,
+)
 from medeval.judging.options import JudgingOptions
 from medeval.judging.prompt import JudgePrompt
 from medeval.judging.results import JudgingResults, results_of
@@ -76,7 +81,7 @@ async def judge_all(
     """Do what `run_judges` does, within a loop that is there already."""
     options = options or JudgingOptions()
     listed, seats = checked(subjects), _seats(judges)
-    asking = _asking(listed, rubric, options)
+    asking = _asking(listed, rubric, options, [folder / seat.record for seat in seats])
     gate = options.gate or Gate({}, folder / AUDIT)
     providers = [seat.judge.provider(rubric, gate) for seat in seats]
     if not all(subject.data_class == "open" for subject in asking.subjects.values()):
@@ -146,7 +151,7 @@ def read_results(
     """
     options = options or JudgingOptions()
     listed, seats = checked(subjects), _seats(judges)
-    asking = _asking(listed, rubric, options)
+    asking = _asking(listed, rubric, options, [folder / seat.record for seat in seats])
     return _read(listed, seats, asking, folder, options)
 
 
@@ -166,8 +171,8 @@ def how_many(
     """
     options = options or JudgingOptions()
     seats = _seats(judges)
-    asking = _asking(checked(subjects), rubric, options)
     begun = [seat for seat in seats if (folder / seat.record).exists()]
+    asking = _asking(checked(subjects), rubric, options, [folder / seat.record for seat in begun])
     judged = sum(_report(seat, folder, asking).judged for seat in begun)
     return judged, len(seats) * len(asking.subjects) * options.repeats
 
@@ -189,8 +194,10 @@ def _seats(judges: Sequence[Judge]) -> list[_Seat]:
     ]
 
 
-def _asking(subjects: Sequence[Subject], rubric: Rubric, options: JudgingOptions) -> Asking:
-    prompt = JudgePrompt(rubric, options.variant, options.seed)
+def _asking(
+    subjects: Sequence[Subject], rubric: Rubric, options: JudgingOptions, records: Sequence[Path]
+) -> Asking:
+    prompt = JudgePrompt(rubric, options.variant, options.seed, prompt_of(records))
     asked = {subject.name: subject for subject in subjects if not subject.blank_reason}
     return Asking(prompt, asked, options.re_asks, options.repeats)
 

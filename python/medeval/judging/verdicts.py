@@ -1,14 +1,14 @@
 """A judge's reply read as a verdict: tolerant of form, strict about what counts as a score.
 
-Nothing is guessed: a score outside the scale, a fraction or a word is no score, and what cannot be
-read is missing, never a low score.
+Nothing is guessed: a score outside the scale, a fraction or a word is no score, what cannot be read
+is missing, never a low score, and of two verdicts without the marker neither is taken.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -17,10 +17,10 @@ from typing import Any
 from medeval.inference.thinking import after_thinking
 from medeval.judging.decoding import (
     Candidate,
+    TangledError,
     candidates,
     complete_members,
     folded,
-    has_unfinished,
     pieces,
     without_trailing_commas,
 )
@@ -28,9 +28,18 @@ from medeval.judging.rubric import Rubric
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,8})(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _LONGEST_RAW = 100
-_BEGINS_WITH_OBJECT = re.compile(r"(?:`{3,}\w{0,9}\s{0,9})?\{")
-# What may stand before a verdict that a reply begins with.
-_NOTHING_SAID = re.compile(r"\s*(?:`{3,}\w{0,9})?[\s\[]*")
+# No judge needs more for its verdict.
+LONGEST = 1_000_000
+# A word; the name behind a fence is none.
+_SAID = re.compile(r"(?<![\w`])\w")
+_WORD = re.compile(r"\w")
+# A name and a number in one sentence, in either order. The number of a line in a list is none.
+_BESIDE = (
+    r"\b(?:{0})\b(?:[^\d.!?\n]|[.!?](?!\s)|\n(?!\W{{0,5}}\d{{1,2}}[.)])){{0,80}}\d"
+    r"|\d(?:[^\d.!?\n)]|[.!?](?!\s)){{0,20}}\b(?:{0})\b"
+)
+# A verdict that does not end, or is no JSON, has keys all the same.
+_KEY = r"[\"']\s{{0,9}}({0})\s{{0,9}}[\"']\s{{0,9}}:"
 _DECLINES = re.compile(
     r"\b(?:can(?:no|')?t|can\u2019t|can\s+not|could(?:\s+not|n['\u2019]t)|wo(?:n't|n\u2019t)"
     r"|will\s+not|unable\s+to|not\s+able\s+to|declin(?:e|ing)(?:\s+to)?|refus(?:e|ing)(?:\s+to)?)"
@@ -46,12 +55,14 @@ class Parse(StrEnum):
     Attributes:
         PARSED: as JSON.
         REPAIRED: after stray commas were taken out, or from the complete part of a broken object.
+        AMBIGUOUS: there may be another than the one that is found, and nothing tells which counts.
         UNPARSEABLE: not found.
         EMPTY: there was nothing to read.
     """
 
     PARSED = "parsed"
     REPAIRED = "repaired"
+    AMBIGUOUS = "ambiguous"
     UNPARSEABLE = "unparseable"
     EMPTY = "empty"
 
@@ -116,72 +127,118 @@ def read_verdict(
     Args:
         text: the reply; None if there is none.
         rubric: whose dimensions and scale count.
-        marker: if the reply holds it, the verdict is the last complete object behind it, and what
-            stands before it is none. If it comes again, the last piece behind one of them that
-            holds a verdict counts: some judges close with it too. Where it is missing, an object
-            after other words may be a quotation: it is not taken for the verdict of a reply that
-            ends before the judge has given its own, or declines to.
+        marker: if the reply holds it, the verdict is the object directly behind the last one that
+            has one, and what stands before it is none. Without it all objects must agree, or
+            complete each other, and no criterion may stand beside them with a number: what a judge
+            quotes from an answer is not told from its own verdict by its place.
         is_cut: the reply ended before the judge did.
     """
+    if len(text or "") > LONGEST:
+        return _verdict({}, Parse.UNPARSEABLE, rubric, False)
     return _read(text or "", rubric, marker, is_cut)
 
 
 # A reply is read when it comes, when it may have to be asked for again, and for the report.
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def _read(text: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdict:
     left = after_thinking(text).strip()
     if not left:
         return _verdict({}, Parse.EMPTY, rubric, False)
-    is_marked, tried = _to_read(left, marker)
-    for piece in tried:
-        for parse, form in (
-            (Parse.PARSED, piece),
-            (Parse.REPAIRED, without_trailing_commas(piece)),
+    try:
+        return _verdict_in(left, rubric, marker, is_cut)
+    except TangledError:
+        return _verdict({}, Parse.UNPARSEABLE, rubric, False)
+
+
+def _verdict_in(reply: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdict:
+    is_marked, tried = _to_read(reply, rubric, marker)
+    for find, parse, piece in (
+        *(
+            (candidates, parse, piece)
+            for piece in tried
+            for parse in (Parse.PARSED, Parse.REPAIRED)
+        ),
+        *((complete_members, Parse.REPAIRED, piece) for piece in tried),
+    ):
+        text = piece if parse is Parse.PARSED else without_trailing_commas(piece)
+        found = find(text, rubric.names)
+        if not found:
+            continue
+        is_whole = find is candidates
+        if is_marked and not _SAID.search(text, 0, found[0].start):
+            # Where a part of a broken one comes again, another begins.
+            names = [next(iter(each.members)) for each in found]
+            again = (n for n, name in enumerate(names) if name in names[:n])
+            found = found[: 1 if is_whole else next(again, None)]
+        elif _is_doubtful(text, found, rubric, is_whole=is_whole, is_cut=is_cut) or (
+            is_whole and not is_marked and _is_declined(text, found)
         ):
-            found = candidates(form, rubric.names)
-            if found:
-                # The judge's own verdict comes after anything that it quotes or drafts.
-                complete = [each for each in found if set(rubric.names) <= set(each.members)]
-                chosen = (complete or found)[-1]
-                if marker and not is_marked and _may_be_quoted(form, chosen, rubric, is_cut):
-                    return _own_part(form[chosen.end :], rubric)
-                return _verdict(chosen.members, parse, rubric, is_marked)
-    for piece in tried:
-        members = complete_members(without_trailing_commas(piece), rubric.names, is_marked)
-        if members:
-            return _verdict(members, Parse.REPAIRED, rubric, is_marked)
+            found = []
+        return _one_of(found, parse, rubric, is_marked)
     return _verdict({}, Parse.UNPARSEABLE, rubric, is_marked)
 
 
-def _to_read(reply: str, marker: str) -> tuple[bool, list[str]]:
+def _to_read(reply: str, rubric: Rubric, marker: str) -> tuple[bool, list[str]]:
     """Return whether a reply is marked, and where its verdict may stand, the likeliest first."""
     before, *behind = pieces(reply, marker) if marker else [reply]
-    is_closing = not any(re.search(r"\w", piece) for piece in behind)
-    # Only a reply that begins with its verdict needs no marker in front: after other words it may
-    # be a quotation, with the judge's own verdict cut off behind the marker.
-    if not behind or (is_closing and _BEGINS_WITH_OBJECT.match(before)):
-        return False, [before]
-    return True, behind[::-1]
+    if behind and not any(map(_WORD.search, behind)):
+        # A reply that begins with its verdict may close with the marker; after other words it may
+        # be a quotation, with the judge's own verdict cut off behind the marker.
+        found = candidates(before, rubric.names) or complete_members(before, rubric.names)
+        if found and not _SAID.search(before, 0, found[0].start):
+            return False, [before]
+    return bool(behind), behind[::-1] or [before]
 
 
-def _may_be_quoted(reply: str, chosen: Candidate, rubric: Rubric, is_cut: bool) -> bool:
-    """Tell whether the last verdict of a reply without a marker may be another's than the judge's.
+def _one_of(found: Sequence[Candidate], parse: Parse, rubric: Rubric, is_marked: bool) -> Verdict:
+    """Return the one verdict that objects are which agree or complete each other without overlap.
 
-    It may after other words, where the reply is cut off, another verdict begins behind it and does
-    not end, or the judge says behind it that it gives none.
+    It is ambiguous if there is none, if they differ, or if a key stands twice in one of them.
     """
-    if _NOTHING_SAID.fullmatch(reply, 0, chosen.start):
-        return False
-    behind = reply[chosen.end :]
-    return is_cut or has_unfinished(reply, rubric.names, chosen) or bool(_DECLINES.search(behind))
+    ambiguous = _verdict({}, Parse.AMBIGUOUS, rubric, is_marked)
+    claims: set[frozenset[tuple[str, float | str]]] = set()
+    taken: set[str] = set()
+    members: dict[str, Any] = {}
+    for each in found:
+        read = _verdict(each.members, parse, rubric, is_marked)
+        scores = {name: score for name, score in read.scores.items() if score is not None}
+        given: dict[str, float | str] = {**read.unusable, **scores}
+        claim = frozenset(given.items())
+        if not each.is_clear or (claim not in claims and given.keys() & taken):
+            return ambiguous
+        if claim not in claims:
+            members = {**each.members, **{name: members[name] for name in taken}}
+        claims.add(claim)
+        taken |= given.keys()
+    return _verdict(members, parse, rubric, is_marked) if found else ambiguous
 
 
-def _own_part(behind: str, rubric: Rubric) -> Verdict:
-    """Return what the judge gave of its own verdict behind one that it may have quoted."""
-    form = without_trailing_commas(behind)
-    found = candidates(form, rubric.names)
-    members = found[-1].members if found else complete_members(form, rubric.names, False)
-    return _verdict(members, Parse.REPAIRED if members else Parse.UNPARSEABLE, rubric, False)
+def _is_doubtful(
+    text: str, found: Sequence[Candidate], rubric: Rubric, *, is_whole: bool, is_cut: bool
+) -> bool:
+    """Tell whether there may be another verdict beside the objects of a text.
+
+    There may where a criterion stands outside of them with a number or, if they are whole, as a
+    key; and where the reply is cut off and says more than they do.
+    """
+    starts = [*(each.start for each in found), len(text)]
+    ends = [0, *(each.end for each in found)]
+    outside = " ".join(text[end:start] for end, start in zip(ends, starts, strict=True))
+    if is_cut and _SAID.search(outside if is_whole else text[: found[0].start]):
+        return True
+    keys = re.findall(_KEY.format("|".join(rubric.names)), outside, re.IGNORECASE)
+    if keys and is_whole:
+        return True
+    # What belongs to a part that is cut off is not beside it.
+    names = set(rubric.names) - {key.lower() for key in keys}
+    named = "|".join(sorted(name.replace("_", r"[\W_]") for name in names))
+    return bool(named) and re.search(_BESIDE.format(named), outside, re.IGNORECASE) is not None
+
+
+def _is_declined(text: str, found: Sequence[Candidate]) -> bool:
+    """Tell whether a judge says behind what it may have quoted that it gives no verdict."""
+    is_first = not _SAID.search(text, 0, found[0].start)
+    return not is_first and _DECLINES.search(text, found[-1].end) is not None
 
 
 def _verdict(found: Mapping[str, Any], parse: Parse, rubric: Rubric, is_marked: bool) -> Verdict:

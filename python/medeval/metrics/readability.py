@@ -12,7 +12,7 @@ from medeval.metrics.text import fold_accents, has_cjk
 
 _WORD = re.compile(r"[a-z]+(?:['\u2019][a-z]+)*")
 _VOWELS = re.compile(r"[aeiouy]+")
-_SENTENCE_END = re.compile(r"[.!?]+(?=\s|$)|\n+")
+_SENTENCE_END = re.compile(r"(?<![.!?])[.!?]+(?=\s|$)|\n+")
 # The e of "made" is silent, that of "table" is not.
 _SILENT_E = re.compile(r"(?<![aeiouyl])e$|(?<=[aeiouy]l)e$")
 

@@ -32,12 +32,23 @@ _DROPPED = {*_OWN, "tag:yaml.org,2002:timestamp"}
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader with fewer guesses, and no key twice."""
+    """The safe loader with fewer guesses, no key twice, and nothing by reference."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - the parent declares it without ClassVar
         first: [(tag, pattern) for tag, pattern in resolvers if tag not in _DROPPED]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Build a node; an alias is an error, since few of them hold any number of values.
+
+        Raises:
+            yaml.composer.ComposerError: it is an alias.
+        """
+        if self.check_event(yaml.AliasEvent):
+            told = "an alias (*name) is not read: write the value out"
+            raise yaml.composer.ComposerError(None, None, told, self.get_mark())
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Build a mapping; a key that stands twice would lose its first value, so it is an error.
@@ -62,7 +73,11 @@ for _tag, (_pattern, _first) in _OWN.items():
 
 
 class _Dumper(yaml.SafeDumper):
-    """The safe dumper, with line breaks that are none of ours kept as they are."""
+    """The safe dumper, with line breaks that are none of ours kept as they are, and no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """Write every value out."""
+        return True
 
     def represent_str(self, text: str) -> yaml.ScalarNode:
         """Quote text so that the unusual line breaks in it are escaped, not folded."""

@@ -5,9 +5,7 @@ Nothing is skipped or repaired: a file that is no text stops with its name, a li
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any, Literal
 
 from medeval.data_class import OPEN
 from medeval.errors import UserError
+from medeval.gzip_bytes import unpacked
 from medeval.mtsamples.listing import DOWNLOAD, NOTES_FOLDER, are_pinned, check_complete
 
 Form = Literal["folder", "lines", "lines.gz"]
@@ -142,14 +141,10 @@ def _checked(text: str) -> str:
 def _notes_of_lines(path: Path, form: Form) -> Iterator[Note]:
     try:
         content = path.read_bytes()
-        if form == "lines.gz":
-            content = gzip.decompress(content)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise UserError(
-            f"{path} looks truncated or damaged: it is no whole gzip file ({error})."
-        ) from None
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    if form == "lines.gz":
+        content = unpacked(content, str(path))
     for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():
             try:

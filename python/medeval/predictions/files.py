@@ -6,11 +6,9 @@ A file is read once, as a whole: the bytes that are hashed are those that are sc
 from __future__ import annotations
 
 import csv
-import gzip
 import hashlib
 import io
 import re
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from medeval.errors import UserError
+from medeval.gzip_bytes import unpacked
 
 GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"
@@ -109,10 +108,7 @@ def open_columns(source: Source) -> Columns:
     if data.startswith(PARQUET):
         return ParquetColumns(source.name, data)
     if data.startswith(GZIP):
-        try:
-            data = gzip.decompress(data)
-        except (EOFError, OSError, zlib.error) as error:
-            raise UserError(f"{source.name} is a damaged or cut gzip file: {error}.") from error
+        data = unpacked(data, source.name)
     return CsvColumns(source.name, data)
 
 

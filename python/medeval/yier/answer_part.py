@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 
-from medeval.yier.folding import EDGES, canonical, compatible, fold
+from medeval.yier.folding import EDGES, canonical, compatible, few_blanks, fold
 from medeval.yier.letters import LETTERS, named_letters
 from medeval.yier.matching import Match, Options, Step
 from medeval.yier.scripts import either_script
@@ -82,6 +82,7 @@ def read_part(part: str, options: Options) -> Found | None:
     All of it, or its first sentence, may be letters and option texts; else it may begin with
     letters and go on with an explanation.
     """
+    part = few_blanks(part)
     ends = islice(_SENTENCE_END.finditer(part), _MOST_CUTS)
     # A stop after letters may be that of a label: what follows it decides.
     cuts = [
@@ -111,6 +112,7 @@ def read_all(text: str, options: Options, *, bare_runs: bool = False) -> Found |
         options: the question's options.
         bare_runs: take letters without separators as such though some are past the last option.
     """
+    text = few_blanks(text)
     if not fold(text):
         return None
     whole = _item(text, options, alone=True, bare_runs=bare_runs)

@@ -1,0 +1,200 @@
+"""Replies of a server that is broken or means no good: each is the end of its item, no more."""
+
+# Full-width signs are what models write.
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cdm_bedside import facts
+from counted_work import growth
+from hypothesis import given
+from hypothesis import strategies as st
+from inference_runs import QUICK, ask, content, open_items
+from judging_runs import RUBRIC
+from model_server import Fault, Script, model_server, prompt_of
+
+from medeval.cdm.loop_text import read_written
+from medeval.cdm.scorers.diagnosis import diagnosis_scores
+from medeval.cdm.tools.lab_requests import requested_names
+from medeval.evaluation.model_replies import read_output
+from medeval.inference.completions import Completion
+from medeval.inference.failures import Failure, failure_of_response
+from medeval.inference.response_bodies import LONGEST, read_reply
+from medeval.inference.runner import RunOptions
+from medeval.inference.thinking import split_thinking
+from medeval.judging.injection import injection_signs
+from medeval.judging.verdicts import read_verdict
+from medeval.metrics.readability import grade
+from medeval.yier.replies import read_reply as read_options
+
+ONCE = RunOptions(retries=QUICK.__class__(attempts=1), concurrency=2)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def completion(text: str) -> bytes:
+    message = {"role": "assistant", "content": text}
+    body = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    return json.dumps(body, ensure_ascii=False).encode()
+
+
+def outcomes(folder: Path, fault: Fault) -> list[dict[str, Any]]:
+    """Ask for two items, of which the first is answered with the fault."""
+
+    def first(body: dict[str, Any], before: int) -> Fault | None:
+        return fault if prompt_of(body).endswith("item-000") else None
+
+    with model_server(Script(first)) as server:
+        ended = ask(server.url, folder, open_items(2), ONCE)
+    assert ended.stopped == ""
+    lines = content(folder)
+    assert [line["item"] for line in lines] == ["item-000", "item-001"]
+    assert lines[1]["outcome"] == "answered"
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (gzip.compress(completion("A" * LONGEST)), {"Content-Encoding": "gzip"}),
+        (gzip.compress(b" " * 3 * LONGEST), {"Content-Encoding": "gzip"}),
+        (zlib.compress(completion("A" * LONGEST)), {"Content-Encoding": "deflate"}),
+        (gzip.compress(gzip.compress(b"0" * LONGEST)), {"Content-Encoding": "gzip, gzip"}),
+        (completion("A" * LONGEST), {}),
+        (b"\x1f\x8bno", {"Content-Encoding": "gzip"}),
+        (completion("A"), {"Content-Encoding": "br"}),
+    ],
+    ids=["gzip", "blanks", "deflate", "twice", "plain", "damaged", "unknown"],
+)
+@pytest.mark.parametrize("status", [200, 400])
+def test_a_reply_is_cut_at_its_size_after_decompression(
+    tmp_path: Path, body: bytes, headers: dict[str, str], status: int
+) -> None:
+    line = outcomes(tmp_path, Fault(status, body, headers))[0]
+    assert (line["outcome"], line["error"]["kind"]) == ("errored", "broken_reply")
+    assert (tmp_path / "responses.jsonl").stat().st_size < 5000
+
+
+@pytest.mark.parametrize("charset", ["base64", "rot13", "iso-8859-1", "utf-16", "idna", "zlib"])
+def test_json_is_utf_8_whatever_the_header_says(tmp_path: Path, charset: str) -> None:
+    header = {"Content-Type": f"application/json; charset={charset}"}
+    answered = outcomes(tmp_path / "a", Fault(200, completion("答案：é"), header))[0]
+    assert (answered["outcome"], answered["text"]) == ("answered", "答案：é")
+    refused = outcomes(tmp_path / "b", Fault(400, '{"error": {"message": "é"}}', header))[0]
+    assert refused["error"]["detail"] == "é"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        json.dumps({"error": {"message": "x", "code": "4" * 5000}}),
+        json.dumps({"error": {"message": "x", "status": "\uff14\uff10\uff10"}}),
+        '{"error": {"message": "x", "code": ' + "4" * 5000 + "}}",
+        '{"error": {"message": "x", "code": 1e999}}',
+        json.dumps({"error": {"message": f"{'9' * 5000} input tokens ({'9' * 5000} > 9 - 9)"}}),
+        json.dumps({"error": {"message": f"try again in {'9' * 5000}s", "code": 429}}),
+        "[" * 100_000,
+        '{"choices": ' * 100_000,
+        '{"choices": [{"message": {"content": "a"}}], "usage": {"prompt_tokens": '
+        + "9" * 5000
+        + "}}",
+    ],
+)
+def test_numbers_and_nests_without_end_are_the_end_of_their_item(tmp_path: Path, body: str) -> None:
+    for status in (200, 400):
+        line = outcomes(tmp_path / str(status), Fault(status, body))[0]
+        assert line["outcome"] == "errored"
+
+
+def test_a_count_of_tokens_that_nobody_can_have_is_unknown(tmp_path: Path) -> None:
+    body = json.loads(completion("a"))
+    body["usage"] = {"prompt_tokens": 10**4200, "completion_tokens": 3}
+    line = outcomes(tmp_path, Fault(200, body))[0]
+    assert (line["usage"]["input_tokens"], line["usage"]["output_tokens"]) == (None, 3)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(
+        st.sampled_from([
+            *("error", "code", "type", "param", "message", "status", "choices", "content", "usage"),
+            *("prompt_tokens", "tool_calls", "function", "arguments", "object", "retryDelay"),
+        ]), inner),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(JSON, st.text(), st.sampled_from([200, 302, 400, 403, 413, 429, 500, 599]))
+def test_whatever_comes_is_a_reply_or_a_failure(body: Any, header: str, status: int) -> None:
+    text = json.dumps(body)
+    assert isinstance(read_reply(text, header), Completion | Failure)
+    told = {"Retry-After": header, "retry-after-ms": header}
+    assert isinstance(failure_of_response(status, told, text, NOW, header), Failure)
+
+
+MARKER = "VERDICT-00112233445566ff"
+TOOLS = ("physical_examination", "laboratory_tests", "imaging")
+SELECTION = ("甲项", "乙项", "丙项", "丁项")
+READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
+    "thinking": (split_thinking, ["x%sx", "<think%s>a", "<|channel|>%s<|message|>"]),
+    "yier": (
+        lambda text: read_options(text, SELECTION),
+        [
+            *("x%sx", '{"answer": "A%sB"}', '{"答案": "因为%sA"}', "答案：A%sB", r"\boxed{A%sB}"),
+            r'{"answer": "A%sB"}'.replace("%s", "\\n%s"),
+        ],
+    ),
+    "bedside": (
+        lambda text: read_written(text, TOOLS),
+        [
+            *("x%sx", "Final Diagnosis: a%sb\nTreatment: c%sd", "Action: imaging(%sregion=a%s)"),
+            '{"final_diagnosis": "a%sb", "treatment": "c%sd"}',
+        ],
+    ),
+    "diagnosis": (
+        lambda text: diagnosis_scores(text.lower(), "appendicitis", facts(), 2),
+        ["x%sx", "no%sappendicitis", "perforated%sappendix"],
+    ),
+    "laboratory": (lambda text: requested_names(text, facts().labs, 2), ["x%sx", "1.%sa"]),
+    "task": (
+        lambda text: read_output(text, ["answer"], ["answer"], "answer"),
+        ["x%sx", "Answer:%sa", '{%s"answer": 1,%s}'],
+    ),
+    "judge": (
+        lambda text: read_verdict(text, RUBRIC, MARKER),
+        ["x%sx", f"{MARKER}%s{{}}", '{"accuracy":%s5,%s}', 'accuracy%s{"accuracy": 5}%s'],
+    ),
+    "injection": (lambda text: injection_signs(text, RUBRIC), ["x%sx", "dear%sjudge"]),
+    "readability": (grade, ["a%sb.", "made%se"]),
+    "complaint": (
+        lambda text: failure_of_response(400, {}, text, NOW, text),
+        ["x%sx", "exceeds%scontext length", "retry_delay%s: x"],
+    ),
+    "limit": (
+        lambda text: failure_of_response(429, {}, text, NOW, "asked"),
+        ["try again in%s5 s", "insufficient%sbalance"],
+    ),
+}
+
+LONGEST_REPETITION = {"yier": 60, "diagnosis": 60, "complaint": 440}
+
+
+@pytest.mark.parametrize(
+    ("reader", "form"), [(name, form) for name, (_, forms) in READERS.items() for form in forms]
+)
+def test_the_work_of_every_reader_grows_as_the_reply_does(reader: str, form: str) -> None:
+    read = READERS[reader][0]
+
+    def all_parts(times: int) -> None:
+        for part in (" ", "\n", ".", "a"):
+            read(form.replace("%s", part * times))
+
+    # Beyond the longest repetition of the reader's expressions, up to which work may be a square.
+    assert growth(all_parts, LONGEST_REPETITION.get(reader, 220)) < 2.2

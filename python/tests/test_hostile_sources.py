@@ -1,0 +1,93 @@
+"""Small files that hold far more than they seem to: refused with a sentence, or streamed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from commands import run_medeval
+
+from medeval import gzip_bytes
+from medeval.errors import UserError
+from medeval.models.yaml_text import read_yaml, write_yaml
+from medeval.mtsamples.notes import read_notes
+from medeval.predictions.files import open_columns, source_of
+from medeval.raw_files import RawFile, count_rows, read_header
+
+DOUBLING = "a0: &a0 [x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [DOUBLING, "a: &a 1\nb: *a\n", "a: &a {k: 1}\nb: {<<: *a}\n", "a: &a [*a]\n", "&k k: *k\n"],
+    ids=["doubling", "scalar", "merge", "itself", "key"],
+)
+def test_an_alias_of_yaml_is_refused_with_its_line(text: str) -> None:
+    with pytest.raises(ValueError, match=r"line \d+: an alias \(\*name\) is not read: write"):
+        read_yaml(text)
+
+
+def test_a_task_file_with_aliases_ends_the_command_with_file_and_line(tmp_path: Path) -> None:
+    file = tmp_path / "task.yaml"
+    file.write_text(DOUBLING, encoding="utf-8")
+    done = run_medeval("run", "--task", file, "--model", "demo", "--out", tmp_path / "runs")
+    assert done.returncode == 2
+    assert "task.yaml" in done.stderr
+    assert "line 2: an alias (*name) is not read" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_is_written_has_no_aliases() -> None:
+    shared = ["x"]
+    assert read_yaml(write_yaml({"a": shared, "b": shared})) == {"a": ["x"], "b": ["x"]}
+
+
+def test_a_number_of_yaml_that_is_too_long_is_an_error() -> None:
+    with pytest.raises(ValueError, match="digits"):
+        read_yaml(f"a: {'9' * 5000}")
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> int:
+    """Take no more than this many bytes from a gzip file that is held in memory."""
+    monkeypatch.setattr(gzip_bytes, "LONGEST", 2_000_000)
+    return gzip_bytes.LONGEST
+
+
+def test_notes_of_a_gzip_file_are_unpacked_up_to_a_size(tmp_path: Path, small: int) -> None:
+    path = tmp_path / "notes.jsonl.gz"
+    lines = [json.dumps({"filename": f"{n}.txt", "text": "x" * 1000}) for n in range(1000)]
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    assert len(read_notes(path).notes) == 1000
+    path.write_bytes(gzip.compress("\n".join(lines * 2).encode()))
+    with pytest.raises(UserError, match=r"notes\.jsonl\.gz holds more than 2,000,000 bytes"):
+        read_notes(path)
+
+
+def test_predictions_of_a_gzip_file_are_unpacked_up_to_a_size(small: int) -> None:
+    row = b"a,0.5,1\n"
+    fits = gzip.compress(b"stay,prediction,y_true\n" + row * 200_000)
+    assert open_columns(source_of("p.csv.gz", fits)).header[0] == "stay"
+    for content in (gzip.compress(row * 300_000), gzip.compress(b"\0" * 50_000_000)):
+        with pytest.raises(UserError, match=r"p\.csv\.gz holds more than 2,000,000 bytes"):
+            open_columns(source_of("p.csv.gz", content))
+
+
+def test_a_raw_table_is_streamed_however_large_it_is(tmp_path: Path, small: int) -> None:
+    path = tmp_path / "labevents.csv.gz"
+    path.write_bytes(gzip.compress(b"subject_id,value\n" + b"1,2\n" * 1_000_000))
+    file = RawFile("labevents", path, ".csv.gz")
+    assert read_header(file) == ["subject_id", "value"]
+    assert count_rows(file) == 1_000_000
+
+
+@pytest.mark.parametrize("unit", [b"a,", b'"a",', b"\0", b"x" * 1000])
+def test_a_header_without_an_end_is_an_error(tmp_path: Path, unit: bytes) -> None:
+    path = tmp_path / "labevents.csv.gz"
+    path.write_bytes(gzip.compress(unit * (40_000_000 // len(unit))))
+    with pytest.raises(UserError, match=r"labevents\.csv\.gz: the header is longer than 1,048,576"):
+        read_header(RawFile("labevents", path, ".csv.gz"))
