@@ -199,7 +199,7 @@ def base(rules: str = "reference") -> Tables:
         "medeval.builds": [
             [
                 *(1, "cdm", "run-1", "2150-01-01T00:00:00Z", "1.11.16", "0.1.0", "duckdb"),
-                *("folder", "/data/mimic", True),
+                *("demo", "/data/mimic", True),
             ]
         ],
     }

@@ -86,7 +86,7 @@ def who(subject: int, episode: int, partition: str = "train", *, val: bool = Fal
 
 def build(number: int, *, succeeded: bool = True, floor: str = "mimic3") -> list[Any]:
     versions = ["2030-01-01T00:00:00Z", "1.11.16", "0.1.0"]
-    place = ["duckdb", "folder", "/data/mimic"]
+    place = ["duckdb", "demo", "/data/mimic"]
     return [number, floor, f"run-{number}", *versions, *place, succeeded]
 
 
@@ -564,7 +564,7 @@ def test_manifest_says_what_the_files_are_and_where_they_come_from(export: Expor
     assert found["benchmark"] == "mimic3"
     assert found["data_class"] == "open"
     assert found["source"] == {
-        "kind": "folder",
+        "kind": "demo",
         "location": "/data/mimic",
         "edition": "demo",
         "patients_md5": "abc",

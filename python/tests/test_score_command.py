@@ -1046,7 +1046,7 @@ def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Stay]:
         connection.execute(
             "create table medeval.builds as select 1 as sequence_number, 'mimic3' as floor,"
             " true as succeeded, 'id' as invocation_id, 'then' as started_at, '1' as dbt_version,"
-            " '1' as project_version, 'duckdb' as target, 'folder' as source_kind,"
+            " '1' as project_version, 'duckdb' as target, 'demo' as source_kind,"
             " 'here' as source_location"
         )
         connection.execute(

@@ -40,7 +40,9 @@ from medeval.warehouse import Warehouse, open_warehouse, schema_name
 MODELS = ("logistic",)
 
 
-def predict_to_run(task: str, model: str, *, target: str | None, out: Path, seed: int) -> Path:
+def predict_to_run(
+    task: str, model: str, *, target: str | None, out: Path, seed: int, as_built: bool = False
+) -> Path:
     """Train a baseline on the warehouse's features and write its predictions of the test rows.
 
     Args:
@@ -49,6 +51,7 @@ def predict_to_run(task: str, model: str, *, target: str | None, out: Path, seed
         target: of profiles.yml; None takes MEDEVAL_TARGET.
         out: the folder of runs.
         seed: of the solvers that draw random numbers.
+        as_built: take features of another source than the one that is named now.
 
     Returns:
         The run's folder, with predictions.csv and run.json.
@@ -61,7 +64,7 @@ def predict_to_run(task: str, model: str, *, target: str | None, out: Path, seed
         raise UserError(f"Unknown model {model!r}. Models: {', '.join(MODELS)}.")
     started = datetime.now(UTC)
     root = project_root()
-    dbt_target = load_target(target, root)
+    dbt_target = load_target(target, root, as_built=as_built)
     command = build_command(f"mimic3 {FLOOR}", dbt_target.name)
     with open_warehouse(dbt_target, root, build_command=command) as warehouse:
         builds = _builds(warehouse, chosen)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from medeval.commands.flags import one_of, refuse_flags
+from medeval.commands.shared_options import AsBuilt, DbtTarget
 from medeval.errors import UserError
 from medeval.predictions.choices import Cluster
 
@@ -78,9 +79,8 @@ def compare(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A JSON file for the results.")] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
-    ] = None,
+    target: DbtTarget = None,
+    as_built: AsBuilt = False,
 ) -> None:
     """Compare predictions or models' answers: which is better, and which cannot be told apart.
 
@@ -105,7 +105,15 @@ def compare(
         from medeval.tasks.task import Method
 
         recorded_name(task)  # an unknown task is told before its flags
-        refuse_flags(task, {"--listfile": listfile, "--threshold": threshold, "--target": target})
+        refuse_flags(
+            task,
+            {
+                "--listfile": listfile,
+                "--threshold": threshold,
+                "--target": target,
+                "--as-built": as_built,
+            },
+        )
         method = Method(1000 if n_iters is None else n_iters, seed, (), cluster)
         compare_asked(task, predictions, metric or [], method, out, cases)
         return
@@ -126,6 +134,7 @@ def compare(
             chosen_metrics(chosen, metric or []),
             threshold,
             target,
+            as_built,
         )
     )
     for warning in warnings(compared):

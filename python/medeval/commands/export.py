@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from medeval.commands.shared_options import AsBuilt, DbtTarget
 from medeval.errors import UserError
 from medeval.exporting.ordering import Order
 
@@ -45,13 +46,13 @@ def export(
             " (the default).",
         ),
     ] = False,
-    target: Annotated[
-        str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
-    ] = None,
+    target: DbtTarget = None,
+    as_built: AsBuilt = False,
 ) -> None:
     """Write the published tables as files, with a manifest of their hashes and their source."""
     # Here, not above: every other command starts without these.
     from medeval.exporting import cdm
+    from medeval.exporting.builds import newest_build
     from medeval.exporting.cdm_rows import Mode
     from medeval.exporting.floor import Request, build_command
     from medeval.exporting.registry import FLOORS, chosen_tasks
@@ -70,7 +71,7 @@ def export(
     if chosen:
         _check_options(options, list(chosen))
     root = project_root()
-    dbt_target = load_target(target, root)
+    dbt_target = load_target(target, root, as_built=as_built)
     command = build_command(" ".join(chosen or FLOORS), dbt_target.name)
     with open_warehouse(dbt_target, root, build_command=command) as warehouse:
         if not chosen:
@@ -83,6 +84,8 @@ def export(
                 print(f"medeval: {name} is not built, left out ({hint})", file=sys.stderr)
             chosen = {name: floor.tasks for name, floor in built.items()}
             _check_options(options, list(chosen))
+        for name in chosen:
+            newest_build(warehouse, name)  # all are looked at before the first is written
         choice = cdm.CaseChoice(Mode.FIRST_ONLY if first_only else Mode.EXTENDED, num_cases)
         exports = {name: floor.export for name, floor in FLOORS.items()}
         exports[cdm.NAME] = partial(cdm.export, choice=choice)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from medeval.commands.flags import one_of, refuse_flags
+from medeval.commands.shared_options import AsBuilt, DbtTarget
 from medeval.errors import UserError
 from medeval.predictions.choices import Cluster, Grouping, Interval
 
@@ -153,9 +154,8 @@ def score(
             " 1 hides none, and 2 is refused.",
         ),
     ] = 11,
-    target: Annotated[
-        str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
-    ] = None,
+    target: DbtTarget = None,
+    as_built: AsBuilt = False,
 ) -> None:
     """Score predictions or a model's answers: values with intervals, as a table and as JSON."""
     # Here, not above: every other command starts without these.
@@ -183,6 +183,7 @@ def score(
                 "--extra": extra,
                 "--ci": ci is not Interval.PERCENTILE,
                 "--target": target,
+                "--as-built": as_built,
             },
         )
         iterations = 1000 if n_iters is None else n_iters
@@ -215,7 +216,9 @@ def score(
         raise UserError("--peer-layout has no place for --extra and --by: leave one of them away.")
     place = out or Path(chosen.default_result)
     require_writable(place)
-    file = prediction_file(prediction, chosen, lambda wanted: train_baseline(wanted, target, seed))
+    file = prediction_file(
+        prediction, chosen, lambda wanted: train_baseline(wanted, target, seed, as_built)
+    )
     iterations = chosen.n_iters if n_iters is None else n_iters
     scored = score_files(
         Request(
@@ -229,6 +232,7 @@ def score(
             allow_duplicates,
             strict,
             target,
+            as_built,
         )
     )
     for warning in scored.warnings():
@@ -240,12 +244,11 @@ def score(
 
 def _print(scored: Scored) -> None:
     """Print tables and the sentences that belong to them."""
-    from rich.console import Console
-
     from medeval.predictions.report import sentences
     from medeval.predictions.terminal import label_names, metrics_table, subgroup_table
+    from medeval.terminal import Terminal
 
-    console = Console()
+    console = Terminal()
     request = scored.request
     n_iters = request.method.n_iters
     names = label_names(scored.inputs.joined.columns)

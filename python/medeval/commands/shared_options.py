@@ -60,6 +60,16 @@ ReAsks = Annotated[
         rich_help_panel=WHO_JUDGES,
     ),
 ]
+DbtTarget = Annotated[
+    str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
+]
+AsBuilt = Annotated[
+    bool,
+    typer.Option(
+        "--as-built",
+        help="Take what was built, though another source is named now than it was built of.",
+    ),
+]
 Concurrency = Annotated[
     int, typer.Option(min=1, help="Calls under way at a time.", rich_help_panel=HOW)
 ]

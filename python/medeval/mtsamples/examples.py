@@ -50,17 +50,17 @@ class Examples:
     source: str
 
 
-def read_warehouse(target: str | None = None) -> Examples:
+def read_warehouse(*, as_built: bool) -> Examples:
     """Return the examples that were built last.
 
     Args:
-        target: of profiles.yml; None takes MEDEVAL_TARGET.
+        as_built: take notes of another source than the one that is named now.
 
     Raises:
         UserError: they are not built, or there is none.
     """
     root = project_root()
-    chosen = load_target(target, root)
+    chosen = load_target(None, root, as_built=as_built)
     command = build_command(NAME, chosen.name)
     with open_warehouse(chosen, root, build_command=command) as warehouse:
         build = newest_build(warehouse, NAME)

@@ -34,6 +34,7 @@ class Request:
     metrics: tuple[str, ...]
     threshold: float | None
     target: str | None
+    as_built: bool = False
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,7 @@ def _warehouse_truth(request: Request) -> tuple[Source, str]:
     from medeval.warehouse import open_warehouse
 
     root = project_root()
-    target = load_target(request.target, root)
+    target = load_target(request.target, root, as_built=request.as_built)
     command = build_command(FLOOR, target.name)
     with open_warehouse(target, root, build_command=command) as warehouse:
         found = warehouse_listfile(request.task, warehouse)

@@ -57,7 +57,7 @@ def newest_run(task: Task, runs: Path) -> Path | None:
     return None
 
 
-def train_baseline(task: Task, target: str | None, seed: int) -> Path:
+def train_baseline(task: Task, target: str | None, seed: int, as_built: bool) -> Path:
     """Train the logistic baseline and predict the test rows; returns the run's folder.
 
     Raises:
@@ -76,7 +76,10 @@ def train_baseline(task: Task, target: str | None, seed: int) -> Path:
         f" first, as `{command}` does.",
         file=sys.stderr,
     )
-    return Path(module.predict_to_run(task.name, "logistic", target=target, out=RUNS, seed=seed))
+    folder = module.predict_to_run(
+        task.name, "logistic", target=target, out=RUNS, seed=seed, as_built=as_built
+    )
+    return Path(folder)
 
 
 def _task_of(folder: Path) -> str | None:

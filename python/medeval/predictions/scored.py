@@ -42,6 +42,7 @@ class Request:
         allow_duplicates: count a key as often as it is there.
         strict: take warnings for errors.
         target: the dbt target; None is the default one.
+        as_built: take tables of another source than the one that is named now.
     """
 
     task: Task
@@ -54,6 +55,7 @@ class Request:
     allow_duplicates: bool = False
     strict: bool = False
     target: str | None = None
+    as_built: bool = False
 
 
 @dataclass(frozen=True)
@@ -243,5 +245,5 @@ def _open(request: Request) -> Warehouse:
     from medeval.warehouse import open_warehouse
 
     root = project_root()
-    target = load_target(request.target, root)
+    target = load_target(request.target, root, as_built=request.as_built)
     return open_warehouse(target, root, build_command=build_command("mimic3", target.name))

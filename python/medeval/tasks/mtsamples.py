@@ -229,7 +229,8 @@ def begin(options: MtsamplesOptions) -> MtsamplesTask:
     Raises:
         UserError: they are not built, or of other notes than those of the cache folder.
     """
-    found = read_warehouse()
+    # The folder names the notes as a variable does.
+    found = read_warehouse(as_built=options.as_built or options.cache_dir is not None)
     if options.cache_dir is not None:
         wanted = Path(options.cache_dir).expanduser().resolve()
         built = Path(found.source).resolve() if found.source else None
