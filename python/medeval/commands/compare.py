@@ -9,21 +9,20 @@ from typing import Annotated
 import typer
 
 from medeval.commands.flags import one_of, refuse_flags
-from medeval.commands.shared_options import AsBuilt, DbtTarget
+from medeval.commands.shared_options import (
+    AsBuilt,
+    DbtTarget,
+    Listfile,
+    ResampledUnit,
+    ResamplingSeed,
+    ScoredTask,
+)
 from medeval.errors import UserError
 from medeval.predictions.choices import Cluster
 
-LARGEST_SEED = 2**32 - 1
-
 
 def compare(
-    task: Annotated[
-        str,
-        typer.Option(
-            help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los),"
-            " phenotyping (pheno), cdm, mtsamples, yier, or the id or file of a task file."
-        ),
-    ],
+    task: ScoredTask,
     predictions: Annotated[
         list[Path],
         typer.Argument(
@@ -31,14 +30,7 @@ def compare(
             help="Two or more prediction files (.csv, .csv.gz, .parquet) or folders of runs.",
         ),
     ],
-    listfile: Annotated[
-        Path | None,
-        typer.Option(
-            "--listfile",
-            "--test_listfile",
-            help="The truth (.csv, .csv.gz, .parquet). Without it the warehouse's test rows.",
-        ),
-    ] = None,
+    listfile: Listfile = None,
     cases: Annotated[
         Path | None,
         typer.Option(
@@ -54,14 +46,8 @@ def compare(
             help="Resamples, the same for all. Default: 10000 for one row a stay, else 1000.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the resamples.")] = 0,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Resample whole stays or subjects (stay, subject), recommended for hourly tasks;"
-            " yier: questions that share a context (context)."
-        ),
-    ] = None,
+    seed: ResamplingSeed = 0,
+    cluster: ResampledUnit = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,15 +91,8 @@ def compare(
         from medeval.tasks.task import Method
 
         recorded_name(task)  # an unknown task is told before its flags
-        refuse_flags(
-            task,
-            {
-                "--listfile": listfile,
-                "--threshold": threshold,
-                "--target": target,
-                "--as-built": as_built,
-            },
-        )
+        of_warehouse = {"--listfile": listfile, "--target": target, "--as-built": as_built}
+        refuse_flags(task, {**of_warehouse, "--threshold": threshold})
         method = Method(1000 if n_iters is None else n_iters, seed, (), cluster)
         compare_asked(task, predictions, metric or [], method, out, cases)
         return

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from medeval.commands.shared_options import AsBuilt, DbtTarget
+from medeval.commands.shared_options import ENDPOINTS, AsBuilt, DbtTarget, Endpoints
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,9 +25,7 @@ def doctor(
     ] = None,
     target: DbtTarget = None,
     as_built: AsBuilt = False,
-    endpoints: Annotated[
-        Path, typer.Option(help="Which endpoints may see credentialed text.")
-    ] = Path("endpoints.toml"),
+    endpoints: Endpoints = ENDPOINTS,
 ) -> None:
     """Say what is wrong with this set-up, or check how a task is scored; exit code 1 if anything.
 

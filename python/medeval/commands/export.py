@@ -52,12 +52,10 @@ def export(
     """Write the published tables as files, with a manifest of their hashes and their source."""
     # Here, not above: every other command starts without these.
     from medeval.exporting import cdm
-    from medeval.exporting.builds import newest_build
+    from medeval.exporting.builds import newest_build, open_built
     from medeval.exporting.cdm_rows import Mode
     from medeval.exporting.floor import Request, build_command
     from medeval.exporting.registry import FLOORS, chosen_tasks
-    from medeval.profile import load_target, project_root
-    from medeval.warehouse import open_warehouse
 
     if num_cases is not None and num_cases < 1:
         raise UserError(f"--num-cases is {num_cases}; it can be 1 or more.")
@@ -70,17 +68,16 @@ def export(
     chosen = chosen_tasks(task or [])
     if chosen:
         _check_options(options, list(chosen))
-    root = project_root()
-    dbt_target = load_target(target, root, as_built=as_built)
-    command = build_command(" ".join(chosen or FLOORS), dbt_target.name)
-    with open_warehouse(dbt_target, root, build_command=command) as warehouse:
+    with open_built(" ".join(chosen or FLOORS), target, as_built=as_built) as warehouse:
+        name_of_target = warehouse.target.name
         if not chosen:
             built = {name: floor for name, floor in FLOORS.items() if floor.is_built(warehouse)}
             missing = [name for name in FLOORS if name not in built]
             if not built:
+                command = build_command(" ".join(FLOORS), name_of_target)
                 raise UserError(f"Nothing is built yet ({', '.join(missing)}). Run `{command}`.")
             for name in missing:
-                hint = build_command(name, dbt_target.name)
+                hint = build_command(name, name_of_target)
                 print(f"medeval: {name} is not built, left out ({hint})", file=sys.stderr)
             chosen = {name: floor.tasks for name, floor in built.items()}
             _check_options(options, list(chosen))

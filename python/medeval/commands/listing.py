@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
+from medeval.commands.shared_options import ENDPOINTS, Endpoints
 
 
 def tasks() -> None:
@@ -34,9 +31,7 @@ def tasks() -> None:
 
 
 def models(
-    endpoints: Annotated[
-        Path, typer.Option(help="Which endpoints may see credentialed text.")
-    ] = Path("endpoints.toml"),
+    endpoints: Endpoints = ENDPOINTS,
 ) -> None:
     """List the models that come along, and the endpoints that are declared."""
     from datetime import UTC, datetime

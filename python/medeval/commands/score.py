@@ -9,24 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from medeval.commands.flags import one_of, refuse_flags
-from medeval.commands.shared_options import AsBuilt, DbtTarget
+from medeval.commands.shared_options import (
+    AsBuilt,
+    DbtTarget,
+    Listfile,
+    ResampledUnit,
+    ResamplingSeed,
+    ScoredTask,
+)
 from medeval.errors import UserError
 from medeval.predictions.choices import Cluster, Grouping, Interval
 
 if TYPE_CHECKING:
     from medeval.predictions.scored import Scored
 
-LARGEST_SEED = 2**32 - 1
-
 
 def score(
-    task: Annotated[
-        str,
-        typer.Option(
-            help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los),"
-            " phenotyping (pheno), cdm, mtsamples, yier, or the id or file of a task file."
-        ),
-    ],
+    task: ScoredTask,
     prediction: Annotated[
         Path | None,
         typer.Argument(
@@ -35,14 +34,7 @@ def score(
             " a baseline is trained first."
         ),
     ] = None,
-    listfile: Annotated[
-        Path | None,
-        typer.Option(
-            "--listfile",
-            "--test_listfile",
-            help="The truth (.csv, .csv.gz, .parquet). Without it the warehouse's test rows.",
-        ),
-    ] = None,
+    listfile: Listfile = None,
     gold: Annotated[
         Path | None,
         typer.Option(
@@ -88,7 +80,7 @@ def score(
             help="Resamples; 0 gives values only. Default: 10000 for one row a stay, else 1000.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the resamples.")] = 0,
+    seed: ResamplingSeed = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -118,13 +110,7 @@ def score(
             help="A resample without a value makes the statistic NaN, as in scikit-learn >= 1.6.",
         ),
     ] = False,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Resample whole stays or subjects (stay, subject), recommended for hourly tasks;"
-            " yier: questions that share a context (context)."
-        ),
-    ] = None,
+    cluster: ResampledUnit = None,
     extra: Annotated[
         bool,
         typer.Option(

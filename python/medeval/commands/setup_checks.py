@@ -36,18 +36,14 @@ def _data(root: Path) -> Iterator[Check]:
 
 
 def _warehouse(target: str | None, as_built: bool) -> Iterator[Check]:
-    from medeval.exporting.floor import build_command
+    from medeval.exporting.builds import open_built
     from medeval.exporting.registry import FLOORS
-    from medeval.profile import load_target, project_root
-    from medeval.warehouse import open_warehouse
+    from medeval.profile import project_root
 
     try:
-        root = project_root()
-        yield from _data(root)
-        chosen = load_target(target, root, as_built=as_built)
-        command = build_command(" ".join(FLOORS), chosen.name)
-        with open_warehouse(chosen, root, build_command=command) as warehouse:
-            yield Check(f"target {chosen.name} opens", True, warehouse.server_version())
+        yield from _data(project_root())
+        with open_built(" ".join(FLOORS), target, as_built=as_built) as warehouse:
+            yield Check(f"target {warehouse.target.name} opens", True, warehouse.server_version())
             for floor in FLOORS:
                 yield _floor(warehouse, floor)
     except UserError as error:

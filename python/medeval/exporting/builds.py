@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from medeval.exporting.files import MANIFEST
 from medeval.exporting.floor import build_command
 from medeval.profile import Target, load_target, project_root
 from medeval.sources import named_now
-from medeval.warehouse import Warehouse, flat, schema_name
+from medeval.warehouse import Warehouse, flat, open_warehouse, schema_name
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,34 @@ class Build:
     source_location: str
 
 
-def newest_build(warehouse: Warehouse, floor: str) -> Build:
+def open_built(floors: str, target: str | None, *, as_built: bool = False) -> Warehouse:
+    """Open the warehouse of a target, to read what was built of some benchmarks.
+
+    Args:
+        floors: the benchmarks, as `dbt build --select` takes them.
+        target: of profiles.yml; None takes MEDEVAL_TARGET.
+        as_built: see `Target`.
+
+    Raises:
+        UserError: there is no such target or warehouse, or it cannot be read.
+    """
+    root = project_root()
+    chosen = load_target(target, root, as_built=as_built)
+    return open_warehouse(chosen, root, build_command=build_command(floors, chosen.name))
+
+
+def newest_build(warehouse: Warehouse, floor: str, tables: Sequence[str] = ()) -> Build:
     """Return the last build of a floor.
+
+    Args:
+        warehouse: where it was built.
+        floor: the benchmark.
+        tables: published tables that must be there.
 
     Raises:
         UserError: it was never built; its last build failed: then tables of two builds may stand
             side by side; or, but for `as_built`, it was built of another source than the one that
-            is named now, or a later build stopped at its source.
+            is named now, or a later build stopped at its source; or a table is missing.
     """
     command = build_command(floor, warehouse.target.name)
     schema = schema_name("medeval")
@@ -55,6 +77,7 @@ def newest_build(warehouse: Warehouse, floor: str) -> Build:
             f"The last build of {floor}, of {rows[0][-1]}, stopped at its source; the tables are"
             f" those of {build.source_location}. Run `{command}` again, or take them: --as-built."
         )
+    _require_tables(warehouse, floor, tables)
     return build
 
 
@@ -101,7 +124,7 @@ def require_named_export(folder: Path) -> None:
     require_named(floor, kind, location, target)
 
 
-def require_tables(warehouse: Warehouse, floor: str, tables: list[str]) -> None:
+def _require_tables(warehouse: Warehouse, floor: str, tables: Sequence[str]) -> None:
     """Stop if a published table of a floor is not there.
 
     Raises:

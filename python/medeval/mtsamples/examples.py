@@ -9,12 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from medeval.errors import UserError
-from medeval.exporting.builds import newest_build
+from medeval.exporting.builds import newest_build, open_built
 from medeval.exporting.floor import build_command
 from medeval.exporting.mtsamples import COLUMNS, EXAMPLES, NAME, SETTINGS
 from medeval.models.text_files import write_text
-from medeval.profile import load_target, project_root
-from medeval.warehouse import flat, open_warehouse, schema_name
+from medeval.warehouse import flat, schema_name
 
 FILE = "examples.jsonl"
 
@@ -59,15 +58,13 @@ def read_warehouse(*, as_built: bool) -> Examples:
     Raises:
         UserError: they are not built, or there is none.
     """
-    root = project_root()
-    chosen = load_target(None, root, as_built=as_built)
-    command = build_command(NAME, chosen.name)
-    with open_warehouse(chosen, root, build_command=command) as warehouse:
+    with open_built(NAME, None, as_built=as_built) as warehouse:
         build = newest_build(warehouse, NAME)
         schema = schema_name(NAME)
         rows = flat(warehouse.select(COLUMNS, schema, EXAMPLES, "order by source_index"))
         ((rule_version,),) = flat(warehouse.select(["rule_version"], schema, SETTINGS))
     if not rows:
+        command = build_command(NAME, warehouse.target.name)
         raise UserError(f"{EXAMPLES} is empty. Name the notes and build again: `{command}`.")
     return Examples([Example(*row) for row in rows], str(rule_version), build.source_location)
 

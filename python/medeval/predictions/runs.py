@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from collections.abc import Callable
@@ -61,25 +60,20 @@ def train_baseline(task: Task, target: str | None, seed: int, as_built: bool) ->
     """Train the logistic baseline and predict the test rows; returns the run's folder.
 
     Raises:
-        UserError: this installation cannot train; the message has the command that would.
+        UserError: the features are not there, or of an older build.
     """
+    # Here, not above: every other way starts without scikit-learn.
+    from medeval.baselines.run import predict_to_run
+
     command = f"python -m medeval predict --task {task.name} --model logistic"
-    missing = f"There is no run of {task.name} in {RUNS}/. Name a prediction file, or run"
-    try:
-        module = importlib.import_module("medeval.baselines.run")
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("medeval."):
-            raise
-        raise UserError(f"{missing} `{command}`.") from None
     print(
         f"medeval: there is no run of {task.name} in {RUNS}/: training the logistic baseline"
         f" first, as `{command}` does.",
         file=sys.stderr,
     )
-    folder = module.predict_to_run(
+    return predict_to_run(
         task.name, "logistic", target=target, out=RUNS, seed=seed, as_built=as_built
     )
-    return Path(folder)
 
 
 def _task_of(folder: Path) -> str | None:
