@@ -69,15 +69,14 @@ def export(
     if chosen:
         _check_options(options, list(chosen))
     with open_built(" ".join(chosen or FLOORS), target, as_built=as_built) as warehouse:
-        name_of_target = warehouse.target.name
         if not chosen:
             built = {name: floor for name, floor in FLOORS.items() if floor.is_built(warehouse)}
             missing = [name for name in FLOORS if name not in built]
             if not built:
-                command = build_command(" ".join(FLOORS), name_of_target)
+                command = build_command(" ".join(FLOORS), warehouse.target.name)
                 raise UserError(f"Nothing is built yet ({', '.join(missing)}). Run `{command}`.")
             for name in missing:
-                hint = build_command(name, name_of_target)
+                hint = build_command(name, warehouse.target.name)
                 print(f"medeval: {name} is not built, left out ({hint})", file=sys.stderr)
             chosen = {name: floor.tasks for name, floor in built.items()}
             _check_options(options, list(chosen))

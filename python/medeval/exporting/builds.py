@@ -97,7 +97,7 @@ def require_named(floor: str, kind: str, location: str, target: Target) -> None:
     """
     kind_now, named = named_now(floor, target, project_root())
     is_same = kind == kind_now == "demo" or {*filter(None, location.split("; "))} == named
-    if not is_same and not target.as_built:
+    if not (is_same or target.as_built):
         raise UserError(
             f"{floor} was built of {location or 'nothing'} ({kind}), and what is named now is"
             f" {'; '.join(sorted(named))} ({kind_now}). Build it again:"
@@ -118,8 +118,7 @@ def require_named_export(folder: Path) -> None:
         floor, target = told["benchmark"], load_target(told["target"])
     except (OSError, ValueError, KeyError, TypeError):
         raise UserError(
-            f"No {folder / MANIFEST} says of what the export is. Export again, or take it as it"
-            " is: --as-built."
+            f"{folder / MANIFEST} names no source. Export again, or --as-built."
         ) from None
     require_named(floor, kind, location, target)
 

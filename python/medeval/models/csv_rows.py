@@ -11,7 +11,7 @@ from typing import Any
 
 from medeval.visible_text import visible
 
-_STARTS_OF_FORMULAS = tuple("=+-@\t\r")
+_FORMULAS = frozenset("=+-@\t\r")
 
 
 def rows_to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -74,9 +74,8 @@ def rows_from_csv(text: str) -> list[dict[str, Any]]:
 def _as_text(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    starts = value, unicodedata.normalize("NFKC", value.lstrip()[:1])
-    is_formula = any(start.startswith(_STARTS_OF_FORMULAS) for start in starts)
-    return "'" * is_formula + visible(value)
+    starts = value[:1], unicodedata.normalize("NFKC", value.lstrip()[:1])
+    return "'" * (not _FORMULAS.isdisjoint(starts)) + visible(value)
 
 
 def _cell(value: Any) -> str:

@@ -65,10 +65,9 @@ def train_baseline(task: Task, target: str | None, seed: int, as_built: bool) ->
     # Here, not above: every other way starts without scikit-learn.
     from medeval.baselines.run import predict_to_run
 
-    command = f"python -m medeval predict --task {task.name} --model logistic"
     print(
         f"medeval: there is no run of {task.name} in {RUNS}/: training the logistic baseline"
-        f" first, as `{command}` does.",
+        f" first, as `python -m medeval predict --task {task.name} --model logistic` does.",
         file=sys.stderr,
     )
     return predict_to_run(

@@ -233,10 +233,9 @@ def begin(options: MtsamplesOptions) -> MtsamplesTask:
     found = read_warehouse(as_built=options.as_built or options.cache_dir is not None)
     if options.cache_dir is not None:
         wanted = Path(options.cache_dir).expanduser().resolve()
-        built = Path(found.source).resolve() if found.source else None
-        if built not in (wanted, wanted / NOTES_FOLDER):
+        if found.source not in (str(wanted), str(wanted / NOTES_FOLDER)):
             raise UserError(
-                f"The warehouse holds the examples of {built or 'the demo'}, not of {wanted}. Build"
+                f"The warehouse holds the examples of {found.source}, not of {wanted}. Build"
                 f" them first: `MEDEVAL_MTSAMPLES={wanted} dbt build --select mtsamples`."
             )
     examples = list(found.rows)
