@@ -155,13 +155,16 @@ def test_nothing_named_is_the_demo_and_no_real_data(demo: Path, say: Said, kind:
 def test_links_are_followed_and_one_that_was_moved_is_another_source(
     demo: Path, say: Said, tmp_path: Path
 ) -> None:
-    for name in ("1.4", "demo"):
+    for name in ("1.4", "demo", "a; b"):
         (tmp_path / name).mkdir()
     link = tmp_path / "current"
     link.symlink_to(tmp_path / "1.4")
     log(demo, "mtsamples", "file", tmp_path / "1.4", True)
     assert say("export", "--task", "mtsamples", MEDEVAL_MTSAMPLES=link)[0] == 0
     assert say("export", "--task", "mtsamples", MEDEVAL_MTSAMPLES="../current/")[0] == 0
+    log(demo, "mtsamples", "file", tmp_path / "a; b", True)
+    assert say("export", "--task", "mtsamples", MEDEVAL_MTSAMPLES=tmp_path / "a; b")[0] == 0
+    log(demo, "mtsamples", "file", tmp_path / "1.4", True)
     link.unlink()
     link.symlink_to(tmp_path / "demo")
     code, said = say("export", "--task", "mtsamples", MEDEVAL_MTSAMPLES=link)

@@ -8,21 +8,14 @@ from typing import Annotated
 
 import typer
 
+from medeval.commands import shared_options as shared
 from medeval.commands.flags import one_of, refuse_flags
-from medeval.commands.shared_options import (
-    AsBuilt,
-    DbtTarget,
-    Listfile,
-    ResampledUnit,
-    ResamplingSeed,
-    ScoredTask,
-)
 from medeval.errors import UserError
 from medeval.predictions.choices import Cluster
 
 
 def compare(
-    task: ScoredTask,
+    task: shared.ScoredTask,
     predictions: Annotated[
         list[Path],
         typer.Argument(
@@ -30,7 +23,7 @@ def compare(
             help="Two or more prediction files (.csv, .csv.gz, .parquet) or folders of runs.",
         ),
     ],
-    listfile: Listfile = None,
+    listfile: shared.Listfile = None,
     cases: Annotated[
         Path | None,
         typer.Option(
@@ -46,8 +39,8 @@ def compare(
             help="Resamples, the same for all. Default: 10000 for one row a stay, else 1000.",
         ),
     ] = None,
-    seed: ResamplingSeed = 0,
-    cluster: ResampledUnit = None,
+    seed: shared.ResamplingSeed = 0,
+    cluster: shared.ResampledUnit = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -65,8 +58,8 @@ def compare(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A JSON file for the results.")] = None,
-    target: DbtTarget = None,
-    as_built: AsBuilt = False,
+    target: shared.DbtTarget = None,
+    as_built: shared.AsBuilt = False,
 ) -> None:
     """Compare predictions or models' answers: which is better, and which cannot be told apart.
 

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from medeval.commands import shared_options as shared
 from medeval.commands.flags import one_of, refuse_flags
-from medeval.commands.shared_options import (
-    AsBuilt,
-    DbtTarget,
-    Listfile,
-    ResampledUnit,
-    ResamplingSeed,
-    ScoredTask,
-)
 from medeval.errors import UserError
 from medeval.predictions.choices import Cluster, Grouping, Interval
 
@@ -25,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def score(
-    task: ScoredTask,
+    task: shared.ScoredTask,
     prediction: Annotated[
         Path | None,
         typer.Argument(
@@ -34,7 +27,7 @@ def score(
             " a baseline is trained first."
         ),
     ] = None,
-    listfile: Listfile = None,
+    listfile: shared.Listfile = None,
     gold: Annotated[
         Path | None,
         typer.Option(
@@ -80,7 +73,7 @@ def score(
             help="Resamples; 0 gives values only. Default: 10000 for one row a stay, else 1000.",
         ),
     ] = None,
-    seed: ResamplingSeed = 0,
+    seed: shared.ResamplingSeed = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -110,7 +103,7 @@ def score(
             help="A resample without a value makes the statistic NaN, as in scikit-learn >= 1.6.",
         ),
     ] = False,
-    cluster: ResampledUnit = None,
+    cluster: shared.ResampledUnit = None,
     extra: Annotated[
         bool,
         typer.Option(
@@ -140,8 +133,8 @@ def score(
             " 1 hides none, and 2 is refused.",
         ),
     ] = 11,
-    target: DbtTarget = None,
-    as_built: AsBuilt = False,
+    target: shared.DbtTarget = None,
+    as_built: shared.AsBuilt = False,
 ) -> None:
     """Score predictions or a model's answers: values with intervals, as a table and as JSON."""
     # Here, not above: every other command starts without these.

@@ -96,13 +96,13 @@ def require_named(floor: str, kind: str, location: str, target: Target) -> None:
         UserError: they differ, and the target is not taken `as_built`; naming both.
     """
     kind_now, named = named_now(floor, target, project_root())
-    is_same = kind == kind_now == "demo" or {*filter(None, location.split("; "))} == named
+    now = "; ".join(sorted(named))
+    is_same = kind == kind_now == "demo" or {*location.split("; ")} == {*now.split("; ")}
     if not (is_same or target.as_built):
         raise UserError(
-            f"{floor} was built of {location or 'nothing'} ({kind}), and what is named now is"
-            f" {'; '.join(sorted(named))} ({kind_now}). Build it again:"
-            f" `{build_command(floor, target.name)}`; or set the variables of its source as they"
-            " were; or take what was built: --as-built."
+            f"{floor} was built of {location or 'nothing'} ({kind}), and what is named now is {now}"
+            f" ({kind_now}). Build it again (`{build_command(floor, target.name)}`), name what it"
+            " was built of, or take it as it is: --as-built."
         )
 
 
