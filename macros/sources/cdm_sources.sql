@@ -33,8 +33,8 @@
         {% set count = run_query('select count(*) from ' ~ table_relation(table)).rows[0][0] %}
         {% set problem = 'A list of ' ~ count ~ ' admissions is loaded (' ~ table.schema
             ~ '.cohort_list) and not named. Name it to build its cases:'
-            ~ " --vars '{cdm_cohort_file: FILE}'. For the published selection rule take it away: "
-            ~ adapter.dispatch('how_to_drop_list', 'medeval')(table) %}
+            ~ " --vars '{cdm_cohort_file: FILE}'. For the published selection rule empty it:"
+            ~ ' `truncate table ' ~ table.schema ~ '.cohort_list`.' %}
     {% elif 'diagnoses_icd' in absent or 'd_icd_diagnoses' in absent %}
         {% if not list_is_given %}
             {% set problem = 'Without a list of admissions (cdm_cohort_file) the selection rule reads'
@@ -67,14 +67,4 @@
         ) %}
     {% endif %}
     {{ return(source_choice) }}
-{% endmacro %}
-
-
-{% macro default__how_to_drop_list(table) %}
-    {{ return('the file cohort_list in the folder of the extracts.') }}
-{% endmacro %}
-
-
-{% macro postgres__how_to_drop_list(table) %}
-    {{ return('`truncate table ' ~ table.schema ~ '.cohort_list`.') }}
 {% endmacro %}

@@ -86,7 +86,7 @@
     tables may be absent from it. -#}
 {% macro find_tables(source_name, place, tables) %}
     {% set source_meta = tables[0].config.meta %}
-    {% set table_names = tables | map(attribute='name') | sort %}
+    {% set table_names = tables | map(attribute='name') | reject('eq', 'cohort_list') | sort %}
     {% set optional_names = [] %}
     {% for table in tables if table.config.meta.optional %}
         {% do optional_names.append(table.name) %}

@@ -143,9 +143,7 @@ def _find_sources(part: Part, say: Callable[[str], None]) -> list[_TableFile]:
         say(f"{plan.name}: no folder is named, so the tables of its files are empty.")
         return []
     folder = module_folder(part.folder, plan.subfolder)
-    found = find_files(folder, list(plan.tables), sorted(plan.optional))
-    if found.pop(plan.list_table, None) and not part.admissions:
-        raise UserError(f"{folder} holds a list of admissions, and none is named (--cohort-file).")
+    found = find_files(folder, plan.file_tables, sorted(plan.optional))
     if not found:
         raise UserError(f"{folder} has no file of {plan.name}: {', '.join(plan.file_tables)}.")
     for table in plan.file_tables:

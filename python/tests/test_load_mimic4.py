@@ -99,17 +99,6 @@ def source(name: str) -> Source:
     return sources(PROJECT_ROOT)[name]
 
 
-def test_a_list_beside_the_extracts_is_named_or_nothing_is_loaded(
-    folder: Path, env: dict[str, str], database: Database, tmp_path: Path
-) -> None:
-    (folder / "note_extract" / "COHORT_LIST.csv").write_text("list_position,hadm_id\n1,20000001\n")
-    assert "--cohort-file" in refusal(folder, env=env, database=database)
-    ids = tmp_path / "ids.txt"
-    ids.write_text("20000002\n")
-    load(folder, "--cohort-file", ids, env=env)
-    assert cohort(database) == [("1", "20000002")]
-
-
 # What is loaded
 
 
