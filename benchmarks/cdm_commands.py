@@ -59,7 +59,8 @@ class CdmWorkplace(Workplace):
     def export(self) -> Usage:
         """Write the cases to a new folder."""
         shutil.rmtree(self.folder / "exports", ignore_errors=True)
-        command = [*MEDEVAL, "export", "--task", "cdm", "--out", f"{self.folder}/exports"]
+        flags = ["--task", "cdm", "--as-built", "--out", f"{self.folder}/exports"]
+        command = [*MEDEVAL, "export", *flags]
         return measure(command, ROOT, self.settings, self.spill)
 
     def build_and_export(self, source: Path | None, extracts: Path | None = None) -> Usage:

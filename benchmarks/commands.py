@@ -51,7 +51,7 @@ class Workplace:
     def export(self) -> Usage:
         """Write the listfiles of all five tasks to a new folder."""
         shutil.rmtree(self.folder / "exports", ignore_errors=True)
-        command = [*MEDEVAL, "export", "--out", f"{self.folder}/exports"]
+        command = [*MEDEVAL, "export", "--as-built", "--out", f"{self.folder}/exports"]
         return measure(command, ROOT, self.settings, self.spill)
 
     def build_and_export(self, source: Path | None) -> Usage:

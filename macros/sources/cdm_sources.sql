@@ -26,6 +26,15 @@
     {% if 'cohort_list' in absent and list_is_given %}
         {% set problem = 'cdm_cohort_file is set, but the database holds no list. Load it:'
             ~ ' `python -m medeval load mimic4 --cohort-file FILE`.' %}
+    {% elif not list_is_given and flags.WHICH != 'test' and 'cohort_list' in read
+        and 'cohort_list' not in absent %}
+        {#- Neither used nor passed over in silence. -#}
+        {% set table = graph.sources.values() | selectattr('name', 'eq', 'cohort_list') | first %}
+        {% set count = run_query('select count(*) from ' ~ table_relation(table)).rows[0][0] %}
+        {% set problem = 'A list of ' ~ count ~ ' admissions is loaded (' ~ table.schema
+            ~ '.cohort_list) and not named. Name it to build its cases:'
+            ~ " --vars '{cdm_cohort_file: FILE}'. For the published selection rule empty it:"
+            ~ ' `truncate table ' ~ table.schema ~ '.cohort_list`.' %}
     {% elif 'diagnoses_icd' in absent or 'd_icd_diagnoses' in absent %}
         {% if not list_is_given %}
             {% set problem = 'Without a list of admissions (cdm_cohort_file) the selection rule reads'

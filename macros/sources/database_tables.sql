@@ -39,7 +39,8 @@
     ).rows %}
     {% set places = {} %}
     {% for row in rows if row[0] in table_names %}
-        {% set schema = adapter.quote(alias) ~ '.' ~ adapter.quote(row[1]) %}
+        {#- The file is the user's, and a schema of it may be called anything. -#}
+        {% set schema = adapter.quote(alias) ~ '.' ~ adapter.quote(row[1] | replace('"', '""')) %}
         {% set relation = schema ~ '.' ~ adapter.quote(row[2]) %}
         {% do places.setdefault(row[0], {}).setdefault(relation, []).append(row[3]) %}
     {% endfor %}

@@ -1,5 +1,7 @@
-{#- The log of builds, append-only: one row when dbt starts on a benchmark and one when it has ended
-    well. An export takes the newest row, so a build that failed or was killed is seen. -#}
+{#- The log of builds, append-only. Of each benchmark a row is written before its sources are looked at
+    (`succeeded` is null: what was built before still stands whole), one when dbt starts to build tables
+    (false), and one when it has ended well (true). What reads the tables takes the newest row, so a
+    build that failed, was killed or stopped at its source is seen. -#}
 
 {#- A retry selects nothing; what it ran is in its results. -#}
 {% macro built_floors(results=[]) %}
@@ -28,8 +30,11 @@
 {% endmacro %}
 
 
-{% macro record_build_start() %}
+{% macro record_build_start(succeeded) %}
     {% if execute and flags.WHICH in ('build', 'run') %}
+        {% for floor in built_floors() %}
+            {% do adapter.dispatch('check_floor_place', 'medeval')(floor) %}
+        {% endfor %}
         {% do adapter.create_schema(builds_relation()) %}
         {% do run_query(
             'create table if not exists ' ~ builds_relation() ~ ' (sequence_number bigint, '
@@ -39,10 +44,21 @@
         ) %}
         {% do run_query('alter table ' ~ builds_relation() ~ ' add column if not exists settings text') %}
         {% for floor in built_floors() %}
-            {% do append_build_row(floor, false) %}
+            {% do append_build_row(floor, succeeded) %}
         {% endfor %}
+        {% do adapter.dispatch('keep_build_rows', 'medeval')() %}
     {% endif %}
     {{ return('') }}
+{% endmacro %}
+
+
+{#- On PostgreSQL what stops the next hook would take the rows back; DuckDB keeps each by itself. -#}
+{% macro default__keep_build_rows() %}
+{% endmacro %}
+
+
+{% macro postgres__keep_build_rows() %}
+    {% do run_query('commit') %}
 {% endmacro %}
 
 
@@ -52,7 +68,7 @@
         {% set failures = results | selectattr('status', 'in', bad) | list %}
         {% for floor in built_floors(results) if not failures %}
             {% if is_whole_build(floor) %}
-                {% do append_build_row(floor, true) %}
+                {% do append_build_row(floor, 'true') %}
             {% else %}
                 {% do log(
                     'Only a part of ' ~ floor ~ ' was built, over a build that failed or had'
@@ -81,7 +97,7 @@
     {% set before = run_query(
         'select succeeded, source_kind, source_location, settings from ' ~ builds_relation()
         ~ " where floor = '" ~ floor ~ "' and invocation_id <> '" ~ invocation_id
-        ~ "' order by sequence_number desc limit 1"
+        ~ "' and succeeded is not null order by sequence_number desc limit 1"
     ).rows %}
     {% set place = adapter.dispatch('floor_place', 'medeval')(floor) %}
     {{ return(
@@ -110,12 +126,26 @@
         'insert into ' ~ builds ~ ' (sequence_number, floor, invocation_id, started_at, dbt_version, '
         ~ 'project_version, target, source_kind, source_location, settings, succeeded) '
         ~ 'select coalesce(max(sequence_number), 0) + 1, '
-        ~ literals | join(', ') ~ ', ' ~ succeeded | string | lower ~ ' from ' ~ builds
+        ~ literals | join(', ') ~ ', ' ~ succeeded ~ ' from ' ~ builds
     ) %}
 {% endmacro %}
 
 
-{#- The places of all sources of a floor: the kind of the first, and every location once. -#}
+{#- Stop where the variables contradict each other or would bring the demo over real data: nothing is
+    begun then, and nothing written. -#}
+{% macro default__check_floor_place(floor) %}
+    {% for source_meta in floor_source_metas(floor) %}
+        {% do keep_demo_off_real_data(source_place(source_meta), source_meta) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{% macro postgres__check_floor_place(floor) %}
+{% endmacro %}
+
+
+{#- The places of all sources of a floor: the kind of the first, and every location once, with links
+    resolved: what reads the tables asks whether the same is named. -#}
 {% macro default__floor_place(floor) %}
     {% set kinds = [] %}
     {% set locations = [] %}
@@ -123,7 +153,9 @@
         {% set place = source_place(source_meta) %}
         {% if place.kind != 'absent' %}
             {% do kinds.append(place.kind) %}
-            {% do locations.append(place.location) %}
+            {% do locations.append(run_query(
+                "select medeval_real_path('" ~ sql_text(place.location) ~ "')"
+            ).rows[0][0]) %}
         {% endif %}
     {% endfor %}
     {{ return({

@@ -68,13 +68,14 @@
 
 
 {#- A warehouse that was built from the user's data is not built over with the demo because a variable
-    is not set in this shell. -#}
+    is not set in this shell. A build that stopped at its source has built nothing. -#}
 {% macro keep_demo_off_real_data(place, source_meta) %}
     {% set builds = builds_relation() %}
     {% if place.kind == 'demo' and adapter.get_relation(builds.database, builds.schema, 'builds') %}
         {% set newest = run_query(
             'select source_kind, source_location from ' ~ builds ~ " where floor = '"
-            ~ source_meta.floor ~ "' order by sequence_number desc limit 1"
+            ~ source_meta.floor
+            ~ "' and succeeded is not null order by sequence_number desc limit 1"
         ).rows %}
         {% if newest and newest[0][0] != 'demo' %}
             {% do exceptions.raise_compiler_error(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 
 import typer
 
@@ -25,6 +26,7 @@ from medeval.commands import (
     yier,
 )
 from medeval.errors import UserError
+from medeval.visible_text import visible_stream
 
 app = typer.Typer(
     name="medeval",
@@ -51,8 +53,9 @@ app.add_typer(yier.app, name="yier")
 
 def main() -> None:
     """Run the command line; a `UserError` becomes one sentence and exit code 2."""
-    try:
-        app()
-    except UserError as error:
-        print(f"medeval: {error}", file=sys.stderr)
-        sys.exit(2)
+    with redirect_stdout(visible_stream(sys.stdout)), redirect_stderr(visible_stream(sys.stderr)):
+        try:
+            app()
+        except UserError as error:
+            print(f"medeval: {error}", file=sys.stderr)
+            sys.exit(2)

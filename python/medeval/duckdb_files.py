@@ -17,6 +17,7 @@ from dbt.adapters.duckdb.plugins import BasePlugin
 
 from medeval.data_class import strictest
 from medeval.errors import UserError
+from medeval.sources import real_path
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -185,6 +186,7 @@ class Plugin(BasePlugin):
         """Register the functions of this module as `medeval_<name>`."""
         text: Any = "VARCHAR"
         conn.create_function("medeval_absolute_path", absolute_path, [text], text)
+        conn.create_function("medeval_real_path", real_path, [text], text)
         conn.create_function("medeval_table_files", table_files, [text] * 4, text)
         conn.create_function("medeval_cohort_list", cohort_list, [text], text)
         conn.create_function("medeval_record_file", record_file, [text], text)

@@ -15,11 +15,15 @@ from medeval.errors import UserError
 
 @dataclass(frozen=True)
 class Target:
-    """One output of profiles.yml: its name, its adapter type and its rendered settings."""
+    """One output of profiles.yml: its name, its adapter type and its rendered settings.
+
+    `as_built`: what was built there is taken, though another source is named now.
+    """
 
     name: str
     type: str
     settings: dict[str, Any]
+    as_built: bool = False
 
 
 def project_root(start: Path | None = None) -> Path:
@@ -43,12 +47,15 @@ def project_variable(name: str, root: Path | None = None) -> Any:
     return yaml.safe_load(text)["vars"][name]
 
 
-def load_target(name: str | None = None, root: Path | None = None) -> Target:
+def load_target(
+    name: str | None = None, root: Path | None = None, *, as_built: bool = False
+) -> Target:
     """Render profiles.yml with the environment and return one target of it.
 
     Args:
         name: the target; None takes the profile's default (``MEDEVAL_TARGET``).
         root: the project's folder; None searches upwards from the current one.
+        as_built: see `Target`.
 
     Raises:
         UserError: an unknown target, or a setting that cannot be rendered.
@@ -74,7 +81,7 @@ def load_target(name: str | None = None, root: Path | None = None) -> Target:
         settings = render(outputs[chosen])
     except (TemplateError, ValueError) as error:
         raise UserError(f"profiles.yml cannot be rendered: {error}") from error
-    return Target(chosen, settings["type"], settings)
+    return Target(chosen, settings["type"], settings, as_built)
 
 
 def _env_var(name: str, default: str | None = None) -> str:

@@ -199,7 +199,7 @@ def base(rules: str = "reference") -> Tables:
         "medeval.builds": [
             [
                 *(1, "cdm", "run-1", "2150-01-01T00:00:00Z", "1.11.16", "0.1.0", "duckdb"),
-                *("folder", "/data/mimic", True),
+                *("demo", "/data/mimic", True),
             ]
         ],
     }
@@ -244,6 +244,7 @@ def database(tmp_path: Path, project_root: Path, monkeypatch: pytest.MonkeyPatch
     """A warehouse file that is not there yet, in a folder that has the project's settings."""
     for name in ("dbt_project.yml", "profiles.yml"):
         shutil.copy(project_root / name, tmp_path)
+    (tmp_path / "models").symlink_to(project_root / "models")
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "medeval.duckdb"
     monkeypatch.setattr(sys, "argv", sys.argv)
@@ -668,7 +669,11 @@ def test_postgres_gives_the_same_bytes_as_duckdb(
 ) -> None:
     for variable, value in postgres_database.items():
         monkeypatch.setenv(variable, value)
-    fill_postgres(postgres_database, base())
+    tables = base()
+    schemas = ("cdm_note_extract", "mimiciv_hosp", "mimiciv_note")
+    place = "; ".join(f"{postgres_database['PGDATABASE']}.{schema}" for schema in schemas)
+    tables["medeval.builds"][0][-3:] = ["schema", place, True]
+    fill_postgres(postgres_database, tables)
     files = (
         *("benchmark.json", "benchmark.jsonl", "cases_provenance.jsonl"),
         "lab_test_mapping.json",

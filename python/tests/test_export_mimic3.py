@@ -86,7 +86,7 @@ def who(subject: int, episode: int, partition: str = "train", *, val: bool = Fal
 
 def build(number: int, *, succeeded: bool = True, floor: str = "mimic3") -> list[Any]:
     versions = ["2030-01-01T00:00:00Z", "1.11.16", "0.1.0"]
-    place = ["duckdb", "folder", "/data/mimic"]
+    place = ["duckdb", "demo", "/data/mimic"]
     return [number, floor, f"run-{number}", *versions, *place, succeeded]
 
 
@@ -184,6 +184,7 @@ def database(tmp_path: Path, project_root: Path, monkeypatch: pytest.MonkeyPatch
     """A warehouse file that is not there yet, in a folder that has the project's settings."""
     for name in ("dbt_project.yml", "profiles.yml"):
         shutil.copy(project_root / name, tmp_path)
+    (tmp_path / "models").symlink_to(project_root / "models")
     monkeypatch.chdir(tmp_path)
     # Named as the project's own file, which then holds a schema of the same name: `medeval`.
     path = tmp_path / "medeval.duckdb"
@@ -564,7 +565,7 @@ def test_manifest_says_what_the_files_are_and_where_they_come_from(export: Expor
     assert found["benchmark"] == "mimic3"
     assert found["data_class"] == "open"
     assert found["source"] == {
-        "kind": "folder",
+        "kind": "demo",
         "location": "/data/mimic",
         "edition": "demo",
         "patients_md5": "abc",
@@ -845,15 +846,18 @@ def test_nothing_built(
     assert f"`dbt build --select {floors} --target duckdb`" in message
 
 
-@pytest.mark.parametrize("succeeded", [False, None])
+@pytest.mark.parametrize(
+    ("succeeded", "said"), [(False, "of mimic3 failed"), (None, "stopped at its source")]
+)
 def test_failed_build(
-    capsys: pytest.CaptureFixture[str], database: Path, succeeded: bool | None
+    capsys: pytest.CaptureFixture[str], database: Path, succeeded: bool | None, said: str
 ) -> None:
     tables = base()
     tables["medeval.builds"].append([*build(10)[:-1], succeeded])
     fill_duckdb(database, tables)
     message = refusal(capsys)
-    assert "last build of mimic3 failed" in message
+    assert "last build of mimic3" in message
+    assert said in message
     assert "`dbt build --select mimic3 --target duckdb`" in message
 
 
@@ -968,6 +972,16 @@ def test_postgres_gives_the_same_bytes_as_duckdb(
         monkeypatch.setenv(name, postgres_database[name])
     assert "no log of builds" in refusal(capsys, "--target", "postgres", "--task", "mimic3")
     fill_postgres(postgres_database, tables, tmp_path / "rows.csv")
+    for schema in ("other", "mimiciii"):
+        place = f"{postgres_database['PGDATABASE']}.{schema}"
+        with connect(postgres_database) as connection:
+            connection.execute(
+                "update medeval.builds set source_kind = 'schema', source_location = %s", [place]
+            )
+        if schema == "other":
+            said = refusal(capsys, "--target", "postgres", "--task", "mimic3")
+            assert place in said
+            assert f"{postgres_database['PGDATABASE']}.mimiciii (schema)" in said
     for order in Order:
         options = ["--timeseries", "--order", order]
         duck = contents(export(tables, *options))

@@ -976,33 +976,17 @@ def test_without_a_run_a_baseline_is_trained(
     monkeypatch.chdir(tmp_path)
     asked: list[tuple[Any, ...]] = []
 
-    class Run:
-        @staticmethod
-        def predict_to_run(task: str, model: str, **options: Any) -> Path:
-            asked.append((task, model, options["out"], options["seed"]))
-            folder = Path(options["out"]) / "20260101-ihm-logistic"
-            make_run(folder, task, prediction)
-            return folder
+    def predict_to_run(task: str, model: str, **options: Any) -> Path:
+        asked.append((task, model, options["out"], options["seed"]))
+        folder = Path(options["out"]) / "20260101-ihm-logistic"
+        make_run(folder, task, prediction)
+        return folder
 
-    monkeypatch.setattr("importlib.import_module", lambda name: Run)
+    monkeypatch.setattr("medeval.baselines.run.predict_to_run", predict_to_run)
     done = call(tmp_path, "--task", "ihm", "--listfile", listfile, "--n-iters", "2", "--seed", "3")
     assert done.code == 0, done.err
     assert asked == [("in_hospital_mortality", "logistic", Path("runs"), 3)]
     assert "training the logistic baseline first" in done.err
-
-
-def test_without_a_baseline_the_command_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    def absent(name: str) -> None:
-        raise ModuleNotFoundError(name=name)
-
-    monkeypatch.setattr("importlib.import_module", absent)
-    done = call(tmp_path, "--task", "los")
-    assert done.code == 2
-    assert "python -m medeval predict --task length_of_stay --model logistic" in done.err
 
 
 # --- the warehouse -----------------------------------------------------------------------------
@@ -1046,7 +1030,7 @@ def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Stay]:
         connection.execute(
             "create table medeval.builds as select 1 as sequence_number, 'mimic3' as floor,"
             " true as succeeded, 'id' as invocation_id, 'then' as started_at, '1' as dbt_version,"
-            " '1' as project_version, 'duckdb' as target, 'folder' as source_kind,"
+            " '1' as project_version, 'duckdb' as target, 'demo' as source_kind,"
             " 'here' as source_location"
         )
         connection.execute(

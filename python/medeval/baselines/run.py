@@ -30,17 +30,18 @@ from medeval.baselines.samples import (
     read_samples,
 )
 from medeval.errors import UserError
-from medeval.exporting.builds import Build, newest_build
+from medeval.exporting.builds import Build, newest_build, open_built
 from medeval.exporting.floor import build_command
 from medeval.exporting.manifest import read_source
 from medeval.predictions.tasks import Task, task_named
-from medeval.profile import load_target, project_root
-from medeval.warehouse import Warehouse, open_warehouse, schema_name
+from medeval.warehouse import Warehouse, schema_name
 
 MODELS = ("logistic",)
 
 
-def predict_to_run(task: str, model: str, *, target: str | None, out: Path, seed: int) -> Path:
+def predict_to_run(
+    task: str, model: str, *, target: str | None, out: Path, seed: int, as_built: bool = False
+) -> Path:
     """Train a baseline on the warehouse's features and write its predictions of the test rows.
 
     Args:
@@ -49,6 +50,7 @@ def predict_to_run(task: str, model: str, *, target: str | None, out: Path, seed
         target: of profiles.yml; None takes MEDEVAL_TARGET.
         out: the folder of runs.
         seed: of the solvers that draw random numbers.
+        as_built: take features of another source than the one that is named now.
 
     Returns:
         The run's folder, with predictions.csv and run.json.
@@ -60,10 +62,7 @@ def predict_to_run(task: str, model: str, *, target: str | None, out: Path, seed
     if model not in MODELS:
         raise UserError(f"Unknown model {model!r}. Models: {', '.join(MODELS)}.")
     started = datetime.now(UTC)
-    root = project_root()
-    dbt_target = load_target(target, root)
-    command = build_command(f"mimic3 {FLOOR}", dbt_target.name)
-    with open_warehouse(dbt_target, root, build_command=command) as warehouse:
+    with open_built(f"mimic3 {FLOOR}", target, as_built=as_built) as warehouse:
         builds = _builds(warehouse, chosen)
         digest = hashlib.sha256()
         training = _read_part(warehouse, chosen, TRAIN, digest)
@@ -102,14 +101,14 @@ def predict_to_run(task: str, model: str, *, target: str | None, out: Path, seed
             "files": [
                 {"path": PREDICTIONS, "rows": len(test), "sha256": hashlib.sha256(text).hexdigest()}
             ],
-            "target": dbt_target.name,
+            "target": warehouse.target.name,
             "builds": {floor: asdict(build) for floor, build in builds.items()},
             "versions": {
                 "medeval": medeval.__version__,
                 "python": platform.python_version(),
                 "numpy": np.__version__,
                 "scikit-learn": sklearn.__version__,
-                dbt_target.type: warehouse.server_version(),
+                warehouse.target.type: warehouse.server_version(),
             },
         }
     name = f"{started:%Y%m%dT%H%M%SZ}-{chosen.name}-{model}"

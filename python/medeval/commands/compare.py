@@ -8,21 +8,14 @@ from typing import Annotated
 
 import typer
 
+from medeval.commands import shared_options as shared
 from medeval.commands.flags import one_of, refuse_flags
 from medeval.errors import UserError
 from medeval.predictions.choices import Cluster
 
-LARGEST_SEED = 2**32 - 1
-
 
 def compare(
-    task: Annotated[
-        str,
-        typer.Option(
-            help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los),"
-            " phenotyping (pheno), cdm, mtsamples, yier, or the id or file of a task file."
-        ),
-    ],
+    task: shared.ScoredTask,
     predictions: Annotated[
         list[Path],
         typer.Argument(
@@ -30,14 +23,7 @@ def compare(
             help="Two or more prediction files (.csv, .csv.gz, .parquet) or folders of runs.",
         ),
     ],
-    listfile: Annotated[
-        Path | None,
-        typer.Option(
-            "--listfile",
-            "--test_listfile",
-            help="The truth (.csv, .csv.gz, .parquet). Without it the warehouse's test rows.",
-        ),
-    ] = None,
+    listfile: shared.Listfile = None,
     cases: Annotated[
         Path | None,
         typer.Option(
@@ -53,14 +39,8 @@ def compare(
             help="Resamples, the same for all. Default: 10000 for one row a stay, else 1000.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the resamples.")] = 0,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Resample whole stays or subjects (stay, subject), recommended for hourly tasks;"
-            " yier: questions that share a context (context)."
-        ),
-    ] = None,
+    seed: shared.ResamplingSeed = 0,
+    cluster: shared.ResampledUnit = None,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -78,9 +58,8 @@ def compare(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A JSON file for the results.")] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
-    ] = None,
+    target: shared.DbtTarget = None,
+    as_built: shared.AsBuilt = False,
 ) -> None:
     """Compare predictions or models' answers: which is better, and which cannot be told apart.
 
@@ -105,7 +84,8 @@ def compare(
         from medeval.tasks.task import Method
 
         recorded_name(task)  # an unknown task is told before its flags
-        refuse_flags(task, {"--listfile": listfile, "--threshold": threshold, "--target": target})
+        of_warehouse = {"--listfile": listfile, "--target": target, "--as-built": as_built}
+        refuse_flags(task, {**of_warehouse, "--threshold": threshold})
         method = Method(1000 if n_iters is None else n_iters, seed, (), cluster)
         compare_asked(task, predictions, metric or [], method, out, cases)
         return
@@ -126,6 +106,7 @@ def compare(
             chosen_metrics(chosen, metric or []),
             threshold,
             target,
+            as_built,
         )
     )
     for warning in warnings(compared):

@@ -48,14 +48,13 @@ def compare_asked(
     Raises:
         UserError: fewer than two runs, runs of other tasks or data, or a metric that there is not.
     """
-    from rich.console import Console
-
     from medeval.predictions.layout import require_writable, write_json
+    from medeval.terminal import Terminal
 
     if out is not None:
         require_writable(out)
     compared = _compared(task, folders, metrics, method, cases)
-    Console().print(_table(compared))
+    Terminal().print(_table(compared))
     for one in compared:
         print(_sentence(one))
     print(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from medeval.commands.shared_options import ENDPOINTS, AsBuilt, DbtTarget, Endpoints
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
@@ -23,35 +23,32 @@ def doctor(
             " along."
         ),
     ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
-    ] = None,
-    endpoints: Annotated[
-        Path, typer.Option(help="Which endpoints may see credentialed text.")
-    ] = Path("endpoints.toml"),
+    target: DbtTarget = None,
+    as_built: AsBuilt = False,
+    endpoints: Endpoints = ENDPOINTS,
 ) -> None:
     """Say what is wrong with this set-up, or check how a task is scored; exit code 1 if anything.
 
     Nothing is sent anywhere.
     """
     if task:
-        checks = _task_checks(task)
+        checks = _task_checks(task, {"as_built": as_built})
     else:
         from medeval.commands.setup_checks import setup_checks
 
-        checks = setup_checks(target, endpoints)
+        checks = setup_checks(target, endpoints, as_built)
     if not _shown(checks):
         raise typer.Exit(1)
 
 
-def _task_checks(names: Iterable[str]) -> Iterable[Check]:
+def _task_checks(names: Iterable[str], options: dict[str, bool]) -> Iterable[Check]:
     from medeval.tasks.catalogue import all_names, begin
     from medeval.tasks.self_check import Check, check_task
 
     chosen = all_names() if list(names) == ["all"] else list(names)
     for name in chosen:
         try:
-            task = begin(name, {})
+            task = begin(name, options)
         except UserError as error:
             if len(chosen) == 1:
                 raise

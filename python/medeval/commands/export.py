@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from medeval.commands.shared_options import AsBuilt, DbtTarget
 from medeval.errors import UserError
 from medeval.exporting.ordering import Order
 
@@ -45,18 +46,16 @@ def export(
             " (the default).",
         ),
     ] = False,
-    target: Annotated[
-        str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
-    ] = None,
+    target: DbtTarget = None,
+    as_built: AsBuilt = False,
 ) -> None:
     """Write the published tables as files, with a manifest of their hashes and their source."""
     # Here, not above: every other command starts without these.
     from medeval.exporting import cdm
+    from medeval.exporting.builds import newest_build, open_built
     from medeval.exporting.cdm_rows import Mode
     from medeval.exporting.floor import Request, build_command
     from medeval.exporting.registry import FLOORS, chosen_tasks
-    from medeval.profile import load_target, project_root
-    from medeval.warehouse import open_warehouse
 
     if num_cases is not None and num_cases < 1:
         raise UserError(f"--num-cases is {num_cases}; it can be 1 or more.")
@@ -69,20 +68,20 @@ def export(
     chosen = chosen_tasks(task or [])
     if chosen:
         _check_options(options, list(chosen))
-    root = project_root()
-    dbt_target = load_target(target, root)
-    command = build_command(" ".join(chosen or FLOORS), dbt_target.name)
-    with open_warehouse(dbt_target, root, build_command=command) as warehouse:
+    with open_built(" ".join(chosen or FLOORS), target, as_built=as_built) as warehouse:
         if not chosen:
             built = {name: floor for name, floor in FLOORS.items() if floor.is_built(warehouse)}
             missing = [name for name in FLOORS if name not in built]
             if not built:
+                command = build_command(" ".join(FLOORS), warehouse.target.name)
                 raise UserError(f"Nothing is built yet ({', '.join(missing)}). Run `{command}`.")
             for name in missing:
-                hint = build_command(name, dbt_target.name)
+                hint = build_command(name, warehouse.target.name)
                 print(f"medeval: {name} is not built, left out ({hint})", file=sys.stderr)
             chosen = {name: floor.tasks for name, floor in built.items()}
             _check_options(options, list(chosen))
+        for name in chosen:
+            newest_build(warehouse, name)  # all are looked at before the first is written
         choice = cdm.CaseChoice(Mode.FIRST_ONLY if first_only else Mode.EXTENDED, num_cases)
         exports = {name: floor.export for name, floor in FLOORS.items()}
         exports[cdm.NAME] = partial(cdm.export, choice=choice)

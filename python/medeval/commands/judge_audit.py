@@ -84,8 +84,6 @@ def judge_audit(
     more than one answer in twenty, or stopped.
     """
     # Here, not above: every other command starts without the client of endpoints.
-    from rich.console import Console
-
     from medeval.commands.amounts import amount, read_price_file
     from medeval.commands.judge_audited import of_a_run, of_the_shipped
     from medeval.commands.run_progress import shown_judging
@@ -101,6 +99,7 @@ def judge_audit(
     from medeval.judging.options import JudgingOptions
     from medeval.models.text_files import write_text
     from medeval.predictions.layout import require_writable
+    from medeval.terminal import Terminal
 
     if out is not None:
         require_writable(out)
@@ -143,9 +142,9 @@ def judge_audit(
             attacks=own_attacks,
             human=ratings,
         )
-    console = Console()
+    console = Terminal()
     for shown in audit_tables(report):
-        console.print(shown, markup=False)
+        console.print(shown)
     for warning in report["warnings"]:
         print(f"medeval: {warning}", file=sys.stderr)
     place = out or audited.folder / REPORT

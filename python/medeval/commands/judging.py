@@ -160,14 +160,13 @@ def judge_and_tell(
     task: JudgedTask, folder: Path, plan: JudgingPlan, run: RunOptions, endpoints: Path
 ) -> JudgingResults:
     """Have a run judged, show how far it is, and say what came of it."""
-    from rich.console import Console
-
     from medeval.commands.run_progress import shown_judging
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import Gate
     from medeval.inference.run_folder import AUDIT
     from medeval.judging.options import JudgingOptions
     from medeval.tasks.judged import judge
+    from medeval.terminal import Terminal
 
     with shown_judging(run.prices.currency) as show:
         options = JudgingOptions(
@@ -176,7 +175,7 @@ def judge_and_tell(
             on_progress=show,
         )
         results = judge(task, folder, plan, options)
-    Console().print(status_table(results, run.prices.currency))
+    Terminal().print(status_table(results, run.prices.currency))
     for warning in results.warnings:
         print(f"medeval: {warning}", file=sys.stderr)
     return results

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-import typer
+from medeval.commands.shared_options import ENDPOINTS, Endpoints
 
 
 def tasks() -> None:
     """List the tasks, with what each is scored by."""
-    from rich.console import Console
     from rich.table import Table
 
     from medeval.evaluation.task_registry import TaskRegistry
     from medeval.predictions.tasks import TASKS
     from medeval.tasks.catalogue import BUILT_IN
+    from medeval.terminal import Terminal
 
     table = Table(title="tasks")
     for name in ("task", "answered by", "scored by", "items"):
@@ -29,24 +26,22 @@ def tasks() -> None:
         table.add_row(
             summary.task_id, "run", ", ".join(summary.metrics), f"{summary.num_examples:,}"
         )
-    Console().print(table)
+    Terminal().print(table)
     print("A task file of your own is named by its path: `run --task my_task.yaml`.")
 
 
 def models(
-    endpoints: Annotated[
-        Path, typer.Option(help="Which endpoints may see credentialed text.")
-    ] = Path("endpoints.toml"),
+    endpoints: Endpoints = ENDPOINTS,
 ) -> None:
     """List the models that come along, and the endpoints that are declared."""
     from datetime import UTC, datetime
 
-    from rich.console import Console
     from rich.table import Table
 
     from medeval.baselines.run import MODELS
     from medeval.inference.endpoints import read_endpoints
     from medeval.tasks.task import DEMO
+    from medeval.terminal import Terminal
 
     table = Table(title="models")
     table.add_column("model")
@@ -56,7 +51,7 @@ def models(
     table.add_row("any name", "run: the model of an endpoint, --base-url")
     for name in MODELS:
         table.add_row(name, "predict: a baseline of the ICU tasks")
-    Console().print(table)
+    Terminal().print(table)
     declared = read_endpoints(endpoints)
     if not declared:
         print(f"{endpoints} declares no endpoint: credentialed text stays in this process.")
@@ -69,4 +64,4 @@ def models(
         gaps = [] if endpoint.runs_locally else endpoint.gaps(today)
         ground = "local" if endpoint.runs_locally else "attested"
         shown.add_row(address, f"refused: {', '.join(gaps)}" if gaps else f"may go ({ground})")
-    Console().print(shown)
+    Terminal().print(shown)

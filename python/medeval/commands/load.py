@@ -75,13 +75,13 @@ def load(
     ] = None,
 ) -> None:
     """Copy raw files into PostgreSQL: every table in one transaction, or nothing."""
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Table
 
     from medeval.load import load_parts
     from medeval.profile import load_target, project_root
     from medeval.sources import load_kinds
+    from medeval.terminal import Terminal
 
     root = project_root()
     kinds = load_kinds(root)
@@ -119,7 +119,7 @@ def load(
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=Terminal(stderr=True),
         transient=True,
         disable=not sys.stderr.isatty(),
     )
@@ -140,7 +140,7 @@ def load(
     for entry in loaded:
         name = entry.table if len(parts) == 1 else f"{entry.schema}.{entry.table}"
         table.add_row(name, f"{entry.rows:,}", f"{entry.seconds:.1f}")
-    Console().print(table)
+    Terminal().print(table)
 
 
 def _refuse_settings_of_a_load(

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from medeval.commands.shared_options import AsBuilt, DbtTarget
+
 
 def predict(
     task: Annotated[
@@ -20,9 +22,8 @@ def predict(
     model: Annotated[
         str, typer.Option(help="logistic; for length of stay a ridge regression.")
     ] = "logistic",
-    target: Annotated[
-        str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
-    ] = None,
+    target: DbtTarget = None,
+    as_built: AsBuilt = False,
     out: Annotated[Path, typer.Option(help="Folder for the run's folder.")] = Path("runs"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of the solvers.")] = 0,
 ) -> None:
@@ -31,7 +32,7 @@ def predict(
     from medeval.baselines.files import PREDICTIONS, RUN
     from medeval.baselines.run import predict_to_run
 
-    folder = predict_to_run(task, model, target=target, out=out, seed=seed)
+    folder = predict_to_run(task, model, target=target, out=out, seed=seed, as_built=as_built)
     record = json.loads((folder / RUN).read_text(encoding="utf-8"))
     rows, parameters = record["rows"], record["parameters"]
     strength = "alpha" if "alpha" in parameters else "C"

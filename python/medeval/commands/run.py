@@ -12,6 +12,7 @@ from medeval.commands.shared_options import (
     ENDPOINTS,
     HOW,
     WHO_JUDGES,
+    AsBuilt,
     Concurrency,
     Endpoints,
     JudgeApiKey,
@@ -211,6 +212,7 @@ def run(
             rich_help_panel=QUESTIONS,
         ),
     ] = None,
+    as_built: AsBuilt = False,
     env_args: Annotated[
         str | None,
         typer.Option(
@@ -298,6 +300,7 @@ def run(
         max_rounds=max_rounds,
         permute=permute,
         context_limit=context_limit,
+        as_built=as_built or None,
     )
     judges = JudgeFlags(
         judge_model or (), judge_base_url or (), judge_api_key, judge_key_variable, jury

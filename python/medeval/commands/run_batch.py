@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from medeval.commands.run_again import again, limits, tell_errored, tell_made
 from medeval.commands.run_progress import ledger_table
 from medeval.errors import UserError
 from medeval.inference.outcomes import Outcome
 from medeval.inference.spent import kept_spending
 from medeval.tasks.asking import Asking, export_prompts, import_answers, sums_of
+from medeval.terminal import Terminal
 
 if TYPE_CHECKING:
     from medeval.commands.run_flow import How
@@ -66,7 +65,7 @@ def bring_in(asking: Asking, how: How, paths: Sequence[Path]) -> bool:
     print(f"{imported.new:,} answers are new, {imported.known:,} were there already")
     sums = sums_of(asking)
     spent = kept_spending(asking.folder.journal)
-    Console().print(ledger_table(sums, how.prices.currency, spent))
+    Terminal().print(ledger_table(sums, how.prices.currency, spent))
     left = sum(1 for _ in asking.task.items(asking.limit)) - sums.ledger.asked
     if left:
         print(

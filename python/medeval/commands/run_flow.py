@@ -10,8 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from medeval.commands.amounts import amount, read_price_file
 from medeval.commands.context_told import tell_default_limit
 from medeval.commands.going_on import command_of, says_how_to_go_on
@@ -47,6 +45,7 @@ from medeval.tasks.judging_plan import JudgingPlan
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.run_record import read_record
 from medeval.tasks.task import AskedTask
+from medeval.terminal import Terminal
 
 
 @dataclass(frozen=True)
@@ -280,7 +279,7 @@ def _judged(asking: Asking, how: How) -> bool:
 def _tell(asking: Asking, ended: Ended, how: How) -> None:
     is_local = asking.provider.address == IN_PROCESS
     currency = None if is_local else how.prices.currency
-    Console().print(ledger_table(ended.progress, currency, ended.spent))
+    Terminal().print(ledger_table(ended.progress, currency, ended.spent))
     for name, instead in asking.folder.learned.items():
         told = f"sent as {instead}" if instead else "left out"
         print(f"medeval: the endpoint refuses {name}; it was {told}", file=sys.stderr)

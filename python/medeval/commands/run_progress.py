@@ -16,6 +16,8 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from medeval.visible_text import visible
+
 if TYPE_CHECKING:
     from medeval.inference.progress import Progress as Sums
     from medeval.inference.spent import Spent
@@ -43,13 +45,13 @@ def shown_progress(total: int, currency: str) -> Iterator[Callable[[Sums], None]
 @contextmanager
 def shown_judging(currency: str) -> Iterator[Callable[[str, Sums], None]]:
     """Show a line for each judge; yields what is to be called with its name and sums."""
-    columns = (TextColumn("{task.description}"), TextColumn("{task.fields[told]}"))
+    columns = (TextColumn("{task.description}", markup=False), TextColumn("{task.fields[told]}"))
     with Progress(*columns, transient=True) as lines:
         shown: dict[str, TaskID] = {}
 
         def show(judge: str, sums: Sums) -> None:
             if judge not in shown:
-                shown[judge] = lines.add_task(f"judging by {judge}", total=None, told="")
+                shown[judge] = lines.add_task(f"judging by {visible(judge)}", total=None, told="")
             done = f"{sums.ledger.asked:,} verdicts, {told(sums, currency)}"
             lines.update(shown[judge], told=done)
 

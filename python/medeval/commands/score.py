@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from medeval.commands import shared_options as shared
 from medeval.commands.flags import one_of, refuse_flags
 from medeval.errors import UserError
 from medeval.predictions.choices import Cluster, Grouping, Interval
@@ -15,17 +16,9 @@ from medeval.predictions.choices import Cluster, Grouping, Interval
 if TYPE_CHECKING:
     from medeval.predictions.scored import Scored
 
-LARGEST_SEED = 2**32 - 1
-
 
 def score(
-    task: Annotated[
-        str,
-        typer.Option(
-            help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los),"
-            " phenotyping (pheno), cdm, mtsamples, yier, or the id or file of a task file."
-        ),
-    ],
+    task: shared.ScoredTask,
     prediction: Annotated[
         Path | None,
         typer.Argument(
@@ -34,14 +27,7 @@ def score(
             " a baseline is trained first."
         ),
     ] = None,
-    listfile: Annotated[
-        Path | None,
-        typer.Option(
-            "--listfile",
-            "--test_listfile",
-            help="The truth (.csv, .csv.gz, .parquet). Without it the warehouse's test rows.",
-        ),
-    ] = None,
+    listfile: shared.Listfile = None,
     gold: Annotated[
         Path | None,
         typer.Option(
@@ -87,7 +73,7 @@ def score(
             help="Resamples; 0 gives values only. Default: 10000 for one row a stay, else 1000.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the resamples.")] = 0,
+    seed: shared.ResamplingSeed = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -117,13 +103,7 @@ def score(
             help="A resample without a value makes the statistic NaN, as in scikit-learn >= 1.6.",
         ),
     ] = False,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            help="Resample whole stays or subjects (stay, subject), recommended for hourly tasks;"
-            " yier: questions that share a context (context)."
-        ),
-    ] = None,
+    cluster: shared.ResampledUnit = None,
     extra: Annotated[
         bool,
         typer.Option(
@@ -153,9 +133,8 @@ def score(
             " 1 hides none, and 2 is refused.",
         ),
     ] = 11,
-    target: Annotated[
-        str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
-    ] = None,
+    target: shared.DbtTarget = None,
+    as_built: shared.AsBuilt = False,
 ) -> None:
     """Score predictions or a model's answers: values with intervals, as a table and as JSON."""
     # Here, not above: every other command starts without these.
@@ -183,6 +162,7 @@ def score(
                 "--extra": extra,
                 "--ci": ci is not Interval.PERCENTILE,
                 "--target": target,
+                "--as-built": as_built,
             },
         )
         iterations = 1000 if n_iters is None else n_iters
@@ -215,7 +195,9 @@ def score(
         raise UserError("--peer-layout has no place for --extra and --by: leave one of them away.")
     place = out or Path(chosen.default_result)
     require_writable(place)
-    file = prediction_file(prediction, chosen, lambda wanted: train_baseline(wanted, target, seed))
+    file = prediction_file(
+        prediction, chosen, lambda wanted: train_baseline(wanted, target, seed, as_built)
+    )
     iterations = chosen.n_iters if n_iters is None else n_iters
     scored = score_files(
         Request(
@@ -229,6 +211,7 @@ def score(
             allow_duplicates,
             strict,
             target,
+            as_built,
         )
     )
     for warning in scored.warnings():
@@ -240,12 +223,11 @@ def score(
 
 def _print(scored: Scored) -> None:
     """Print tables and the sentences that belong to them."""
-    from rich.console import Console
-
     from medeval.predictions.report import sentences
     from medeval.predictions.terminal import label_names, metrics_table, subgroup_table
+    from medeval.terminal import Terminal
 
-    console = Console()
+    console = Terminal()
     request = scored.request
     n_iters = request.method.n_iters
     names = label_names(scored.inputs.joined.columns)

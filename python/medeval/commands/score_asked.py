@@ -139,11 +139,10 @@ def _hashes(prediction: Path, gold: Path) -> dict[str, Any]:
 
 
 def _print(scored: TaskScore, groupings: Sequence[str]) -> None:
-    from rich.console import Console
-
     from medeval.tasks.for_reports import group_table
+    from medeval.terminal import Terminal
 
-    console = Console()
+    console = Terminal()
     console.print(_table(scored))
     titles = {table.title for table in scored.tables}
     groups = [group_table(name, scored.groups[name]) for name in groupings]
@@ -200,12 +199,11 @@ def _table(scored: TaskScore) -> Table:
 
 
 def _further_table(data: TableData) -> Table:
-    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(data.title))
+    table = Table(title=data.title)
     for name in data.columns:
-        table.add_column(escape(name), overflow="fold")
+        table.add_column(name, overflow="fold")
     for row in data.rows:
-        table.add_row(*map(escape, row))
+        table.add_row(*row)
     return table

@@ -14,50 +14,36 @@ from medeval.tasks.self_check import Check
 if TYPE_CHECKING:
     from medeval.warehouse import Warehouse
 
-# The variables that name a user's own data.
-_DATA = (
-    "MEDEVAL_MIMIC3_DIR",
-    "MEDEVAL_MIMIC3_DB",
-    "MEDEVAL_MIMIC4_DIR",
-    "MEDEVAL_MIMIC4_DB",
-    "MEDEVAL_MIMIC4_NOTE_DIR",
-    "MEDEVAL_CDM_EXTRACT_DIR",
-    "MEDEVAL_MTSAMPLES",
-    "MEDEVAL_YIER",
-)
 
-
-def setup_checks(target: str | None, endpoints: Path) -> Iterator[Check]:
+def setup_checks(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Check]:
     """Yield what is found about this set-up, one thing at a time."""
     version = ".".join(map(str, sys.version_info[:3]))
     yield Check("Python 3.11 or newer", sys.version_info >= (3, 11), version)
-    yield from _data()
-    yield from _warehouse(target)
+    yield from _warehouse(target, as_built)
     yield _endpoints(endpoints)
 
 
-def _data() -> Iterator[Check]:
-    named = [name for name in _DATA if os.environ.get(name)]
+def _data(root: Path) -> Iterator[Check]:
+    from medeval.sources import real_path, variables
+
+    named = [name for name in variables(root) if os.environ.get(name)]
     if not named:
-        yield Check("your own data", True, "none named; the synthetic data of demo/ is built")
+        yield Check("your own data", True, "none named, so a build would read the demo")
     for name in named:
-        path = Path(os.environ[name])
+        path = Path(real_path(os.environ[name]))
         there = path.exists()
         yield Check(f"{name} is there", there, str(path) if there else f"no {path}")
 
 
-def _warehouse(target: str | None) -> Iterator[Check]:
-    from medeval.exporting.floor import build_command
+def _warehouse(target: str | None, as_built: bool) -> Iterator[Check]:
+    from medeval.exporting.builds import open_built
     from medeval.exporting.registry import FLOORS
-    from medeval.profile import load_target, project_root
-    from medeval.warehouse import open_warehouse
+    from medeval.profile import project_root
 
     try:
-        root = project_root()
-        chosen = load_target(target, root)
-        command = build_command(" ".join(FLOORS), chosen.name)
-        with open_warehouse(chosen, root, build_command=command) as warehouse:
-            yield Check(f"target {chosen.name} opens", True, warehouse.server_version())
+        yield from _data(project_root())
+        with open_built(" ".join(FLOORS), target, as_built=as_built) as warehouse:
+            yield Check(f"target {warehouse.target.name} opens", True, warehouse.server_version())
             for floor in FLOORS:
                 yield _floor(warehouse, floor)
     except UserError as error:
@@ -71,7 +57,8 @@ def _floor(warehouse: Warehouse, name: str) -> Check:
         build = newest_build(warehouse, name)
     except UserError as error:
         return Check(f"{name} is built", False, str(error))
-    return Check(f"{name} is built", True, f"started {build.started_at}")
+    told = f"of {build.source_location} ({build.source_kind}), started {build.started_at}"
+    return Check(f"{name} is built", True, told)
 
 
 def _endpoints(path: Path) -> Check:

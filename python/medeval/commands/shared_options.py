@@ -60,6 +60,39 @@ ReAsks = Annotated[
         rich_help_panel=WHO_JUDGES,
     ),
 ]
+ScoredTask = Annotated[
+    str,
+    typer.Option(
+        help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los),"
+        " phenotyping (pheno), cdm, mtsamples, yier, or the id or file of a task file."
+    ),
+]
+Listfile = Annotated[
+    Path | None,
+    typer.Option(
+        "--listfile",
+        "--test_listfile",
+        help="The truth (.csv, .csv.gz, .parquet). Without it the warehouse's test rows.",
+    ),
+]
+ResamplingSeed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the resamples.")]
+ResampledUnit = Annotated[
+    str | None,
+    typer.Option(
+        help="Resample whole stays or subjects (stay, subject), recommended for hourly tasks;"
+        " yier: questions that share a context (context)."
+    ),
+]
+DbtTarget = Annotated[
+    str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
+]
+AsBuilt = Annotated[
+    bool,
+    typer.Option(
+        "--as-built",
+        help="Take what was built, though another source is named now than it was built of.",
+    ),
+]
 Concurrency = Annotated[
     int, typer.Option(min=1, help="Calls under way at a time.", rich_help_panel=HOW)
 ]

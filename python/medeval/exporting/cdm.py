@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.exporting.builds import newest_build, require_tables
+from medeval.exporting.builds import newest_build
 from medeval.exporting.cdm_json import (
     HEAD,
     LAYOUTS,
@@ -86,8 +86,7 @@ def export(warehouse: Warehouse, request: Request, choice: CaseChoice | None = N
         UserError: the tables are not there, their last build failed, or no case is left.
     """
     choice = choice or CaseChoice()
-    build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [*TABLES, LAB_TESTS, f"{NAME}_data_class"])
+    build = newest_build(warehouse, NAME, [*TABLES, LAB_TESTS, f"{NAME}_data_class"])
     settings = read_settings(warehouse)
     listed = warehouse.count(schema_name(SCHEMA), CASES)
     last = _last_place(choice, listed)

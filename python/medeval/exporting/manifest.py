@@ -10,7 +10,7 @@ from typing import Any
 
 import medeval
 from medeval.data_class import CREDENTIALED, strictest
-from medeval.exporting.builds import Build, require_tables
+from medeval.exporting.builds import Build
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.ordering import Order
 from medeval.warehouse import Warehouse, flat, schema_name
@@ -27,7 +27,6 @@ def read_source(warehouse: Warehouse, floor: str, *more: str) -> dict[str, Any]:
         UserError: the floor was built before it said so.
     """
     table, columns = f"{floor}_data_class", ["data_class", "edition", *more]
-    require_tables(warehouse, floor, [table])
     rows = flat(warehouse.select(columns, schema_name(floor), table))
     found = dict(zip(columns, rows[0], strict=True)) if len(rows) == 1 else {}
     return {**found, "data_class": strictest([found.get("data_class")])}

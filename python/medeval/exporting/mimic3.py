@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from medeval.exporting.builds import newest_build, require_tables
+from medeval.exporting.builds import newest_build
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
 from medeval.exporting.listfiles import LISTFILES, write_listfiles
@@ -39,8 +39,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     Raises:
         UserError: the tables are not there, or their last build failed.
     """
-    build = newest_build(warehouse, NAME)
-    _require(warehouse, request)
+    build = newest_build(warehouse, NAME, _tables(request))
     report = []
     orders: dict[str, Order | None] = {}
     with ExportFolder(request.out / NAME) as folder:
@@ -63,14 +62,14 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     return report
 
 
-def _require(warehouse: Warehouse, request: Request) -> None:
+def _tables(request: Request) -> list[str]:
     tables = [LISTFILES[task].table for task in request.tasks]
     tables += ["mimic3_data_class", "mimic3_source_tables"]
     if "phenotyping" in request.tasks:
         tables.append("phenotypes")
     if request.timeseries:
         tables.append(TIMESERIES_TABLE)
-    require_tables(warehouse, NAME, tables)
+    return tables
 
 
 def _counter(warehouse: Warehouse, table: str) -> Callable[[], int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.exporting.attrition import left_out_words, read_left_out
-from medeval.exporting.builds import newest_build, require_tables
+from medeval.exporting.builds import newest_build
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
 from medeval.exporting.manifest import make_manifest
@@ -44,8 +44,8 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     Raises:
         UserError: the tables are not there, their last build failed, or there is no example.
     """
-    build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [EXAMPLES, ATTRITION, SETTINGS, f"{NAME}_data_class"])
+    tables = [EXAMPLES, ATTRITION, SETTINGS, f"{NAME}_data_class"]
+    build = newest_build(warehouse, NAME, tables)
     schema = schema_name(NAME)
     total = warehouse.count(schema, EXAMPLES)
     if not total:

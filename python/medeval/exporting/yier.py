@@ -9,7 +9,7 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.exporting.attrition import left_out_words, read_left_out
-from medeval.exporting.builds import newest_build, require_tables
+from medeval.exporting.builds import newest_build
 from medeval.exporting.files import MANIFEST, ExportFolder
 from medeval.exporting.floor import Floor, Request
 from medeval.exporting.manifest import make_manifest
@@ -34,8 +34,8 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     Raises:
         UserError: the tables are not there, their last build failed, or there is no question.
     """
-    build = newest_build(warehouse, NAME)
-    require_tables(warehouse, NAME, [QUESTIONS, OPTIONS, ATTRITION, f"{NAME}_data_class"])
+    tables = [QUESTIONS, OPTIONS, ATTRITION, f"{NAME}_data_class"]
+    build = newest_build(warehouse, NAME, tables)
     total = warehouse.count(schema_name(NAME), QUESTIONS)
     if not total:
         raise UserError(f"{QUESTIONS} is empty; {ATTRITION} shows where the records were lost.")

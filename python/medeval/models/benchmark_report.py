@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from medeval.models.csv_rows import table_to_csv
+from medeval.models.csv_rows import table_for_spreadsheets
 from medeval.models.documents import Document, Identifier
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import MedicalTask
@@ -140,7 +140,7 @@ class BenchmarkReport(Document):
 
     def overall_scores_to_csv(self) -> str:
         """Return the overall scores as CSV."""
-        return table_to_csv(["metric", "score"], self.overall_scores.items())
+        return table_for_spreadsheets(["metric", "score"], self.overall_scores.items())
 
     def task_scores_to_csv(self) -> str:
         """Return the task scores as CSV."""
@@ -149,7 +149,7 @@ class BenchmarkReport(Document):
             for task_id, scores in self.task_scores.items()
             for metric, score in scores.items()
         )
-        return table_to_csv(["task_id", "metric", "score"], rows)
+        return table_for_spreadsheets(["task_id", "metric", "score"], rows)
 
     def summary_statistics(self) -> dict[str, dict[str, float]]:
         """Return count, mean, min and max of each metric over the tasks that have it."""

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from typing import Any
+
+from medeval.visible_text import visible
+
+_FORMULAS = frozenset("=+-@\t\r")
 
 
 def rows_to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -28,6 +33,16 @@ def table_to_csv(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
     writer.writerow(header)
     writer.writerows([_cell(value) for value in row] for row in rows)
     return text.getvalue()
+
+
+def table_for_spreadsheets(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Write a table for people, whose spreadsheets take no name in it for a formula.
+
+    A text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return, also behind
+    blanks or in full width, gets an apostrophe in front (OWASP, "CSV injection"). Numbers stay
+    numbers, negative ones too. What programs read is written by `table_to_csv` as it is.
+    """
+    return table_to_csv(header, ([_as_text(value) for value in row] for row in rows))
 
 
 def rows_from_csv(text: str) -> list[dict[str, Any]]:
@@ -54,6 +69,13 @@ def rows_from_csv(text: str) -> list[dict[str, Any]]:
     except csv.Error as error:
         raise ValueError(f"CSV line {reader.line_num}: {error}") from None
     return rows
+
+
+def _as_text(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    starts = value[:1], unicodedata.normalize("NFKC", value.lstrip()[:1])
+    return "'" * (not _FORMULAS.isdisjoint(starts)) + visible(value)
 
 
 def _cell(value: Any) -> str:

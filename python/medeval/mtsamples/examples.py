@@ -9,13 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from medeval.errors import UserError
-from medeval.exporting.builds import newest_build
+from medeval.exporting.builds import newest_build, open_built
 from medeval.exporting.floor import build_command
 from medeval.exporting.manifest import read_source
 from medeval.exporting.mtsamples import COLUMNS, EXAMPLES, NAME, SETTINGS
 from medeval.models.text_files import write_text
-from medeval.profile import load_target, project_root
-from medeval.warehouse import flat, open_warehouse, schema_name
+from medeval.warehouse import flat, schema_name
 
 FILE = "examples.jsonl"
 
@@ -53,25 +52,23 @@ class Examples:
     data_class: str
 
 
-def read_warehouse(target: str | None = None) -> Examples:
+def read_warehouse(*, as_built: bool) -> Examples:
     """Return the examples that were built last.
 
     Args:
-        target: of profiles.yml; None takes MEDEVAL_TARGET.
+        as_built: take notes of another source than the one that is named now.
 
     Raises:
         UserError: they are not built, or there is none.
     """
-    root = project_root()
-    chosen = load_target(target, root)
-    command = build_command(NAME, chosen.name)
-    with open_warehouse(chosen, root, build_command=command) as warehouse:
+    with open_built(NAME, None, as_built=as_built) as warehouse:
         build = newest_build(warehouse, NAME)
         schema = schema_name(NAME)
         rows = flat(warehouse.select(COLUMNS, schema, EXAMPLES, "order by source_index"))
         ((rule_version,),) = flat(warehouse.select(["rule_version"], schema, SETTINGS))
         data_class = str(read_source(warehouse, NAME)["data_class"])
     if not rows:
+        command = build_command(NAME, warehouse.target.name)
         raise UserError(f"{EXAMPLES} is empty. Name the notes and build again: `{command}`.")
     examples = [Example(*row) for row in rows]
     return Examples(examples, str(rule_version), build.source_location, data_class)

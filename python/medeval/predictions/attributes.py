@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from medeval.errors import UserError
-from medeval.exporting.builds import newest_build, require_tables
+from medeval.exporting.builds import newest_build
 from medeval.predictions.choices import Grouping
 from medeval.predictions.joining import Joined
 from medeval.predictions.subgroups import UNKNOWN
@@ -77,8 +77,7 @@ def read_attributes(
     Raises:
         UserError: the warehouse lacks the table or a stay.
     """
-    newest_build(warehouse, "mimic3")
-    require_tables(warehouse, "mimic3", ["mimic3_stays"])
+    newest_build(warehouse, "mimic3", ["mimic3_stays"])
     columns = [GROUPINGS[grouping][0] for grouping in groupings]
     found = {
         str(row[0]): row[1:]

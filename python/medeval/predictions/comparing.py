@@ -34,6 +34,7 @@ class Request:
     metrics: tuple[str, ...]
     threshold: float | None
     target: str | None
+    as_built: bool = False
 
 
 @dataclass(frozen=True)
@@ -269,15 +270,10 @@ def _areas(request: Request, inputs: Inputs) -> tuple[AreaDifference, ...]:
 
 
 def _warehouse_truth(request: Request) -> tuple[Source, str]:
-    from medeval.exporting.floor import build_command
+    from medeval.exporting.builds import open_built
     from medeval.predictions.listfiles import FLOOR, warehouse_listfile
-    from medeval.profile import load_target, project_root
-    from medeval.warehouse import open_warehouse
 
-    root = project_root()
-    target = load_target(request.target, root)
-    command = build_command(FLOOR, target.name)
-    with open_warehouse(target, root, build_command=command) as warehouse:
+    with open_built(FLOOR, request.target, as_built=request.as_built) as warehouse:
         found = warehouse_listfile(request.task, warehouse)
     return found.source, found.data_class
 

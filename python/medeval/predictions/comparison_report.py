@@ -93,12 +93,11 @@ def content(compared: Compared) -> dict[str, Any]:
 
 def print_comparison(compared: Compared) -> None:
     """Print a table a pair, and the sentences of all."""
-    from rich.console import Console
-
     from medeval.predictions.terminal import label_names
     from medeval.scoring.compare import pair_sentences
+    from medeval.terminal import Terminal
 
-    console = Console()
+    console = Terminal()
     names = label_names(compared.inputs.rows.columns)
     pairs = list(combinations(compared.request.predictions, 2))
     said = []
@@ -116,7 +115,6 @@ def print_comparison(compared: Compared) -> None:
 
 
 def _table(compared: Compared, found: Sequence[Difference], names: dict[str, str]) -> Table:
-    from rich.markup import escape
     from rich.table import Table
 
     from medeval.predictions.terminal import interval, shown
@@ -127,7 +125,7 @@ def _table(compared: Compared, found: Sequence[Difference], names: dict[str, str
         for entry in compared.areas
         if (entry.first, entry.second) == (first, second)
     }
-    title = f"{escape(first)} (first) and {escape(second)} (second)"
+    title = f"{first} (first) and {second} (second)"
     table = Table(title=title, title_justify="left")
     table.add_column("metric")
     # Broken by hand, so that all fits a terminal of 80 columns.
@@ -137,7 +135,7 @@ def _table(compared: Compared, found: Sequence[Difference], names: dict[str, str
     for header in headers:
         table.add_column(header, justify="right", no_wrap=True)
     for entry in found:
-        cells = [escape(names.get(entry.metric, entry.metric))]
+        cells = [names.get(entry.metric, entry.metric)]
         cells += [
             shown(math.nan if value is None else value)
             for value in (entry.first_value, entry.second_value, entry.difference)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
+from medeval.exporting.progress import progress
 from medeval.predictions.choices import Interval
 from medeval.predictions.joining import Joined
 from medeval.predictions.keys import Whole
@@ -77,7 +76,7 @@ def evaluate(
     resampling = Resampling(method.n_iters, method.seed, own)
 
     def summaries(measure: Measure, label: str, **options: Undefined) -> dict[str, MetricSummary]:
-        with _progress(label, method.n_iters) as advance:
+        with progress(label, lambda: method.n_iters) as advance:
             scores = measure.score(truth, prediction, resampling, progress=advance, **options)
         bca = method.interval is Interval.BCA and method.n_iters > 0
         return summarise(
@@ -112,31 +111,3 @@ def others(kind: Kind) -> Measure:
         Kind.HOURS: Measure(extra.extra_length_of_stay, extra.jackknife_extra_length_of_stay),
         Kind.LABELS: Measure(extra.extra_phenotyping, extra.jackknife_extra_phenotyping),
     }[kind]
-
-
-@contextmanager
-def _progress(label: str, total: int) -> Iterator[Callable[[int], object] | None]:
-    """Show a bar on a terminal, and nothing anywhere else."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    bars = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    with bars:
-        bar = bars.add_task(label, total=total)
-        yield lambda done: bars.advance(bar, done)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from medeval.exporting.builds import newest_build, require_tables
+from medeval.exporting.builds import newest_build
 from medeval.exporting.listfiles import LISTFILES, phenotype_names
 from medeval.exporting.manifest import read_source
 from medeval.exporting.ordering import RowOrder, order_by
@@ -33,10 +33,9 @@ def warehouse_listfile(task: Task, warehouse: Warehouse) -> WarehouseListfile:
         UserError: the tables are not there, or their last build failed.
     """
     listfile = LISTFILES[task.name]
-    newest_build(warehouse, FLOOR)
     tables = [listfile.table, "mimic3_data_class", "mimic3_source_tables"]
     labelled = task.kind is Kind.LABELS
-    require_tables(warehouse, FLOOR, [*tables, "phenotypes"] if labelled else tables)
+    newest_build(warehouse, FLOOR, [*tables, "phenotypes"] if labelled else tables)
     header = listfile.header
     if labelled:
         header = ",".join([header, *phenotype_names(warehouse)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from collections.abc import Callable
@@ -57,26 +56,23 @@ def newest_run(task: Task, runs: Path) -> Path | None:
     return None
 
 
-def train_baseline(task: Task, target: str | None, seed: int) -> Path:
+def train_baseline(task: Task, target: str | None, seed: int, as_built: bool) -> Path:
     """Train the logistic baseline and predict the test rows; returns the run's folder.
 
     Raises:
-        UserError: this installation cannot train; the message has the command that would.
+        UserError: the features are not there, or of an older build.
     """
-    command = f"python -m medeval predict --task {task.name} --model logistic"
-    missing = f"There is no run of {task.name} in {RUNS}/. Name a prediction file, or run"
-    try:
-        module = importlib.import_module("medeval.baselines.run")
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("medeval."):
-            raise
-        raise UserError(f"{missing} `{command}`.") from None
+    # Here, not above: every other way starts without scikit-learn.
+    from medeval.baselines.run import predict_to_run
+
     print(
         f"medeval: there is no run of {task.name} in {RUNS}/: training the logistic baseline"
-        f" first, as `{command}` does.",
+        f" first, as `python -m medeval predict --task {task.name} --model logistic` does.",
         file=sys.stderr,
     )
-    return Path(module.predict_to_run(task.name, "logistic", target=target, out=RUNS, seed=seed))
+    return predict_to_run(
+        task.name, "logistic", target=target, out=RUNS, seed=seed, as_built=as_built
+    )
 
 
 def _task_of(folder: Path) -> str | None:

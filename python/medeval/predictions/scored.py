@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from medeval.predictions.tables import Predictions, read_predictions, read_truth
 from medeval.predictions.tasks import Task
 from medeval.predictions.undefined import undefined, undefined_sentences
 
-if TYPE_CHECKING:
-    from medeval.warehouse import Warehouse
-
 
 @dataclass(frozen=True)
 class Request:
@@ -42,6 +39,7 @@ class Request:
         allow_duplicates: count a key as often as it is there.
         strict: take warnings for errors.
         target: the dbt target; None is the default one.
+        as_built: take tables of another source than the one that is named now.
     """
 
     task: Task
@@ -54,6 +52,7 @@ class Request:
     allow_duplicates: bool = False
     strict: bool = False
     target: str | None = None
+    as_built: bool = False
 
 
 @dataclass(frozen=True)
@@ -210,10 +209,11 @@ def read_inputs(request: Request) -> Inputs:
     if request.listfile is not None and not request.groupings:
         return _inputs(request, prediction, predictions, read_source(request.listfile))
     # Here, not above: files alone need no warehouse, and it takes a while to load.
+    from medeval.exporting.builds import open_built
     from medeval.predictions.attributes import read_attributes
     from medeval.predictions.listfiles import warehouse_listfile
 
-    with _open(request) as warehouse:
+    with open_built("mimic3", request.target, as_built=request.as_built) as warehouse:
         if request.listfile is not None:
             inputs = _inputs(request, prediction, predictions, read_source(request.listfile))
         else:
@@ -235,13 +235,3 @@ def _inputs(
     truth = read_truth(request.task, listfile)
     joined = join(request.task, truth, predictions, allow_duplicates=request.allow_duplicates)
     return Inputs(joined, prediction, listfile, data_class, {})
-
-
-def _open(request: Request) -> Warehouse:
-    from medeval.exporting.floor import build_command
-    from medeval.profile import load_target, project_root
-    from medeval.warehouse import open_warehouse
-
-    root = project_root()
-    target = load_target(request.target, root)
-    return open_warehouse(target, root, build_command=build_command("mimic3", target.name))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from medeval.errors import UserError
-from medeval.models.csv_rows import table_to_csv
+from medeval.models.csv_rows import table_for_spreadsheets
 from medeval.models.scores import Interval
 from medeval.models.text_files import write_text
 from medeval.reporting.lines import Line, shown, shown_interval
@@ -106,7 +106,7 @@ class Leaderboard:
                 ends = [one.low, one.high, one.level, one.method] if one else 4 * [None]
                 counted = [cell.n, cell.n_undefined, len(self.columns[name])]
                 rows.append([row.rank, row.model, name, cell.value, *ends, *counted])
-        return table_to_csv(_HEADER, rows)
+        return table_for_spreadsheets(_HEADER, rows)
 
     def to_html(self) -> str:
         """Return the board as one page that needs no other file."""

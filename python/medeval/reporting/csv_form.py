@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from medeval.models.csv_rows import table_to_csv
+from medeval.models.csv_rows import table_for_spreadsheets
 from medeval.reporting.contents import Contents
 from medeval.reporting.lines import Line
 
@@ -30,7 +30,7 @@ HEADER = (
 
 def report_csv(contents: Contents) -> str:
     """Return the table; a task without a score has a line of its own, so that it is seen."""
-    return table_to_csv(HEADER, _rows(contents))
+    return table_for_spreadsheets(HEADER, _rows(contents))
 
 
 def _rows(contents: Contents) -> Iterator[list[object]]:

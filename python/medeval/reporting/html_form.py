@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from medeval.reporting.contents import Contents
 from medeval.reporting.figures import OUTCOME_ORDER, ledger_figure, score_figure
 from medeval.reporting.lines import shown, shown_interval
+from medeval.visible_text import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -36,6 +37,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("medeval.reporting"),
         autoescape=True,
+        finalize=lambda value: visible(value) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from medeval.reporting.contents import Contents, TaskPart
 from medeval.reporting.lines import Line, shown, shown_interval
+from medeval.visible_text import visible
 
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
 
 
 def report_markdown(contents: Contents) -> str:
@@ -33,7 +34,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], texts: int = 1) 
 
 def escaped(text: str) -> str:
     """Return a text that Markdown shows as it is, on one line."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", visible(" ".join(text.split())))
 
 
 def _lines(contents: Contents) -> Iterator[str]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medeval.cdm.case_files import CaseFiles, read_case_files
+from medeval.cdm.case_files import EXPORT, CaseFiles, read_case_files
 from medeval.cdm.context import Room, room_in
 from medeval.cdm.facts import Facts, load_facts
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
@@ -22,6 +22,7 @@ from medeval.cdm.scoring import COUNTS, DIAGNOSIS, SCORES
 from medeval.cdm.subset_files import Subset, read_subset
 from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
+from medeval.exporting.builds import require_named_export
 from medeval.inference.conversations import converse
 from medeval.inference.requests import Item
 from medeval.inference.tokens import ContextWindow, context_window
@@ -275,6 +276,8 @@ def begin(options: CdmOptions) -> CdmTask:
             go together.
     """
     files = read_case_files(None if options.cases is None else Path(options.cases))
+    if options.cases is None and not options.as_built:
+        require_named_export(EXPORT)
     subset = options.subset
     if isinstance(subset, str):
         subset = read_subset(subset, files)

@@ -240,13 +240,13 @@ def begin(options: MtsamplesOptions) -> MtsamplesTask:
     Raises:
         UserError: they are not built, or of other notes than those of the cache folder.
     """
-    found = read_warehouse()
+    # The folder names the notes as a variable does.
+    found = read_warehouse(as_built=options.as_built or options.cache_dir is not None)
     if options.cache_dir is not None:
         wanted = Path(options.cache_dir).expanduser().resolve()
-        built = Path(found.source).resolve() if found.source else None
-        if built not in (wanted, wanted / NOTES_FOLDER):
+        if found.source not in (str(wanted), str(wanted / NOTES_FOLDER)):
             raise UserError(
-                f"The warehouse holds the examples of {built or 'the demo'}, not of {wanted}. Build"
+                f"The warehouse holds the examples of {found.source}, not of {wanted}. Build"
                 f" them first: `MEDEVAL_MTSAMPLES={wanted} dbt build --select mtsamples`."
             )
     examples = list(found.rows)

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.errors import UserError
 
 
 class TaskOptions(BaseModel):
-    """What can be chosen about a task; each task has its own."""
+    """What can be chosen about a task; each task has its own.
+
+    Attributes:
+        as_built: take what was built of another source than the one that is named now. It is of
+            this start, not of the run.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    as_built: Annotated[bool, Field(exclude=True)] = False
 
 
 Options = TypeVar("Options", bound=TaskOptions)
