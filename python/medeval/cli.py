@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -25,6 +26,7 @@ from medeval.commands import (
     yier,
 )
 from medeval.errors import UserError
+from medeval.private_files import UMASK
 
 app = typer.Typer(
     name="medeval",
@@ -50,7 +52,11 @@ app.add_typer(yier.app, name="yier")
 
 
 def main() -> None:
-    """Run the command line; a `UserError` becomes one sentence and exit code 2."""
+    """Run the command line; a `UserError` becomes one sentence and exit code 2.
+
+    What the commands write is for its owner only.
+    """
+    os.umask(UMASK)
     try:
         app()
     except UserError as error:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
+from medeval.private_files import exposed, exposed_warehouse
 from medeval.tasks.self_check import Check
 
 if TYPE_CHECKING:
+    from medeval.profile import Target
     from medeval.warehouse import Warehouse
 
 # The variables that name a user's own data.
@@ -55,6 +57,7 @@ def _warehouse(target: str | None) -> Iterator[Check]:
     try:
         root = project_root()
         chosen = load_target(target, root)
+        yield _private(chosen)
         command = build_command(" ".join(FLOORS), chosen.name)
         with open_warehouse(chosen, root, build_command=command) as warehouse:
             yield Check(f"target {chosen.name} opens", True, warehouse.server_version())
@@ -62,6 +65,22 @@ def _warehouse(target: str | None) -> Iterator[Check]:
                 yield _floor(warehouse, floor)
     except UserError as error:
         yield Check("the warehouse opens", False, str(error))
+
+
+def _private(target: Target) -> Check:
+    """Look for what others of this machine may open, where dbt and the commands write."""
+    written = (
+        os.environ.get("DBT_TARGET_PATH", "target"),
+        os.environ.get("DBT_LOG_PATH", "logs"),
+        "runs",
+        "exports",
+    )
+    found = [path for folder in written for path in exposed(Path(folder))]
+    if target.type == "duckdb":
+        options = target.settings["config_options"]
+        found += exposed_warehouse(target.settings["path"], options["temp_directory"])
+    told = f"others may open {len(found):,} files and folders, such as {found[0]}" if found else ""
+    return Check("what is written is yours only", not found, told or "mode 0600, folders 0700")
 
 
 def _floor(warehouse: Warehouse, name: str) -> Check:
