@@ -69,13 +69,9 @@ def _warehouse(target: str | None) -> Iterator[Check]:
 
 def _private(target: Target) -> Check:
     """Look for what others of this machine may open, where dbt and the commands write."""
-    written = (
-        os.environ.get("DBT_TARGET_PATH", "target"),
-        os.environ.get("DBT_LOG_PATH", "logs"),
-        "runs",
-        "exports",
-    )
-    found = [path for folder in written for path in exposed(Path(folder))]
+    places = {"target": "DBT_TARGET_PATH", "logs": "DBT_LOG_PATH", "runs": "", "exports": ""}
+    folders = [Path(os.environ.get(variable, name)) for name, variable in places.items()]
+    found = [path for folder in folders for path in exposed(folder)]
     if target.type == "duckdb":
         options = target.settings["config_options"]
         found += exposed_warehouse(target.settings["path"], options["temp_directory"])
