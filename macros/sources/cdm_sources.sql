@@ -1,15 +1,20 @@
-{#- The user's list of admissions as rows, numbered as the lines that are not blank. -#}
+{#- The user's list of admissions as rows, numbered as the lines that are not blank. The statement
+    names the file and holds no id, since statements stand in the log. -#}
 {% macro cohort_list_query(path) %}
-    {% set answer = fromjson(
-        run_query("select medeval_cohort_list('" ~ sql_text(path) ~ "')").rows[0][0]
-    ) %}
-    {% if 'problem' in answer %}
-        {% do exceptions.raise_compiler_error(answer.problem) %}
+    {% set problem = run_query(
+        "select medeval_cohort_problem('" ~ sql_text(path) ~ "')"
+    ).rows[0][0] %}
+    {% if problem %}
+        {% do exceptions.raise_compiler_error(problem) %}
     {% endif %}
     {{ return(
-        'select cast(list_position as varchar) as list_position, hadm_id '
-        ~ "from unnest(string_to_array('" ~ answer.hadm_ids | join(',') ~ "', ',')) "
-        ~ 'with ordinality as ids (hadm_id, list_position)'
+        'with lines as (select line, line_number from (select content from read_text('
+        ~ "'" ~ sql_text(file_pattern(path)) ~ "')) as file, "
+        ~ "unnest(regexp_split_to_array(file.content, '\\r\\n|\\r|\\n')) with ordinality "
+        ~ 'as split (line, line_number)), '
+        ~ "ids as (select trim(line, concat(' ', chr(9), chr(65279))) as hadm_id, line_number from lines) "
+        ~ 'select cast(row_number() over (order by line_number) as varchar) as list_position, '
+        ~ "hadm_id from ids where hadm_id <> ''"
     ) }}
 {% endmacro %}
 

@@ -1,53 +1,21 @@
-{#- After a failed build: say in a sentence of its own where the raw data are at fault, and what to
-    do. For a cell that staging could not read, that is its row; only a failure pays for the
-    search. -#}
+{#- After a failed build: say in a sentence of its own which row holds a cell that staging could not
+    read, and what to do. Only a failure pays for the search. -#}
 {% macro explain_unreadable_cells(results) %}
     {% if not execute %}
         {{ return('') }}
     {% endif %}
     {% set explained = [] %}
     {% for result in results if result.status == 'error' and result.message %}
-        {% set cell = modules.re.search(
-            "(?s)cannot read (\w+)[.](\w+)[.](\w+): '.*' is not (a whole number|a number|a time|true or false)",
+        {% set found = modules.re.search(
+            "cannot read (\w+)[.](\w+)[.](\w+) as (a whole number|a number|a time|true or false)",
             result.message
         ) %}
-        {% set fault = cell.groups() if cell else damaged_file(result.message) %}
-        {% if fault and fault not in explained %}
-            {% do explained.append(fault) %}
-            {% if cell %}
-                {% do adapter.dispatch('explain_unreadable_cell', 'medeval')(*fault) %}
-            {% else %}
-                {% do log(fault, info=true) %}
-            {% endif %}
+        {% if found and found.groups() not in explained %}
+            {% do explained.append(found.groups()) %}
+            {% do adapter.dispatch('explain_unreadable_cell', 'medeval')(*found.groups()) %}
         {% endif %}
     {% endfor %}
     {{ return('') }}
-{% endmacro %}
-
-
-{#- What DuckDB says of a file that it cannot read to its end, as a sentence; none for other
-    messages. DuckDB's own advice is to skip rows, which nothing here does. -#}
-{% macro damaged_file(message) %}
-    {% set stream = modules.re.search('(?:GZIP stream|gzip stream)[^:\n]*: (.+)', message) %}
-    {% if stream %}
-        {% do return(
-            stream.group(1).strip() ~ ' looks truncated or damaged: it is no whole gzip file. Check'
-            ~ ' the file against SHA256SUMS and download it again.'
-        ) %}
-    {% endif %}
-    {% set line = modules.re.search('CSV Error on Line: (\d+)', message) %}
-    {% set file = modules.re.search('file = (.+)', message) %}
-    {% set counts = modules.re.search('Expected Number of Columns: (\d+) Found: (\d+)', message) %}
-    {% if line and file %}
-        {% do return(
-            file.group(1).strip() ~ ', line ' ~ line.group(1) ~ ': '
-            ~ ('the header has ' ~ counts.group(1) ~ ' cells and this line ' ~ counts.group(2)
-                if counts else 'DuckDB cannot read this as CSV in UTF-8')
-            ~ '. No row is ever skipped. Check the file against SHA256SUMS and download it again,'
-            ~ ' or mend the line.'
-        ) %}
-    {% endif %}
-    {{ return(none) }}
 {% endmacro %}
 
 
@@ -74,13 +42,15 @@
 {% endmacro %}
 
 
+{#- Of the cell only digits and signs are shown: where a row has shifted, it may be a piece of a note. -#}
 {% macro log_unreadable_cell(location, relation, column, expected) %}
     {% set readable = {
         'a whole number': is_whole_number, 'a number': is_number, 'a time': is_time,
         'true or false': is_truth_value
     }[expected]('cell') %}
     {% set rows = run_query(
-        'select row_number, left(cell, 40) from (select row_number() over () as row_number, '
+        "select row_number, regexp_replace(left(cell, 40), '[^0-9 .,:;/+-]', 'x', 'g') from ("
+        ~ 'select row_number() over () as row_number, '
         ~ raw_text(column) ~ ' as cell from ' ~ relation ~ ') as numbered where cell not in '
         ~ missing_texts() ~ ' and not (' ~ readable ~ ') limit 1'
     ).rows %}

@@ -186,14 +186,17 @@
 {#- Every needed column is there; columns that the source's layout does not know are collected for
     one warning. -#}
 {% macro check_columns(table, found, extra_columns) %}
+    {% set known = table.config.meta.columns_read + table.config.meta.columns_not_read %}
     {% set missing = table.config.meta.columns_read | reject('in', found.columns) | list %}
     {% if missing %}
+        {#- A file without a header has cells in that place, so only known names are shown. -#}
         {% do exceptions.raise_compiler_error(
             found.location ~ ' has no column ' ~ missing | join(', ') ~ '. The table ' ~ table.name
-            ~ ' needs it; the columns there are: ' ~ found.columns | join(', ') ~ '.'
+            ~ ' needs it. The header has ' ~ found.columns | length ~ ' columns, '
+            ~ found.columns | select('in', known) | list | length ~ ' of them known: '
+            ~ found.columns | select('in', known) | join(', ') ~ '.'
         ) %}
     {% endif %}
-    {% set known = table.config.meta.columns_read + table.config.meta.columns_not_read %}
     {% for column in found.columns if column not in known %}
         {% do extra_columns.append(table.name ~ '.' ~ column) %}
     {% endfor %}

@@ -1,5 +1,5 @@
 {#- Casts of raw cells in staging. A cell that cannot be read stops the build with
-    `cannot read <source>.<table>.<column>: ...`; `explain_unreadable_cells` then finds its row with
+    `cannot read <source>.<table>.<column> ...`; `explain_unreadable_cells` then finds its row with
     the same `is_...` macro. The pattern decides and the cast follows, since the engines' casts
     differ in what else they take. -#}
 
@@ -8,11 +8,12 @@
 {%- endmacro %}
 
 
-{#- The cell is cut, so that a shifted row does not bring a whole note into a log. -#}
+{#- The message shows nothing of the cell. It depends on the cell, since an engine may evaluate a
+    constant before there is a row. -#}
 {% macro unreadable_cell(source_table, column, expected, type) -%}
     {{ stop_with(
-        "concat('cannot read " ~ source_table ~ "." ~ column ~ ": ''', left(" ~ raw_text(column)
-        ~ ", 40), ''' is not " ~ expected ~ "')", type) }}
+        "concat('cannot read " ~ source_table ~ "." ~ column ~ " as " ~ expected ~ "', left("
+        ~ raw_text(column) ~ ", 0))", type) }}
 {%- endmacro %}
 
 

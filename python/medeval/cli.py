@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
@@ -26,6 +27,7 @@ from medeval.commands import (
     yier,
 )
 from medeval.errors import UserError
+from medeval.private_files import UMASK
 from medeval.visible_text import visible_stream
 
 app = typer.Typer(
@@ -52,7 +54,11 @@ app.add_typer(yier.app, name="yier")
 
 
 def main() -> None:
-    """Run the command line; a `UserError` becomes one sentence and exit code 2."""
+    """Run the command line; a `UserError` becomes one sentence and exit code 2.
+
+    What the commands write is for its owner only.
+    """
+    os.umask(UMASK)
     with redirect_stdout(visible_stream(sys.stdout)), redirect_stderr(visible_stream(sys.stderr)):
         try:
             app()

@@ -13,6 +13,7 @@ def read_cohort_file(path: Path) -> list[int]:
 
     Args:
         path: a UTF-8 file; a byte order mark and Windows line ends are accepted.
+            The view of the list (`cohort_list_query`) splits and trims as this does.
 
     Raises:
         UserError: a file that cannot be read, no id in it, a line that is not a whole number, or
@@ -26,18 +27,18 @@ def read_cohort_file(path: Path) -> list[int]:
     except UnicodeDecodeError as error:
         raise UserError(f"The cohort file {path} is not text in UTF-8.") from error
     first_line: dict[int, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        cell = line.strip()
+    for number, line in enumerate(text.split("\n"), start=1):
+        cell = line.strip(" \t\ufeff")
         if not cell:
             continue
         if not re.fullmatch(r"[0-9]{1,9}", cell):
             raise UserError(
-                f"{path}, line {number}: {cell[:40]!r} is not a hadm_id. The file holds one "
-                "hadm_id a line and nothing else."
+                f"{path}, line {number} is not a hadm_id. The file holds one hadm_id a line and "
+                "nothing else."
             )
         if int(cell) in first_line:
             raise UserError(
-                f"{path}, line {number}: hadm_id {cell} stands in line {first_line[int(cell)]} too."
+                f"{path}, line {number}: its hadm_id stands in line {first_line[int(cell)]} too."
             )
         first_line[int(cell)] = number
     if not first_line:

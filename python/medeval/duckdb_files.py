@@ -17,14 +17,15 @@ from dbt.adapters.duckdb.plugins import BasePlugin
 
 from medeval.data_class import strictest
 from medeval.errors import UserError
+from medeval.private_files import exposed_warehouse, make_private
 from medeval.sources import real_path
 
 if TYPE_CHECKING:
+    from dbt.adapters.duckdb.credentials import DuckDBCredentials
     from duckdb import DuckDBPyConnection
 
     from medeval.raw_files import RawFile
 
-_BLOCK = 1 << 20
 _MAGIC = slice(8, 12)
 
 
@@ -67,27 +68,11 @@ def table_files(folder: str, module: str, tables: str, optional: str) -> str:
 
 
 def _described(file: RawFile) -> dict[str, Any]:
-    from medeval.raw_files import read_header
+    from medeval.raw_files import check_last_line, read_header
 
     columns = read_header(file)
-    if file.form == ".csv":
-        _check_last_line(file.path)
+    check_last_line(file)
     return {"path": str(file.path), "form": file.form, "columns": columns}
-
-
-def _check_last_line(path: Path) -> None:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        if file.read(1) in b"\r\n":
-            return
-        file.seek(0)
-        line = 1
-        while block := file.read(_BLOCK):
-            line += block.count(b"\n")
-    raise UserError(
-        f"{path} looks truncated: its last line, line {line}, is incomplete: it has no line end. "
-        "Check the file against SHA256SUMS and download it again."
-    )
 
 
 def database_problem(path: str) -> str:
@@ -100,18 +85,15 @@ def database_problem(path: str) -> str:
     return "" if head[_MAGIC] == b"DUCK" else f"The file {path} is not a DuckDB file."
 
 
-def cohort_list(path: str) -> str:
-    """Read a file of admission ids.
-
-    Returns:
-        JSON: `{"hadm_ids": [...]}`, or `{"problem": a sentence for the user}`.
-    """
+def cohort_problem(path: str) -> str:
+    """Return what is wrong with a file of admission ids as a sentence, or nothing."""
     from medeval.cohort_file import read_cohort_file
 
     try:
-        return json.dumps({"hadm_ids": read_cohort_file(Path(path))})
+        read_cohort_file(Path(path))
     except UserError as error:
-        return json.dumps({"problem": str(error)})
+        return str(error)
+    return ""
 
 
 def record_file(path: str) -> str:
@@ -180,7 +162,11 @@ def note_files(path: str) -> str:
 
 
 class Plugin(BasePlugin):
-    """Registers the functions on the connection that dbt opens."""
+    """Registers the functions on the connection that dbt opens, and closes its files to others."""
+
+    def update_connection_config(self, creds: DuckDBCredentials, config: dict[str, Any]) -> None:
+        """Close the files of the warehouse that were made when they were open to others."""
+        make_private(exposed_warehouse(creds.path, config["temp_directory"]))
 
     def configure_connection(self, conn: DuckDBPyConnection) -> None:
         """Register the functions of this module as `medeval_<name>`."""
@@ -188,7 +174,7 @@ class Plugin(BasePlugin):
         conn.create_function("medeval_absolute_path", absolute_path, [text], text)
         conn.create_function("medeval_real_path", real_path, [text], text)
         conn.create_function("medeval_table_files", table_files, [text] * 4, text)
-        conn.create_function("medeval_cohort_list", cohort_list, [text], text)
+        conn.create_function("medeval_cohort_problem", cohort_problem, [text], text)
         conn.create_function("medeval_record_file", record_file, [text], text)
         conn.create_function("medeval_note_files", note_files, [text], text)
         conn.create_function("medeval_database_problem", database_problem, [text], text)

@@ -13,6 +13,7 @@ import psycopg
 from psycopg import sql
 
 from medeval import __version__
+from medeval.engine_errors import kind_of_fault
 from medeval.errors import UserError
 from medeval.postgres import Connection, connect, shown
 from medeval.profile import Target
@@ -298,7 +299,7 @@ def _copy(
                     counter.feed(block)
                     copy.write(block)
         except psycopg.DataError as error:
-            raise UserError(f"{_place(error, file)}: {error.diag.message_primary}.") from None
+            raise UserError(f"{_place(error, file)}: {kind_of_fault(error)}.") from None
         # Before PostgreSQL 18 a line with nothing but \. ends COPY, and the rest is lost silently.
         if cursor.rowcount != counter.rows:
             raise UserError(

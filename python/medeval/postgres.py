@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 
+from medeval import engine_errors
 from medeval.errors import UserError
 from medeval.profile import Target
 
@@ -71,8 +72,8 @@ def connect(target: Target, *, read_only: bool = False) -> Connection:
 
 
 def shown(target: Target, error: psycopg.Error) -> str:
-    """Return the reason of an error in one line, without the password, also in an address."""
-    return _without_password(target, error.diag.message_primary or str(error))
+    """Return what may be said of an error in one line, without the password, also in an address."""
+    return _without_password(target, engine_errors.shown(error).split("\n")[0])
 
 
 def _without_password(target: Target, text: str) -> str:

@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import os
+import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -29,6 +30,8 @@ FORMS = (".csv.gz", ".csv", ".parquet")
 
 _BLOCK = 1 << 20
 _PARQUET_ROWS = 1 << 16
+# PostgreSQL cuts longer names.
+_NAME = re.compile(r"[\w .:()/%#-]{1,63}")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -115,11 +118,12 @@ def read_header(file: RawFile) -> list[str]:
     names = [cell.strip().lower() for cell in cells]
     if not names:
         raise UserError(f"{file.path} is empty: it has no header.")
-    if "" in names:
-        raise UserError(f"{file.path}: column {names.index('') + 1} of the header has no name.")
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise UserError(f"{file.path}: the header names {', '.join(twice)} more than once.")
+    # A file without a header has cells in that place, so no name is shown.
+    for place, name in enumerate(names):
+        if not _NAME.fullmatch(name) or name in names[:place]:
+            raise UserError(
+                f"{file.path}: column {place + 1} of the header has no name of its own."
+            )
     return names
 
 
@@ -137,11 +141,14 @@ def check_last_line(file: RawFile) -> None:
         return
     with _reading(file), file.path.open("rb") as stream:
         stream.seek(-1, os.SEEK_END)
-        if stream.read(1) != b"\n":
-            raise UserError(
-                f"{file.path} looks truncated: the last line is incomplete; "
-                "check against SHA256SUMS."
-            )
+        if stream.read(1) in b"\r\n":
+            return
+        stream.seek(0)
+        line = 1 + sum(block.count(b"\n") for block in iter(lambda: stream.read(_BLOCK), b""))
+    raise UserError(
+        f"{file.path} looks truncated: its last line, line {line}, is incomplete: it has no line "
+        "end. Check the file against SHA256SUMS and download it again."
+    )
 
 
 def read_blocks(file: RawFile, on_read: Callable[[int], None] | None = None) -> Iterator[bytes]:
@@ -249,10 +256,10 @@ def _column_as_text(file: RawFile, name: str, column: pa.Array) -> pa.Array:
             column = column.cast(pa.timestamp("s"))
     try:
         return column.cast(pa.string())
-    except pa.ArrowException as error:
+    except pa.ArrowException:
         raise UserError(
-            f"{file.path}: column {name} ({column.type}) cannot be written as text: {error}"
-        ) from error
+            f"{file.path}: column {name} ({column.type}) cannot be written as text."
+        ) from None
 
 
 @contextmanager
@@ -268,14 +275,17 @@ def _opened(file: RawFile) -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 @contextmanager
 def _reading(file: RawFile) -> Iterator[None]:
-    """Turn what a cut, damaged or unreadable file raises into a sentence that names it."""
+    """Turn what a cut, damaged or unreadable file raises into a sentence that names it.
+
+    What the readers say is left out: some of them quote the bytes that they could not read.
+    """
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException) as error:
+    except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException):
         raise UserError(
-            f"{file.path} looks truncated or damaged ({error}); check against SHA256SUMS."
-        ) from error
-    except csv.Error as error:
-        raise UserError(f"{file.path}: the header cannot be read as CSV: {error}") from error
+            f"{file.path} looks truncated or damaged; check against SHA256SUMS."
+        ) from None
+    except csv.Error:
+        raise UserError(f"{file.path}: the header cannot be read as CSV.") from None
     except OSError as error:
-        raise UserError(f"{file.path} cannot be read: {error}") from error
+        raise UserError(f"{file.path} cannot be read: {error.strerror or 'damaged'}.") from error

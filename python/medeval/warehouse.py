@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from medeval.engine_errors import shown
 from medeval.errors import UserError
 from medeval.profile import Target
 
@@ -165,7 +166,7 @@ class DuckDBWarehouse(Warehouse):
             while batch := cursor.fetchmany(BATCH_ROWS):
                 yield batch
         except self._error as error:
-            raise UserError(f"DuckDB stopped with: {_first_line(error)}") from error
+            raise UserError(f"DuckDB stopped with: {_first_line(shown(error))}") from None
         finally:
             cursor.close()
 
@@ -231,8 +232,8 @@ def _missing_file(path: Path, root: Path, build_command: str) -> str:
     return f"There is no warehouse {path}. Run `{build_command}` first."
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _first_line(told: object) -> str:
+    return (str(told).strip().splitlines() or [type(told).__name__])[0]
 
 
 def _quoted(name: str) -> str:

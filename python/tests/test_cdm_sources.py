@@ -215,8 +215,8 @@ def test_a_list_with_a_byte_order_mark_blank_lines_and_windows_line_ends(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("20000001\nhadm_id\n", "line 2: 'hadm_id' is not a hadm_id."),
-        ("20000001\n20000002\n\n20000001\n", "line 4: hadm_id 20000001 stands in line 1 too."),
+        ("20000001\nprivate note\n", "line 2 is not a hadm_id."),
+        ("20000001\n20000002\n\n20000001\n", "line 4: its hadm_id stands in line 1 too."),
         ("\n \n", "names no admission."),
         (b"\xff\xfe2\x00", "is not text in UTF-8."),
     ],
@@ -244,7 +244,7 @@ def test_a_list_that_is_not_there(warehouse: Warehouse, folder: Path, tmp_path: 
             ",15.2,15;2,",
             "row 1 (the header not counted), column valuenum: '15;2'",
         ),
-        ("note_extract/procedures", ",False,", ",no,", "column is_previous: 'no'"),
+        ("note_extract/procedures", ",False,", ",no,", "column is_previous: 'xx'"),
         ("hosp/procedures_icd", "2150-01-02", "2150-02-30", "column chartdate: '2150-02-30'"),
     ],
 )

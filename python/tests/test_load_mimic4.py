@@ -250,7 +250,7 @@ def test_the_cohort_list_keeps_the_order_of_the_file(
         ("20000001\nhadm_id\n", ["line 2", "hadm_id"]),
         ("20000001,20000002\n", ["line 1"]),
         ("\n20000001.0\n", ["line 2"]),
-        ("20000001\n\n20000002\n20000001\n", ["line 4", "20000001", "line 1"]),
+        ("20000001\n\n20000002\n20000001\n", ["line 4", "line 1"]),
         ("-5\n", ["line 1"]),
         ("\n \n", ["no admission"]),
         (b"\xff\xfe2\x000\x00", ["UTF-8"]),

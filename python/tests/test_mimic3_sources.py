@@ -321,7 +321,7 @@ def test_only_the_tables_that_the_selection_reads_must_be_there(
         ("ROW_ID,SUBJECT_ID,HADM_ID,ADMITTIME\n1,10,100,\n",
          "has no column dischtime, deathtime, ethnicity, diagnosis"),
         (TABLES["admissions"].replace("LANGUAGE", "hadm_id"),
-         "the header names hadm_id more than once"),
+         "column 11 of the header has no name of its own"),
     ],
     ids=["empty", "missing column", "column twice"],
 )  # fmt: skip
@@ -363,8 +363,8 @@ def test_a_plain_file_cut_inside_its_last_line_stops(
     [
         ("3,12,F,2099-01-01 00:00:00,,", "the header has 8 cells and this line 6"),
         ("3,12,F,2099-01-01 00:00:00,,,,0,x", "the header has 8 cells and this line 9"),
-        ('3,12,"F"x,2099-01-01 00:00:00,,,,0', "DuckDB cannot read this as CSV in UTF-8"),
-        (b"3,12,\xe9,2099-01-01 00:00:00,,,,0", "DuckDB cannot read this as CSV in UTF-8"),
+        ('3,12,"F"x,2099-01-01 00:00:00,,,,0', "a quote is not closed, or text stands behind one"),
+        (b"3,12,\xe9,2099-01-01 00:00:00,,,,0", "not text in UTF-8"),
     ],
     ids=["too few cells", "too many cells", "quote", "encoding"],
 )
@@ -381,29 +381,27 @@ def test_a_malformed_line_stops_and_is_never_skipped(
 
 
 @pytest.mark.parametrize(
-    ("table", "column", "cell"),
+    ("table", "column", "cell", "shown"),
     [
-        ("icustays", "icustay_id", "1e3"),
-        ("icustays", "los", "4,5"),
-        ("admissions", "dischtime", "2182-12-14 0"),
-        ("patients", "dob", "2150-02-30 10:00:00"),
-        ("patients", "dob", "it's\nnot a 'date'"),
+        ("icustays", "icustay_id", "1e3", "1x3"),
+        ("icustays", "los", "4,5", "4,5"),
+        ("admissions", "dischtime", "2182-12-14 0", "2182-12-14 0"),
+        ("patients", "dob", "2150-02-30 10:00:00", "2150-02-30 10:00:00"),
+        ("patients", "dob", "it's\nnot a 'date'", "xxxxxxxx x xxxxxx"),
     ],
 )
 def test_a_cell_that_cannot_be_read_stops_with_file_row_and_column(
-    warehouse: Warehouse, folder: Path, table: str, column: str, cell: str
+    warehouse: Warehouse, folder: Path, table: str, column: str, cell: str, shown: str
 ) -> None:
     path = replace(folder, table, with_cell(table, column, cell))
-    place = f"{path}, row 2 (the header not counted), column {column}: '{cell}' cannot be read"
+    place = f"{path}, row 2 (the header not counted), column {column}: '{shown}' cannot be read"
     warehouse.stops(*STAYS, says=(place,), MIMIC3_DIR=folder)
 
 
-def test_a_long_cell_is_not_written_into_logs(warehouse: Warehouse, folder: Path) -> None:
-    replace(folder, "patients", with_cell("patients", "dob", "She was seen in " + "private " * 9))
-    output = warehouse.stops(
-        *STAYS, says=("column dob: 'She was seen in private",), MIMIC3_DIR=folder
-    )
-    assert output.count("private") < 9
+def test_a_cell_with_a_piece_of_a_note_is_not_shown(warehouse: Warehouse, folder: Path) -> None:
+    replace(folder, "patients", with_cell("patients", "dob", "Seen at 10:30 in " + "private " * 9))
+    says = ("column dob: 'xxxx xx 10:30 xx xxxxxxx",)
+    assert "private" not in warehouse.stops(*STAYS, says=says, MIMIC3_DIR=folder)
 
 
 # DuckDB reads a large file in pieces, and counts lines, not rows.
@@ -469,7 +467,7 @@ def test_a_cell_is_read(readers: dict[str, str], kind: str, cell: str, value: st
 def test_a_cell_is_refused(readers: dict[str, str], kind: str, cell: str) -> None:
     with pytest.raises(duckdb.Error) as caught:
         read(readers[kind], cell)
-    assert f"cannot read a.b.cell: '{cell}' is not a" in str(caught.value)
+    assert str(caught.value).startswith("Invalid Input Error: medeval: cannot read a.b.cell as a ")
 
 
 # mimic-code's DuckDB file.

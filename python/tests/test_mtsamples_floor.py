@@ -246,7 +246,7 @@ def test_what_load_cannot_do_is_said(options: tuple[str, ...], said: str) -> Non
         ({"a.md": "PLAN: x"}, "holds no .txt file"),
         ({"a.txt": "x", "b.txt": b"ok \xe9"}, "b.txt is not text in UTF-8"),
         ({"a.txt": "x\0"}, "a.txt holds a null character"),
-        ({"a.txt": "x", "a.TXT": "y"}, "holds two notes called 'a'"),
+        ({"a.txt": "x", "a.TXT": "y"}, "holds two notes of one name: 'a.TXT' and 'a.txt'"),
     ],
 )
 def test_what_is_wrong_with_a_folder_is_named(
@@ -292,8 +292,11 @@ def test_a_file_name_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
         ),
         (b"\xef\xbb\xbf" + lines(("a", "x")), "line 1 begins with a byte order mark. Save the"),
         (b'{"filename": ' + b"7" * 5_000 + b', "text": "x"}', "line 1 has no text called filename"),
-        (lines(("a", "x"), ("b", "y"), ("a", "x")), "holds two notes called 'a': 'a' and 'a'"),
-        (lines(("a", "x"), ("a.txt", "y")), "holds two notes called 'a': 'a' and 'a.txt'"),
+        (
+            lines(("a", "x"), ("b", "y"), ("a", "x")),
+            "two notes of one name: its note 1 and its note 3",
+        ),
+        (lines(("a", "x"), ("a.txt", "y")), "two notes of one name: its note 1 and its note 2"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, content: bytes, said: str) -> None:

@@ -90,8 +90,8 @@ def test_header_names_are_folded(tmp_path: Path, header: bytes, end: bytes, name
     [
         (b"", "no header"),
         (b"\n", "no header"),
-        (b"row_id,,value\n", "column 2 of the header has no name"),
-        (b"row_id,value,ROW_ID\n", "names row_id more than once"),
+        (b"row_id,,value\n", "column 2 of the header has no name of its own"),
+        (b"row_id,value,ROW_ID\n", "column 3 of the header has no name of its own"),
         (b'"' + b"x" * 200_000, "cannot be read as CSV"),
     ],
 )
@@ -101,7 +101,9 @@ def test_a_header_that_names_no_columns_stops(tmp_path: Path, content: bytes, re
 
 
 def test_a_last_line_without_its_end_is_incomplete(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"t\.csv looks truncated.*SHA256SUMS"):
+    with pytest.raises(
+        UserError, match=r"t\.csv looks truncated: its last line, line 2, .*SHA256SUMS"
+    ):
         check_last_line(raw_file(tmp_path / "t.csv", b"a,b\n1,2"))
     check_last_line(raw_file(tmp_path / "t.csv", b"a,b\n1,2\n"))
     check_last_line(raw_file(tmp_path / "t.csv.gz", b"a,b\n1,2"))

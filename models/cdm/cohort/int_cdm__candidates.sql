@@ -24,6 +24,7 @@ repeated_ids as (
 first_repeated_id as (
     select
         hadm_id,
+        first_position,
         copies
     from repeated_ids
     order by first_position asc
@@ -36,8 +37,9 @@ listed as (
         case
             when first_repeated_id.hadm_id is null then cohort_list.hadm_id
             else {{ stop_with(
-                "concat('hadm_id ', first_repeated_id.hadm_id, ' stands ', first_repeated_id.copies,"
-                ~ " ' times in the list of admissions (cdm_cohort_file)')", 'integer') }}
+                "concat('the hadm_id in place ', first_repeated_id.first_position, ' of the list of"
+                ~ " admissions (cdm_cohort_file) stands ', first_repeated_id.copies,"
+                ~ " ' times in it')", 'integer') }}
         end as hadm_id
     from cohort_list
     left join first_repeated_id on true

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
+from medeval.private_files import exposed, exposed_warehouse
 from medeval.tasks.self_check import Check
 
 if TYPE_CHECKING:
+    from medeval.profile import Target
     from medeval.warehouse import Warehouse
 
 
@@ -38,16 +40,30 @@ def _data(root: Path) -> Iterator[Check]:
 def _warehouse(target: str | None, as_built: bool) -> Iterator[Check]:
     from medeval.exporting.builds import open_built
     from medeval.exporting.registry import FLOORS
-    from medeval.profile import project_root
+    from medeval.profile import load_target, project_root
 
     try:
-        yield from _data(project_root())
+        root = project_root()
+        yield from _data(root)
+        yield _private(load_target(target, root))
         with open_built(" ".join(FLOORS), target, as_built=as_built) as warehouse:
             yield Check(f"target {warehouse.target.name} opens", True, warehouse.server_version())
             for floor in FLOORS:
                 yield _floor(warehouse, floor)
     except UserError as error:
         yield Check("the warehouse opens", False, str(error))
+
+
+def _private(target: Target) -> Check:
+    """Look for what others of this machine may open, where dbt and the commands write."""
+    places = {"target": "DBT_TARGET_PATH", "logs": "DBT_LOG_PATH", "runs": "", "exports": ""}
+    folders = [Path(os.environ.get(variable, name)) for name, variable in places.items()]
+    found = [path for folder in folders for path in exposed(folder)]
+    if target.type == "duckdb":
+        options = target.settings["config_options"]
+        found += exposed_warehouse(target.settings["path"], options["temp_directory"])
+    told = f"others may open {len(found):,} files and folders, such as {found[0]}" if found else ""
+    return Check("what is written is yours only", not found, told or "mode 0600, folders 0700")
 
 
 def _floor(warehouse: Warehouse, name: str) -> Check:

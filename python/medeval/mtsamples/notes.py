@@ -82,7 +82,7 @@ def read_notes(place: Path) -> Notes:
     if not notes:
         what = "no .txt file" if form == "folder" else "no note"
         raise UserError(f"{place} holds {what}. {DOWNLOAD} gets the public notes.")
-    _check_names(place, notes)
+    _check_names(place, notes, form)
     return Notes(form, tuple(paths), tuple(sorted(notes, key=lambda note: note.filename.encode())))
 
 
@@ -211,13 +211,15 @@ def _nothing(number: str) -> None:
     """Take the place of a number, which is no text whatever it is."""
 
 
-def _check_names(place: Path, notes: list[Note]) -> None:
-    """Stop where two notes would be one example: its id is the name without `.txt`."""
+def _check_names(place: Path, notes: list[Note], form: Form) -> None:
+    """Stop where two notes would be one example: its id is the name without `.txt`.
+
+    Names of files are shown. What a line calls its name may be a text, so its place is.
+    """
     seen: dict[str, str] = {}
-    for note in notes:
+    for number, note in enumerate(notes, start=1):
         stem = note.filename[:-4] if note.filename.lower().endswith(".txt") else note.filename
+        shown = repr(note.filename) if form == "folder" else f"its note {number}"
         if stem in seen:
-            raise UserError(
-                f"{place} holds two notes called {stem!r}: {seen[stem]!r} and {note.filename!r}."
-            )
-        seen[stem] = note.filename
+            raise UserError(f"{place} holds two notes of one name: {seen[stem]} and {shown}.")
+        seen[stem] = shown
