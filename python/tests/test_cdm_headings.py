@@ -17,12 +17,13 @@ FINDINGS = "EXAMINATION: CT\n\nFINDINGS: The appendix is wide.\n\n"
 MARK = "qqmark"
 
 # How a conclusion may begin, each with what is told behind it.
+HEADINGS = (
+    *("IMPRESSON:", "IMPRRESSION:", "IMPESSION:", "IMPERSSION:", "IMPRSSION:", "Impresson:"),
+    *("CONLUSION:", "NOTIFCATION:", "N OTIFICATION:", "PFI:", "PFI REPORT", "pfi report"),
+    *("KEY FINDINGS:", "NOTE:", "Notes:", "IMPRESSON", "impresson"),
+)
 CONCLUSIONS = [
-    *(f"{heading}\n\n1. {MARK}" for heading in ("IMPRESSON:", "IMPRRESSION:", "IMPESSION:")),
-    *(f"{heading}\n\n1. {MARK}" for heading in ("IMPERSSION:", "IMPRSSION:", "Impresson:")),
-    *(f"{heading}\n\n1. {MARK}" for heading in ("CONLUSION:", "NOTIFCATION:", "N OTIFICATION:")),
-    *(f"{heading}\n\n1. {MARK}" for heading in ("PFI:", "PFI REPORT", "pfi report", "KEY FINDINGS:")),
-    *(f"{heading}\n\n1. {MARK}" for heading in ("NOTE:", "Notes:", "IMPRESSON", "impresson")),
+    *(f"{heading}\n\n1. {MARK}" for heading in HEADINGS),
     f"impresson: {MARK}",
     f"Imprsion: {MARK}",
     f"IMPRESSON 1. {MARK}",
@@ -90,7 +91,12 @@ def write_reports(folder: Path) -> Path:
             HOSP,
             "patients",
             [
-                {"subject_id": i["subject_id"], "gender": "F", "anchor_age": 44, "anchor_year": 2150}
+                {
+                    "subject_id": i["subject_id"],
+                    "gender": "F",
+                    "anchor_age": 44,
+                    "anchor_year": 2150,
+                }
                 for i in people
             ],
         ),
