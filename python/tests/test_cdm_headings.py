@@ -80,6 +80,7 @@ def write_reports(folder: Path) -> Path:
     """Write a folder with one admission and one report for each text, and the list of them."""
     people = [{"subject_id": 10 + i, "hadm_id": FIRST + i} for i in range(len(REPORTS))]
     times = {"admittime": "2150-01-01 08:00:00", "dischtime": "2150-01-05 08:00:00"}
+    patient = {"gender": "F", "anchor_age": 44, "anchor_year": 2150}
     notes = [
         {"note_id": f"{person['subject_id']}-RR-1", "subject_id": person["subject_id"]}
         for person in people
@@ -90,15 +91,7 @@ def write_reports(folder: Path) -> Path:
         "patients": rows_of(
             HOSP,
             "patients",
-            [
-                {
-                    "subject_id": i["subject_id"],
-                    "gender": "F",
-                    "anchor_age": 44,
-                    "anchor_year": 2150,
-                }
-                for i in people
-            ],
+            [{"subject_id": person["subject_id"], **patient} for person in people],
         ),
     }
     exam = {"field_name": "exam_name", "field_value": "CT ABDOMEN", "field_ordinal": 1}
