@@ -48,6 +48,7 @@ kinds as (
         heading,
         case when is_told_by_capital then 'conclusion told by its capital' else part end as kind
     from headings
+    where not stands_alone
 ),
 
 kind_patterns as (

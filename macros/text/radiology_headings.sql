@@ -23,7 +23,7 @@
     {%- set line_ends = [11, 12, 13, 28, 29, 30, 133, 8232, 8233] -%}
     {%- set blanks = white_space_code_points()
         | reject('in', line_ends) | reject('in', [10, 32]) | list -%}
-    {%- set removed = [1, 2, 3, 4, 173, 8203, 8204, 8205, 8288, 65279] -%}
+    {%- set removed = [1, 2, 3, 4] + code_points_of_no_width() -%}
     case
         -- Most reports have printable characters only, and a translation of each is slow.
         when {{ expression }} !~ '[^ -~\n]' then {{ expression }}
@@ -51,8 +51,8 @@
 
 {#- The parts of patterns, for use in SQL texts. -#}
 
-{#- A colon, also the wide one. -#}
-{% macro colon() -%} [:{{ "\uff1a" }}] {%- endmacro %}
+{#- A colon, or a sign that reads as one. -#}
+{% macro colon() -%} [:{{ colons_beyond_ascii() }}] {%- endmacro %}
 
 
 {#- A colon, or a dash in its place; no hyphen within a word. -#}

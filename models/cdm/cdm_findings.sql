@@ -18,6 +18,14 @@ radiology_notes as (
     select * from {{ ref('int_cdm__radiology_notes') }}
 ),
 
+misspelt_headings as (
+    select * from {{ ref('int_cdm__radiology_misspelt_headings') }}
+),
+
+unknown_headings as (
+    select * from {{ ref('int_cdm__radiology_unknown_headings') }}
+),
+
 microbiology_events as (
     select * from {{ ref('int_cdm__microbiology_events') }}
 ),
@@ -134,6 +142,24 @@ missing_sections as (
     from section_coverage
 ),
 
+-- Only the specification's rules read these.
+reports_with_odd_headings as (
+    select
+        'report_with_misspelt_heading' as finding,
+        heading as detail,
+        count(distinct note_id) as case_count
+    from misspelt_headings
+    where {{ 'false' if cdm_rules() == 'reference' else 'true' }}
+    group by heading
+    union all
+    select
+        'report_with_unknown_heading' as finding,
+        '' as detail,
+        count(distinct note_id) as case_count
+    from unknown_headings
+    where {{ 'false' if cdm_rules() == 'reference' else 'true' }}
+),
+
 all_findings as (
     select * from events_in_two_admissions
     union all
@@ -146,6 +172,8 @@ all_findings as (
     select * from cases_without_admission
     union all
     select * from missing_sections
+    union all
+    select * from reports_with_odd_headings
 ),
 
 final as (

@@ -22,9 +22,14 @@ stems as (
     select * from {{ ref('cdm_diagnosis_stems') }}
 ),
 
+other_names as (
+    select * from {{ ref('cdm_other_names') }}
+),
+
+-- Not the list by which sections are dropped: what that one misses, this one finds.
 headings as (
-    select * from {{ ref('radiology_section_headings') }}
-    where part = 'conclusion' and is_told_by_capital
+    select upper(phrase) as heading from {{ ref('cdm_concluding_phrases') }}
+    where is_heading
 ),
 
 -- The reference may hold copies of a report.
@@ -131,7 +136,12 @@ diagnosis_words as (
 ),
 
 shortest_words as (
-    select min(length(term)) as shortest_word from diagnosis_words
+    select min(length(term)) as shortest_word
+    from (
+        select term from diagnosis_words
+        union all
+        select name from other_names
+    ) as all_words
 ),
 
 -- Laboratory results are a million texts, but few different ones.
@@ -167,20 +177,137 @@ texts_with_words as materialized (
         on strpos(lower_case_texts.lower_case_text, diagnosis_words.term) > 0
 ),
 
+-- A short name is a whole word: "happy" is none.
+texts_in_words as materialized (
+    select
+        shown_text,
+        ' ' || replace(regexp_replace(lower_case_text, '[^a-z]+', ' ', 'g'), ' ', '  ') || ' '
+            as text_in_words
+    from lower_case_texts
+    where lower_case_text ~ '[a-z]{3}'
+),
+
+texts_with_short_names as materialized (
+    select
+        texts_in_words.shown_text,
+        other_names.pathology,
+        'other_name' as kind,
+        other_names.name as term,
+        length(
+            replace(
+                texts_in_words.text_in_words,
+                ' ' || replace(other_names.name, ' ', '  ') || ' ',
+                ' ' || replace(other_names.name, ' ', '  ') || '  '
+            )
+        ) - length(texts_in_words.text_in_words) as hit_count
+    from texts_in_words
+    inner join other_names
+        on
+            other_names.is_name
+            and strpos(
+                texts_in_words.text_in_words, ' ' || replace(other_names.name, ' ', '  ') || ' '
+            ) > 0
+),
+
+long_words as materialized (
+    select
+        lower_case_texts.shown_text,
+        split_part(parts.piece, {{ word_end() }}, 1) as word,
+        count(*) as hit_count
+    from lower_case_texts
+    cross join
+        lateral unnest(
+            string_to_array(
+                regexp_replace(
+                    translate(
+                        lower_case_texts.lower_case_text, {{ word_start() }} || {{ word_end() }}, ''
+                    ),
+                    '([a-z]{10,})',
+                    {{ word_start() }} || '\1' || {{ word_end() }},
+                    'g'
+                ),
+                {{ word_start() }}
+            )
+        )
+        with ordinality as parts (piece, piece_number)
+    where
+        lower_case_texts.lower_case_text ~ '[a-z]{10}'
+        and parts.piece_number > 1
+    group by lower_case_texts.shown_text, split_part(parts.piece, {{ word_end() }}, 1)
+),
+
+disease_names as (
+    select distinct
+        pathology as word,
+        2 as most_left_out
+    from terms
+),
+
+-- Few words have the length of a disease's name and nearly all its letters. Only they are compared.
+likely_words as (
+    select distinct
+        long_words.word,
+        2 as most_left_out
+    from long_words
+    inner join disease_names
+        on
+            length(long_words.word)
+            between length(disease_names.word) - 2 and length(disease_names.word) + 2
+            and length(translate(long_words.word, disease_names.word, '')) <= 2
+    left join other_names on long_words.word = other_names.name
+    where other_names.name is null
+),
+
+likely_spellings as (
+    {{ shortened_spellings('likely_words') | indent(4) }}
+),
+
+name_spellings as (
+    {{ shortened_spellings('disease_names') | indent(4) }}
+),
+
+misspelt_names as (
+    select distinct
+        likely_spellings.word,
+        name_spellings.word as pathology
+    from likely_spellings
+    inner join name_spellings on likely_spellings.spelling = name_spellings.spelling
+    where strpos(likely_spellings.word, name_spellings.word) = 0
+),
+
+texts_with_misspelt_names as (
+    select
+        long_words.shown_text,
+        misspelt_names.pathology,
+        'other_name' as kind,
+        long_words.word as term,
+        long_words.hit_count
+    from long_words
+    inner join misspelt_names on long_words.word = misspelt_names.word
+),
+
+texts_with_any_words as materialized (
+    select * from texts_with_words
+    union all
+    select * from texts_with_short_names
+    union all
+    select * from texts_with_misspelt_names
+),
+
 words_in_texts as (
     select
         shown_texts.hadm_id,
         shown_texts.field,
         shown_texts.item,
-        texts_with_words.kind,
-        texts_with_words.term,
-        texts_with_words.hit_count
+        texts_with_any_words.kind,
+        texts_with_any_words.term,
+        texts_with_any_words.hit_count
     from shown_texts
-    inner join texts_with_words on shown_texts.shown_text = texts_with_words.shown_text
+    inner join texts_with_any_words on shown_texts.shown_text = texts_with_any_words.shown_text
     inner join cases
         on
             shown_texts.hadm_id = cases.hadm_id
-            and texts_with_words.pathology = cases.pathology
+            and texts_with_any_words.pathology = cases.pathology
 ),
 
 upper_case_reports as materialized (

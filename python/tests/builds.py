@@ -46,6 +46,7 @@ CDM_PUBLISHED = (
     "cdm_lab_test_mapping",
     "cdm_leaks",
     "cdm_microbiology_events",
+    "cdm_phrase_shares",
     "cdm_radiology_reports",
     "cdm_treatments",
 )

@@ -95,3 +95,38 @@ def test_case_variants_of_ascii_letters_are_written_out() -> None:
         for letter in filter(re.compile(variant, re.IGNORECASE).match, string.ascii_lowercase):
             expected.setdefault(letter, set()).add(variant)
     assert written == expected
+
+
+def look_alikes() -> dict[str, str]:
+    """Return the letter of each character that reads as one of A to Z."""
+    path = PROJECT_ROOT / "macros" / "text" / "look_alikes.sql"
+    macro = path.read_text(encoding="utf-8").split("endmacro")[0]
+    letters = {}
+    for letter, one, several in re.findall(
+        r'^ {8}"(\w)": (?:"(.*)"|\[(.*?)\] \| join)', macro, re.MULTILINE | re.DOTALL
+    ):
+        escapes = one or "".join(re.findall(r'"(.*)"', several))
+        for character in escapes.encode("ascii").decode("unicode_escape"):
+            assert character not in letters
+            letters[character] = letter
+    return letters
+
+
+def test_letters_that_unicode_gives_another_form_read_as_the_plain_ones() -> None:
+    """Wide, bold, circled and accented ones; those of other scripts are this project's choice."""
+    expected = {}
+    for character in map(chr, range(128, sys.maxunicode + 1)):
+        parts = unicodedata.normalize("NFKD", character)
+        plain = "".join(part for part in parts if unicodedata.category(part) != "Mn")
+        if len(plain) == 1 and plain.isascii() and plain.isalpha():
+            expected[character] = plain
+    letters = look_alikes()
+    if unicodedata.unidata_version == UNICODE:
+        assert {c: letter for c, letter in letters.items() if c in expected} == expected
+    assert set(letters.values()) == set(string.ascii_letters)
+    others = set(letters) - set(expected)
+    names = {unicodedata.name(character).split()[0] for character in others}
+    assert names <= {
+        *("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "LISU", "COPTIC"),
+        *("NEGATIVE", "REGIONAL", "MATHEMATICAL", "MODIFIER", "DOUBLE-STRUCK"),
+    }

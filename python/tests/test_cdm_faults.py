@@ -46,6 +46,8 @@ FAULTS = {
         update cdm.cdm_leaks set kind = 'scrub_term'""",
     "cdm_no_concluding_section_is_left": """
         update cdm.cdm_leaks set kind = 'concluding_section'""",
+    "cdm_other_names_that_are_left": """
+        update cdm.cdm_leaks set kind = 'other_name'""",
     "cdm_no_ground_truth_is_shown": """
         update cdm.cdm_cases set physical_exams = physical_exams || ' ' || upper(diagnoses.title)
         from cdm.cdm_diagnoses as diagnoses

@@ -9,6 +9,10 @@ headings as (
     select * from {{ ref('radiology_section_headings') }}
 ),
 
+heading_places as (
+    select * from {{ ref('int_cdm__radiology_heading_places') }}
+),
+
 patterns as materialized (
     {{ radiology_heading_forms() | indent(4) }}
 ),
@@ -22,14 +26,85 @@ texts as (
     group by note_id
 ),
 
+plain_texts as materialized (
+    select
+        note_id,
+        {{ radiology_plain_text('report') }} as report
+    from texts
+),
+
+placed_notes as (
+    select distinct note_id from heading_places
+),
+
+placed_lines as (
+    select
+        plain_texts.note_id,
+        parts.line_number,
+        parts.report_line
+    from plain_texts
+    inner join placed_notes on plain_texts.note_id = placed_notes.note_id
+    cross join
+        lateral unnest(string_to_array(plain_texts.report, chr(10)))
+        with ordinality as parts (report_line, line_number)
+),
+
+-- Headings that no pattern finds are marked first, by their place.
+marked_lines as (
+    select
+        placed_lines.note_id,
+        placed_lines.line_number,
+        case
+            when heading_places.part is null then placed_lines.report_line
+            else
+                left(placed_lines.report_line, heading_places.place - 1)
+                || {{ heading_start() }}
+                || case heading_places.part
+                    when 'conclusion' then 'C' when 'findings' then 'f' else 'O'
+                end
+                || substr(
+                    placed_lines.report_line, heading_places.place, heading_places.heading_length
+                )
+                || case
+                    when heading_places.part = 'findings' then {{ findings_start() }} else ''
+                end
+                || regexp_replace(
+                    substr(
+                        placed_lines.report_line,
+                        heading_places.place + heading_places.heading_length
+                    ),
+                    case
+                        when heading_places.part = 'findings'
+                            then '^[ *=~]*(?:{{ colon_or_dash() }})?'
+                        else '^'
+                    end,
+                    ''
+                )
+        end as report_line
+    from placed_lines
+    left join heading_places
+        on
+            placed_lines.note_id = heading_places.note_id
+            and placed_lines.line_number = heading_places.line_number
+),
+
+marked_reports as (
+    select
+        note_id,
+        string_agg(report_line, chr(10) order by line_number) as report
+    from marked_lines
+    group by note_id
+),
+
 -- Reports are marked by the hundred: DuckDB translates a pattern that comes from a table anew for
 -- every text, which costs more than the search.
 numbered_texts as (
     select
-        note_id,
-        report,
-        row_number() over (order by {{ text_order('note_id') }}) as text_number
-    from texts
+        plain_texts.note_id,
+        coalesce(marked_reports.report, plain_texts.report) as report,
+        row_number() over (order by {{ text_order('plain_texts.note_id') }}) as text_number
+    from plain_texts
+    left join marked_reports on plain_texts.note_id = marked_reports.note_id
 ),
 
 batched_texts as materialized (
@@ -37,7 +112,7 @@ batched_texts as materialized (
         note_id,
         cast(floor(text_number / 100.0) as integer) as batch,
         text_number,
-        chr(10) || {{ radiology_plain_text('report') }} || chr(10) as report
+        chr(10) || report || chr(10) as report
     from numbered_texts
 ),
 

@@ -1,0 +1,55 @@
+with notes as (
+    select * from {{ ref('int_cdm__radiology_notes') }}
+),
+
+-- A note of two admissions is one text.
+texts as (
+    select
+        note_id,
+        min({{ text_order('text') }}) as report
+    from notes
+    group by note_id
+),
+
+plain_texts as (
+    select
+        note_id,
+        {{ radiology_plain_text('report') }} as report
+    from texts
+),
+
+lines as (
+    select
+        plain_texts.note_id,
+        parts.line_number,
+        parts.report_line
+    from plain_texts
+    cross join
+        lateral unnest(string_to_array(plain_texts.report, chr(10)))
+        with ordinality as parts (report_line, line_number)
+),
+
+-- A heading ends in a colon or a dash, is in capitals, or stands alone on a short line.
+lines_with_headings as materialized (
+    select
+        note_id,
+        line_number,
+        report_line,
+        {{ with_plain_letters('report_line') }} as plain_line
+    from lines
+    where
+        report_line ~ '(:| -|--|[A-Z]{5})'
+        or length(report_line) between 3 and 40
+        or bit_length(report_line) > 8 * length(report_line)
+),
+
+final as (
+    select
+        note_id,
+        cast(line_number as integer) as line_number,
+        report_line,
+        {{ shadow('plain_line') }} as line_shadow
+    from lines_with_headings
+)
+
+select * from final
