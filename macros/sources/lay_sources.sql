@@ -170,7 +170,9 @@
         {% else %}
             {% for column in table.config.meta.columns_read if column not in columns[table.name] %}
                 {% do exceptions.raise_compiler_error(
-                    'The table ' ~ schema ~ '.' ~ table.name ~ ' has no column "' ~ column ~ '".'
+                    'The table ' ~ schema ~ '.' ~ table.name ~ ' has no column "' ~ column
+                    ~ '". If `load` has made it, make it anew: `python -m medeval load '
+                    ~ load_kind ~ ' --replace`.'
                 ) %}
             {% endfor %}
         {% endif %}
