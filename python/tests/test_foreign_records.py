@@ -121,7 +121,7 @@ def test_a_record_alone_has_no_key_sent_to_its_address(
     assert again == ["run", "--resume", str(folder), "--key-variable", variable]
     named = main(*again)
     assert named.code == 0, named.err
-    assert f"medeval: m at {server.url}, key in {variable}\n" in named.err
+    assert f"medeval: m at {server.url}, key variable: {variable}\n" in named.err
     assert {seen["authorization"] for seen in server.seen.headers} == {f"Bearer {SECRET}"}
 
 
@@ -188,7 +188,7 @@ def test_a_record_alone_has_no_key_sent_to_the_address_of_a_judge(
     assert again == [*command.split(), str(folder), *parts, "--judge-key-variable", given]
     named = main(*again)
     assert named.code == 0, named.err
-    assert f"medeval: judge-a at {server.url}, key in {given}\n" in named.err
+    assert f"medeval: judge-a at {server.url}, key variable: {given}\n" in named.err
     assert {seen["authorization"] for seen in server.seen.headers} == {f"Bearer {SECRET}"}
 
 

@@ -267,7 +267,7 @@ class OpenAICompatible:
         longest = self._settings.timeout
         timeout = httpx2.Timeout(longest, connect=min(longest / 2, _LONGEST_CONNECT))
         named = self._settings.key_variable or "none"
-        print(f"medeval: {self.model} at {self.address}, key in {named}", file=sys.stderr)
+        print(f"medeval: {self.model} at {self.address}, key variable: {named}", file=sys.stderr)
         http_client = self._gate.client(self.address, timeout)
         http_client.event_hooks["request"].append(keep_what_is_needed)
         return AsyncOpenAI(
