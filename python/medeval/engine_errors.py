@@ -37,7 +37,7 @@ _FAULTS = (
     (r"missing data for column", "fewer cells than the header"),
     (r"No space left on device", "no space left on the disk"),
 )
-_ADVICE = "No row is ever skipped. Mend it, or check it against SHA256SUMS and download it again."
+_ADVICE = "No row is skipped. Check the file against SHA256SUMS and download it again, or mend it."
 _NOT_SHOWN = "What the engine says of it may quote the data, so it is not shown."
 
 
