@@ -52,7 +52,7 @@ reports as materialized (
 ),
 
 -- A disease's name tells of the cases that have the disease.
-all_phrases as (
+sought as (
     select
         phrase,
         cast(null as {{ dbt.type_string() }}) as pathology
@@ -66,31 +66,31 @@ all_phrases as (
 
 report_counts as (
     select
-        all_phrases.phrase,
-        all_phrases.pathology,
+        sought.phrase,
+        sought.pathology,
         count(reports.note_id) as report_count
-    from all_phrases
+    from sought
     left join reports
-        on all_phrases.pathology is null or all_phrases.pathology = reports.pathology
-    group by all_phrases.phrase, all_phrases.pathology
+        on sought.pathology is null or sought.pathology = reports.pathology
+    group by sought.phrase, sought.pathology
 ),
 
 -- What stands in a report more often than in what is shown of it was dropped, or scrubbed.
 phrases_in_reports as (
     select
-        all_phrases.phrase,
-        all_phrases.pathology,
-        strpos(reports.shown_text, all_phrases.phrase) > 0 as is_shown,
-        length(reports.whole_text) - length(replace(reports.whole_text, all_phrases.phrase, ''))
-        > length(reports.shown_text) - length(replace(reports.shown_text, all_phrases.phrase, ''))
+        sought.phrase,
+        sought.pathology,
+        strpos(reports.shown_text, sought.phrase) > 0 as is_shown,
+        length(reports.whole_text) - length(replace(reports.whole_text, sought.phrase, ''))
+        > length(reports.shown_text) - length(replace(reports.shown_text, sought.phrase, ''))
             as is_dropped
     from reports
-    inner join all_phrases
+    inner join sought
         on
-            (all_phrases.pathology is null or reports.pathology = all_phrases.pathology)
+            (sought.pathology is null or reports.pathology = sought.pathology)
             and (
-                strpos(reports.whole_text, all_phrases.phrase) > 0
-                or strpos(reports.shown_text, all_phrases.phrase) > 0
+                strpos(reports.whole_text, sought.phrase) > 0
+                or strpos(reports.shown_text, sought.phrase) > 0
             )
 ),
 
