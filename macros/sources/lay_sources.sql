@@ -145,9 +145,13 @@
 {% macro postgres__lay_source(source_name, tables, absent) %}
     {% set schema = tables[0].schema %}
     {% set load_kind = tables[0].config.meta.load_kind %}
+    {#- The catalogue itself: information_schema lists no materialized view. -#}
     {% set rows = run_query(
-        "select table_name, column_name from information_schema.columns where table_schema = '"
-        ~ schema ~ "'"
+        'select pg_class.relname, pg_attribute.attname from pg_catalog.pg_class '
+        ~ 'inner join pg_catalog.pg_namespace on pg_class.relnamespace = pg_namespace.oid '
+        ~ 'inner join pg_catalog.pg_attribute on pg_attribute.attrelid = pg_class.oid '
+        ~ "where pg_class.relkind in ('r', 'p', 'v', 'm', 'f') and pg_attribute.attnum > 0 "
+        ~ "and not pg_attribute.attisdropped and pg_namespace.nspname = '" ~ schema ~ "'"
     ) %}
     {% set columns = {} %}
     {% for row in rows.rows %}

@@ -6,31 +6,42 @@ attrition_counts as (
     select * from {{ ref('int_cdm__attrition_counts') }}
 ),
 
--- What is left after a step, and what was left after the one before.
-steps as (
+stages as (
     select
         stage,
-        step_number,
-        lag(row_count) over (partition by stage order by step_number asc) as rows_in,
-        row_count as rows_out
+        sum(row_count) as row_count
     from attrition_counts
+    group by stage
+),
+
+-- A rule that takes nothing away is named as well.
+steps as (
+    select
+        rules.*,
+        coalesce(stages.row_count, 0) as rows_at_first,
+        coalesce(attrition_counts.row_count, 0) as rows_removed,
+        sum(coalesce(attrition_counts.row_count, 0)) over (
+            partition by rules.stage order by rules.step_number asc
+        ) as rows_removed_so_far
+    from rules
+    left join stages on rules.stage = stages.stage
+    left join attrition_counts
+        on
+            rules.stage = attrition_counts.stage
+            and rules.rule = attrition_counts.exclusion
 ),
 
 final as (
     select
-        rules.stage,
-        rules.unit,
-        rules.step_number,
-        rules.rule,
-        steps.rows_in,
-        steps.rows_in - steps.rows_out as rows_removed,
-        steps.rows_out,
-        rules.reason
+        stage,
+        unit,
+        step_number,
+        rule,
+        cast(rows_at_first - rows_removed_so_far + rows_removed as bigint) as rows_in,
+        cast(rows_removed as bigint) as rows_removed,
+        cast(rows_at_first - rows_removed_so_far as bigint) as rows_out,
+        reason
     from steps
-    inner join rules
-        on
-            steps.stage = rules.stage
-            and steps.step_number = rules.step_number
 )
 
 select * from final

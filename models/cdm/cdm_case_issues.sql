@@ -7,11 +7,11 @@ histories as (
 ),
 
 lab_results as (
-    select * from {{ ref('cdm_lab_results') }}
+    select * from {{ ref('int_cdm__shown_lab_results') }}
 ),
 
 microbiology_events as (
-    select * from {{ ref('cdm_microbiology_events') }}
+    select * from {{ ref('int_cdm__shown_microbiology_events') }}
 ),
 
 missing_history as (
@@ -50,8 +50,8 @@ missing_lab_name as (
     select
         hadm_id,
         'lab_name_missing' as issue,
-        {{ dbt.bool_or('is_first_result') }} as in_first_only,
-        {{ dbt.bool_or('is_before_first_procedure') }} as in_extended
+        {{ dbt.bool_or('sequence_num = 1') }} as in_first_only,
+        {{ dbt.bool_or('exclusion is null') }} as in_extended
     from lab_results
     where test_name is null
     group by hadm_id
@@ -61,8 +61,8 @@ missing_culture_test as (
     select
         hadm_id,
         'culture_test_id_missing' as issue,
-        {{ dbt.bool_or('is_first_result') }} as in_first_only,
-        {{ dbt.bool_or('is_before_first_procedure') }} as in_extended
+        {{ dbt.bool_or('sequence_num = 1') }} as in_first_only,
+        {{ dbt.bool_or('exclusion is null') }} as in_extended
     from microbiology_events
     where test_itemid is null
     group by hadm_id

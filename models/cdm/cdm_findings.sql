@@ -6,16 +6,8 @@ admission_windows as (
     select * from {{ ref('int_cdm__admission_windows') }}
 ),
 
-lab_events as (
-    select * from {{ ref('int_cdm__lab_events') }}
-),
-
-culture_rows as (
-    select * from {{ ref('int_cdm__culture_rows') }}
-),
-
-radiology_notes as (
-    select * from {{ ref('int_cdm__radiology_notes') }}
+event_admissions as (
+    select * from {{ ref('int_cdm__event_admissions') }}
 ),
 
 misspelt_headings as (
@@ -37,54 +29,37 @@ section_coverage as (
 shown_events as (
     select
         hadm_id,
-        is_before_first_procedure
-    from {{ ref('cdm_lab_results') }}
+        exclusion
+    from {{ ref('int_cdm__shown_lab_results') }}
     union all
     select
         hadm_id,
-        is_before_first_procedure
-    from {{ ref('cdm_microbiology_events') }}
+        exclusion
+    from {{ ref('int_cdm__shown_microbiology_events') }}
     union all
     select
         hadm_id,
-        is_before_first_procedure
-    from {{ ref('cdm_radiology_reports') }}
+        exclusion
+    from {{ ref('int_cdm__shown_radiology_reports') }}
 ),
 
 -- The windows of admissions overlap now and then, and a row that names none is then of both.
+shared_events as (
+    select
+        source_table,
+        event_id
+    from event_admissions
+    group by source_table, event_id
+    having count(*) > 1
+),
+
 events_in_two_admissions as (
     select
         'event_in_two_admissions' as finding,
-        'labevents' as detail,
+        source_table as detail,
         count(*) as case_count
-    from (
-        select labevent_id from lab_events
-        where is_assigned
-        group by labevent_id
-        having count(*) > 1
-    ) as shared_lab_events
-    union all
-    select
-        'event_in_two_admissions' as finding,
-        'microbiologyevents' as detail,
-        count(*) as case_count
-    from (
-        select microevent_id from culture_rows
-        where is_assigned
-        group by microevent_id
-        having count(*) > 1
-    ) as shared_culture_rows
-    union all
-    select
-        'event_in_two_admissions' as finding,
-        'radiology' as detail,
-        count(*) as case_count
-    from (
-        select note_id from radiology_notes
-        where is_assigned
-        group by note_id
-        having count(*) > 1
-    ) as shared_radiology_notes
+    from shared_events
+    group by source_table
 ),
 
 cultures_with_a_day_only as (
@@ -93,14 +68,13 @@ cultures_with_a_day_only as (
         '' as detail,
         count(*) as case_count
     from microbiology_events
-    inner join cohort on microbiology_events.hadm_id = cohort.hadm_id
-    where microbiology_events.charttime is null
+    where charttime is null
 ),
 
 cases_with_events as (
     select
         hadm_id,
-        count(*) filter (where is_before_first_procedure) as event_count_before_procedure
+        count(*) filter (where exclusion is null) as event_count_before_procedure
     from shown_events
     group by hadm_id
 ),

@@ -6,8 +6,8 @@ d_labitems as (
     select * from {{ ref('stg_cdm__d_labitems') }}
 ),
 
-lab_events as (
-    select * from {{ ref('int_cdm__lab_events') }}
+lab_results as (
+    select * from {{ ref('int_cdm__lab_results') }}
 ),
 
 culture_rows as (
@@ -53,12 +53,12 @@ tests as (
 
 result_counts as (
     select
-        lab_events.itemid,
+        lab_results.itemid,
         cast(null as varchar) as label,
         count(*) as result_count
-    from lab_events
-    inner join cohort on lab_events.hadm_id = cohort.hadm_id
-    group by lab_events.itemid
+    from lab_results
+    inner join cohort on lab_results.hadm_id = cohort.hadm_id
+    group by lab_results.itemid
     union all
     select
         culture_rows.test_itemid as itemid,

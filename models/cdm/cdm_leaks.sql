@@ -3,15 +3,15 @@ with cases as (
 ),
 
 radiology_reports as (
-    select * from {{ ref('cdm_radiology_reports') }}
+    select * from {{ ref('int_cdm__shown_radiology_reports') }}
 ),
 
 lab_results as (
-    select * from {{ ref('cdm_lab_results') }}
+    select * from {{ ref('int_cdm__shown_lab_results') }}
 ),
 
 microbiology_events as (
-    select * from {{ ref('cdm_microbiology_events') }}
+    select * from {{ ref('int_cdm__shown_microbiology_events') }}
 ),
 
 terms as (

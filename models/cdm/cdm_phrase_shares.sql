@@ -1,5 +1,5 @@
 with radiology_reports as (
-    select * from {{ ref('cdm_radiology_reports') }}
+    select * from {{ ref('int_cdm__shown_radiology_reports') }}
 ),
 
 radiology_notes as (

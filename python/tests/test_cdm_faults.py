@@ -28,20 +28,25 @@ FAULTS = {
     "cdm_lab_results_have_no_gap": """
         delete from cdm.cdm_lab_results where sequence_num = 2""",
     "cdm_microbiology_events_have_no_gap": """
-        update cdm.cdm_microbiology_events set sequence_num = 3
-        where is_before_first_procedure and sequence_num = 1""",
+        update cdm.cdm_microbiology_events set sequence_num = 3 where sequence_num = 1""",
     "cdm_radiology_reports_have_no_gap": """
         delete from cdm.cdm_radiology_reports where sequence_num = 1""",
     "cdm_lab_results_are_before_the_first_procedure": """
         update cdm.cdm_lab_results set charttime = cast(cases.first_procedure_date as timestamp)
         from cdm.cdm_cases as cases
         where cdm_lab_results.hadm_id = cases.hadm_id
-            and cdm_lab_results.is_before_first_procedure
             and cases.first_procedure_date is not null""",
     "cdm_microbiology_events_are_before_the_first_procedure": """
-        update cdm.cdm_microbiology_events set is_before_first_procedure = true""",
+        update cdm.cdm_microbiology_events set event_date = cases.first_procedure_date
+        from cdm.cdm_cases as cases
+        where cdm_microbiology_events.hadm_id = cases.hadm_id
+            and cases.first_procedure_date is not null""",
     "cdm_radiology_reports_are_before_the_first_procedure": """
-        update cdm.cdm_radiology_reports set is_before_first_procedure = true""",
+        insert into cdm.cdm_radiology_reports from cdm.cdm_first_radiology_reports""",
+    "cdm_attrition_ends_with_what_is_published": """
+        insert into cdm.cdm_lab_results from cdm.cdm_first_lab_results""",
+    "every_exclusion_is_a_rule_of_the_attrition": """
+        update cdm.int_cdm__attrition_counts set exclusion = 'lost' where exclusion = 'no_value'""",
     "cdm_no_scrub_term_is_left": """
         update cdm.cdm_leaks set kind = 'scrub_term'""",
     "cdm_no_concluding_section_is_left": """
@@ -91,9 +96,10 @@ def test_a_leak_in_a_shown_text_is_listed(
     shutil.copy(cdm_duckdb.folder / "medeval.duckdb", warehouse.path)
     with duckdb.connect(warehouse.path) as connection:
         connection.execute(
-            "update cdm.cdm_radiology_reports set text = text || ' IMPRESSION: Periappendicitis' "
+            "update cdm.int_cdm__shown_radiology_reports "
+            "set text = text || ' IMPRESSION: Periappendicitis' "
             "where (hadm_id, note_id) = (select (reports.hadm_id, reports.note_id) from "
-            "cdm.cdm_radiology_reports as reports inner join cdm.cdm_cases as cases on "
+            "cdm.int_cdm__shown_radiology_reports as reports inner join cdm.cdm_cases as cases on "
             "reports.hadm_id = cases.hadm_id where cases.pathology = 'appendicitis' "
             "order by all limit 1)"
         )

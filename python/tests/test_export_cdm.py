@@ -24,8 +24,7 @@ from medeval.exporting.cdm_json import lab_value, one_line
 from medeval.exporting.number_text import float8_text
 from medeval.models.clinical_case import ClinicalCase
 
-RANKED = "charttime timestamp, sequence_num integer, is_first_result boolean,"
-RANKED += " is_before_first_procedure boolean"
+RANKED = "charttime timestamp, sequence_num integer"
 # The layout of the published tables; a build may add columns.
 LAYOUT = {
     "cdm.cdm_cases": (
@@ -67,6 +66,8 @@ LAYOUT = {
         " source_location text, succeeded boolean"
     ),
 }
+for _events in ("lab_results", "microbiology_events", "radiology_reports"):
+    LAYOUT[f"cdm.cdm_first_{_events}"] = LAYOUT[f"cdm.cdm_{_events}"]
 FIRST, SECOND, LOST = 20000007, 20000001, 20000005
 Tables = dict[str, list[Sequence[object]]]
 Export = Callable[..., Path]
@@ -91,8 +92,6 @@ def lab(hadm_id: int, event: int, **cells: Any) -> list[object]:
         "ref_range_upper": 11.0,
         "charttime": at(1),
         "sequence_num": 1,
-        "is_first_result": True,
-        "is_before_first_procedure": True,
     }
     assert cells.keys() <= row.keys()
     return [hadm_id, event, *(row | cells).values()]
@@ -106,8 +105,6 @@ def report(hadm_id: int, note_id: str, **cells: Any) -> list[object]:
         "text": "FINDINGS: Fat stranding.",
         "charttime": at(1),
         "sequence_num": 1,
-        "is_first_result": True,
-        "is_before_first_procedure": True,
     }
     assert cells.keys() <= row.keys()
     return [hadm_id, note_id, *(row | cells).values()]
@@ -121,8 +118,6 @@ def culture(hadm_id: int, test_itemid: int | None, **cells: Any) -> list[object]
         "comments": None,
         "charttime": at(1),
         "sequence_num": 1,
-        "is_first_result": True,
-        "is_before_first_procedure": True,
     }
     assert cells.keys() <= row.keys()
     return [hadm_id, test_itemid, *(row | cells).values()]
@@ -134,6 +129,27 @@ def settings(rules: str) -> list[Sequence[object]]:
 
 def base(rules: str = "reference") -> Tables:
     """Three cases: the first of the list has the largest id, the second is one that gets lost."""
+    labs = [
+        lab(FIRST, 4, itemid=50956, test_name="Lipase", charttime=None, valuenum=12.0),
+        lab(FIRST, 1, itemid=51301, charttime=at(1)),
+        lab(
+            *(FIRST, 5),
+            itemid=50000,
+            valuenum=None,
+            value_text="NEG",
+            value_origin="value",
+            ref_range_lower=None,
+            ref_range_upper=None,
+            flag=None,
+            fluid=None,
+            category=None,
+            charttime=at(3),
+        ),
+        lab(LOST, 9, test_name=None),
+        lab(SECOND, 8, valuenum=None, value_text="abnormal", value_origin="flag"),
+    ]
+    cultures = [culture(FIRST, 90201, charttime=None), culture(LOST, 90201)]
+    reports = [report(FIRST, "1-RR-9", text="FINDINGS: \x07 \\ ok")]
     return {
         "cdm.cdm_cases": [
             [SECOND, 3, None, None, None, None, False, "", "", None, "open"],
@@ -148,37 +164,12 @@ def base(rules: str = "reference") -> Tables:
             [LOST, "lab_name_missing", False, True],
             [FIRST, "culture_test_id_missing", False, False],
         ],
-        "cdm.cdm_lab_results": [
-            lab(FIRST, 4, itemid=50956, test_name="Lipase", charttime=None, valuenum=12.0),
-            lab(FIRST, 3, charttime=at(2), sequence_num=2, is_first_result=False),
-            lab(FIRST, 2, itemid=50912, charttime=at(1), is_before_first_procedure=False),
-            lab(FIRST, 1, itemid=51301, charttime=at(1)),
-            lab(
-                *(FIRST, 5),
-                itemid=50000,
-                valuenum=None,
-                value_text="NEG",
-                value_origin="value",
-                ref_range_lower=None,
-                ref_range_upper=None,
-                flag=None,
-                fluid=None,
-                category=None,
-                charttime=at(3),
-            ),
-            lab(LOST, 9, test_name=None),
-            lab(SECOND, 8, valuenum=None, value_text="abnormal", value_origin="flag"),
-        ],
-        "cdm.cdm_microbiology_events": [
-            culture(FIRST, 90201, charttime=None),
-            culture(FIRST, 90201, sequence_num=2, is_first_result=False),
-            culture(LOST, 90201),
-        ],
-        "cdm.cdm_radiology_reports": [
-            report(FIRST, "1-RR-9", text="FINDINGS: \x07 \\ ok"),
-            report(FIRST, "1-RR-10", is_before_first_procedure=False),
-            report(FIRST, "1-AR-11", sequence_num=2, is_first_result=False),
-        ],
+        "cdm.cdm_lab_results": [*labs, lab(FIRST, 3, charttime=at(2), sequence_num=2)],
+        "cdm.cdm_first_lab_results": [*labs, lab(FIRST, 2, itemid=50912, charttime=at(1))],
+        "cdm.cdm_microbiology_events": [*cultures, culture(FIRST, 90201, sequence_num=2)],
+        "cdm.cdm_first_microbiology_events": cultures,
+        "cdm.cdm_radiology_reports": [*reports, report(FIRST, "1-AR-11", sequence_num=2)],
+        "cdm.cdm_first_radiology_reports": [*reports, report(FIRST, "1-RR-10")],
         "cdm.cdm_diagnoses": [
             [FIRST, 3, "Sepsis", True],
             [FIRST, 2, "Old stroke", False],

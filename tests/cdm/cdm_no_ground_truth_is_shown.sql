@@ -19,7 +19,7 @@ with shown_texts as (
         hadm_id,
         'radiology_reports' as field,
         text as shown_text
-    from {{ ref('cdm_radiology_reports') }}
+    from {{ ref('int_cdm__shown_radiology_reports') }}
 ),
 
 naming_titles as (

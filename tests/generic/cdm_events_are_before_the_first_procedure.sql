@@ -1,4 +1,4 @@
-{#- An event that is marked as before the first procedure has a day before that of the procedure. -#}
+{#- No published event lies on or after the day of the first procedure. -#}
 {% test cdm_events_are_before_the_first_procedure(model, event_date) %}
 
 with events as (
@@ -6,7 +6,6 @@ with events as (
         hadm_id,
         {{ event_date }} as event_date
     from {{ model }}
-    where is_before_first_procedure
 ),
 
 procedures as (

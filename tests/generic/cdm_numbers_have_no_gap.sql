@@ -7,7 +7,6 @@ select
     max(sequence_num) as last_number,
     count(*) as event_count
 from {{ model }}
-where is_before_first_procedure
 group by {{ columns | unique | join(', ') }}
 having min(sequence_num) <> 1 or max(sequence_num) <> count(*)
 

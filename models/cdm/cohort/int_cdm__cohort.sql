@@ -12,7 +12,7 @@ selected as (
     inner join selection
         on
             candidates.hadm_id = selection.hadm_id
-            and selection.is_selected
+            and selection.exclusion is null
 ),
 
 -- The order of the list; without one every list_position is missing, and the ids are in order.

@@ -19,7 +19,7 @@ scrub_terms as (
 ),
 
 sections as (
-    select * from {{ ref('cdm_discharge_sections') }}
+    select * from {{ ref('int_cdm__discharge_sections') }}
     where section = 'history_of_present_illness'
 ),
 
@@ -32,12 +32,14 @@ primary_diagnoses as (
     where is_primary
 ),
 
-lab_results as (
-    select * from {{ ref('int_cdm__lab_results') }}
+lab_values as (
+    select * from {{ ref('int_cdm__lab_values') }}
+    where has_known_item and value_origin is not null
 ),
 
-radiology_reports as (
-    select * from {{ ref('int_cdm__radiology_reports') }}
+radiology_outcomes as (
+    select * from {{ ref('int_cdm__radiology_outcomes') }}
+    where outcome = 'kept'
 ),
 
 first_coded_pathologies as (
@@ -124,11 +126,11 @@ naming_diagnoses as (
 ),
 
 admissions_with_labs as (
-    select distinct hadm_id from lab_results
+    select distinct hadm_id from lab_values
 ),
 
 admissions_with_abdominal_imaging as (
-    select distinct hadm_id from radiology_reports
+    select distinct hadm_id from radiology_outcomes
     where region = 'Abdomen'
 ),
 
@@ -154,22 +156,25 @@ criteria as (
     left join naming_diagnoses on histories.hadm_id = naming_diagnoses.hadm_id
 ),
 
+-- An admission leaves at the first criterion that it fails.
 final as (
     select
         *,
         {% if list_is_given -%}
             -- Who gives a list has chosen.
-            true
+            cast(null as {{ dbt.type_string() }})
         {%- else -%}
-            has_history_heading
-            and has_history
-            and is_history_silent
-            and has_physical_exam
-            and has_lab_result
-            and has_abdominal_imaging
-            and is_primary_diagnosis
-            and is_first_diagnosis
-        {%- endif %} as is_selected
+            case
+                when not has_history_heading then 'no_history_heading'
+                when not has_history then 'empty_history'
+                when not is_history_silent then 'history_names_disease'
+                when not has_physical_exam then 'short_physical_exam'
+                when not has_lab_result then 'no_lab_result'
+                when not has_abdominal_imaging then 'no_abdominal_imaging'
+                when not is_primary_diagnosis then 'not_a_primary_diagnosis'
+                when not is_first_diagnosis then 'not_the_first_diagnosis'
+            end
+        {%- endif %} as exclusion
     from criteria
 )
 

@@ -5,7 +5,9 @@
     'd_icd_procedures': ['icd_code', 'icd_version', 'long_title'],
     'd_labitems': ['itemid', 'label', 'fluid', 'category'],
     'diagnoses_icd': ['hadm_id', 'seq_num', 'icd_code', 'icd_version'],
-    'discharge': ['note_id', 'subject_id', 'hadm_id', 'note_seq', 'charttime', 'text'],
+    'discharge': [
+        'note_id', 'subject_id', 'hadm_id', 'note_type', 'note_seq', 'charttime', 'text'
+    ],
     'discharge_diagnosis': ['hadm_id', 'seq_num', 'title', 'is_primary'],
     'discharge_free_text': [
         'hadm_id', 'history_of_present_illness', 'past_medical_history', 'physical_examination'

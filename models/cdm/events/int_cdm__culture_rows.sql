@@ -1,42 +1,48 @@
-with candidates as (
-    select * from {{ ref('int_cdm__candidates') }}
+with culture_events as (
+    select * from {{ ref('int_cdm__culture_events') }}
 ),
 
-admission_windows as (
-    select * from {{ ref('int_cdm__admission_windows') }}
+event_admissions as (
+    select * from {{ ref('int_cdm__event_admissions') }}
+    where source_table = 'microbiologyevents'
 ),
 
-microbiologyevents as (
-    select * from {{ ref('stg_cdm__microbiologyevents') }}
+cohort as (
+    select * from {{ ref('int_cdm__cohort') }}
 ),
 
--- One pass over the largest table: what names a candidate, and what may be assigned to one.
-rows_of_candidates as (
-    select * from microbiologyevents
-    where
-        {{ may_be_of_a_candidate() | indent(4) }}
+of_admissions as (
+    select
+        coalesce(culture_events.hadm_id, event_admissions.hadm_id) as hadm_id,
+        culture_events.microevent_id,
+        culture_events.chartdate,
+        culture_events.charttime,
+        culture_events.storetime,
+        culture_events.spec_type_desc,
+        culture_events.test_itemid,
+        culture_events.test_name,
+        culture_events.org_name,
+        culture_events.comments
+    from culture_events
+    left join event_admissions
+        on
+            cast(culture_events.microevent_id as {{ dbt.type_string() }})
+            = event_admissions.event_id
+            and culture_events.hadm_id is null
 ),
 
--- A row without an admission that lies in the windows of two overlapping ones is given to both; one
--- that lies in none stays without, and is counted.
+-- A row says something by its organism or by its comment.
 final as (
     select
-        coalesce(rows_of_candidates.hadm_id, admission_windows.hadm_id) as hadm_id,
-        rows_of_candidates.hadm_id is null as is_assigned,
-        rows_of_candidates.microevent_id,
-        rows_of_candidates.chartdate,
-        rows_of_candidates.charttime,
-        rows_of_candidates.storetime,
-        rows_of_candidates.spec_type_desc,
-        rows_of_candidates.test_itemid,
-        rows_of_candidates.test_name,
-        rows_of_candidates.org_name,
-        rows_of_candidates.comments
-    from rows_of_candidates
-    left join admission_windows
-        on
-            {{ lies_in_window('rows_of_candidates') | indent(8) }}
-            and rows_of_candidates.hadm_id is null
+        of_admissions.*,
+        case
+            when of_admissions.hadm_id is null then 'no_admission'
+            when cohort.hadm_id is null then 'not_in_cohort'
+            when of_admissions.org_name <> 'CANCELLED' or of_admissions.comments <> '___' then null
+            else 'no_finding'
+        end as exclusion
+    from of_admissions
+    left join cohort on of_admissions.hadm_id = cohort.hadm_id
 )
 
 select * from final

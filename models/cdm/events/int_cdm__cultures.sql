@@ -2,7 +2,6 @@ with culture_rows as (
     select * from {{ ref('int_cdm__culture_rows') }}
 ),
 
--- A row says something by its organism or by its comment.
 with_finding as (
     select
         *,
@@ -13,9 +12,7 @@ with_finding as (
             cast(coalesce(charttime, chartdate) as date) as event_date
         {% endif %}
     from culture_rows
-    where
-        hadm_id is not null
-        and (org_name <> 'CANCELLED' or comments <> '___')
+    where exclusion is null
 ),
 
 -- One row per isolate and antibiotic becomes one per culture.

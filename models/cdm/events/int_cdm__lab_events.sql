@@ -11,34 +11,28 @@ labevents as (
 ),
 
 -- One pass over the largest table: what names a candidate, and what may be assigned to one.
-rows_of_candidates as (
-    select * from labevents
-    where
-        {{ may_be_of_a_candidate() | indent(4) }}
-),
-
--- A row without an admission that lies in the windows of two overlapping ones is given to both; one
--- that lies in none stays without, and is counted.
 final as (
     select
-        coalesce(rows_of_candidates.hadm_id, admission_windows.hadm_id) as hadm_id,
-        rows_of_candidates.hadm_id is null as is_assigned,
-        rows_of_candidates.labevent_id,
-        rows_of_candidates.itemid,
-        rows_of_candidates.charttime,
-        rows_of_candidates.storetime,
-        rows_of_candidates.value,
-        rows_of_candidates.valuenum,
-        rows_of_candidates.valueuom,
-        rows_of_candidates.ref_range_lower,
-        rows_of_candidates.ref_range_upper,
-        rows_of_candidates.flag,
-        rows_of_candidates.comments
-    from rows_of_candidates
-    left join admission_windows
-        on
-            {{ lies_in_window('rows_of_candidates') | indent(8) }}
-            and rows_of_candidates.hadm_id is null
+        labevent_id,
+        subject_id,
+        hadm_id,
+        itemid,
+        charttime,
+        storetime,
+        value,
+        valuenum,
+        valueuom,
+        ref_range_lower,
+        ref_range_upper,
+        flag,
+        comments
+    from labevents
+    where
+        hadm_id in (select candidates.hadm_id from candidates)
+        or (
+            hadm_id is null
+            and subject_id in (select admission_windows.subject_id from admission_windows)
+        )
 )
 
 select * from final

@@ -2,44 +2,63 @@ with lab_events as (
     select * from {{ ref('int_cdm__lab_events') }}
 ),
 
-d_labitems as (
-    select * from {{ ref('stg_cdm__d_labitems') }}
+event_admissions as (
+    select * from {{ ref('int_cdm__event_admissions') }}
+    where source_table = 'labevents'
 ),
 
-of_known_items as (
-    select lab_events.*
-    from lab_events
-    inner join d_labitems on lab_events.itemid = d_labitems.itemid
-    where lab_events.hadm_id is not null
+d_labitems as (
+    select * from {{ ref('stg_cdm__d_labitems') }}
 ),
 
 -- What is shown of a result: the first of number, text, flag and comment that is there; a masked
 -- text counts as none.
 shown as (
     select
-        hadm_id,
-        labevent_id,
-        itemid,
-        charttime,
-        storetime,
+        *,
         case
             when valuenum is not null then 'valuenum'
             when value <> '___' then 'value'
             when flag is not null then 'flag'
             when comments is not null then 'comments'
-        end as value_origin,
+        end as first_origin,
         case
             when valuenum is not null then null
             when value <> '___' then value
             else coalesce(flag, comments)
-        end as value_text
-    from of_known_items
+        end as first_text
+    from lab_events
 ),
 
 -- A flag or a comment may be masked as well: then there is no value.
 final as (
-    select * from shown
-    where value_origin = 'valuenum' or value_text <> '___'
+    select
+        coalesce(shown.hadm_id, event_admissions.hadm_id) as hadm_id,
+        shown.labevent_id,
+        shown.itemid,
+        d_labitems.itemid is not null as has_known_item,
+        d_labitems.label,
+        d_labitems.fluid,
+        d_labitems.category,
+        shown.valuenum,
+        shown.value,
+        case
+            when shown.first_origin = 'valuenum' or shown.first_text <> '___'
+                then shown.first_origin
+        end as value_origin,
+        case when shown.first_text <> '___' then shown.first_text end as value_text,
+        shown.valueuom,
+        shown.ref_range_lower,
+        shown.ref_range_upper,
+        shown.flag,
+        shown.charttime,
+        shown.storetime
+    from shown
+    left join d_labitems on shown.itemid = d_labitems.itemid
+    left join event_admissions
+        on
+            cast(shown.labevent_id as {{ dbt.type_string() }}) = event_admissions.event_id
+            and shown.hadm_id is null
 )
 
 select * from final

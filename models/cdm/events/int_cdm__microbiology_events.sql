@@ -6,6 +6,10 @@ first_procedures as (
     select * from {{ ref('int_cdm__first_procedures') }}
 ),
 
+result_cap as (
+    select * from {{ ref('int_cdm__result_cap') }}
+),
+
 numbered as (
     select
         *,
@@ -39,12 +43,17 @@ final as (
         numbered.charttime,
         numbered.event_date,
         cast(numbered.sequence_num as integer) as sequence_num,
-        numbered.sequence_num = 1 as is_first_result,
-        (
-            first_procedures.first_procedure_date is null
-            or coalesce(numbered.event_date < first_procedures.first_procedure_date, false)
-        ) as is_before_first_procedure
+        case
+            when
+                not (
+                    first_procedures.first_procedure_date is null
+                    or coalesce(numbered.event_date < first_procedures.first_procedure_date, false)
+                )
+                then 'not_before_first_procedure'
+            when numbered.sequence_num > result_cap.results_per_test then 'beyond_the_third'
+        end as exclusion
     from numbered
+    cross join result_cap
     left join first_procedures on numbered.hadm_id = first_procedures.hadm_id
 )
 

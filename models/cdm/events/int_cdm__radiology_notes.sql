@@ -1,79 +1,27 @@
-with candidates as (
-    select * from {{ ref('int_cdm__candidates') }}
+with radiology_events as (
+    select * from {{ ref('int_cdm__radiology_events') }}
+    where text is not null
 ),
 
-admission_windows as (
-    select * from {{ ref('int_cdm__admission_windows') }}
-),
-
-radiology as (
-    select * from {{ ref('stg_cdm__radiology') }}
+event_admissions as (
+    select * from {{ ref('int_cdm__event_admissions') }}
+    where source_table = 'radiology'
 ),
 
 radiology_detail as (
     select * from {{ ref('stg_cdm__radiology_detail') }}
 ),
 
-overrides as (
-    select * from {{ ref('cdm_assignment_overrides') }}
-),
-
-rows_of_candidates as (
-    select
-        note_id,
-        subject_id,
-        hadm_id,
-        note_type,
-        charttime,
-        text
-    from radiology
-    where
-        text is not null
-        and (
-            {{ may_be_of_a_candidate() | indent(8) }}
-        )
-),
-
-own as (
-    select
-        note_id,
-        hadm_id,
-        false as is_assigned
-    from rows_of_candidates
-    where hadm_id is not null
-),
-
--- A note in the windows of two overlapping admissions is given to both.
-assigned as (
-    select
-        rows_of_candidates.note_id,
-        admission_windows.hadm_id,
-        true as is_assigned
-    from rows_of_candidates
-    inner join admission_windows
-        on
-            {{ lies_in_window('rows_of_candidates') | indent(8) }}
-    where rows_of_candidates.hadm_id is null
-),
-
--- Notes that the user gives to an admission although they lie outside its window.
-overridden as (
-    select
-        rows_of_candidates.note_id,
-        overrides.hadm_id,
-        true as is_assigned
-    from rows_of_candidates
-    inner join overrides on rows_of_candidates.note_id = overrides.note_id
-    inner join candidates on overrides.hadm_id = candidates.hadm_id
-    where rows_of_candidates.hadm_id is null
-),
-
 admission_notes as (
-    select * from own
-    union
-    select * from assigned
-    union
-    select * from overridden
+    select
+        radiology_events.note_id,
+        coalesce(radiology_events.hadm_id, event_admissions.hadm_id) as hadm_id
+    from radiology_events
+    left join event_admissions
+        on
+            radiology_events.note_id = event_admissions.event_id
+            and radiology_events.hadm_id is null
+    where radiology_events.hadm_id is not null or event_admissions.hadm_id is not null
 ),
 
 -- The names and links of other notes are out of the cohort, and cannot be followed.
@@ -126,7 +74,6 @@ named as (
     select
         admission_notes.hadm_id,
         admission_notes.note_id,
-        admission_notes.is_assigned,
         coalesce(exam_names.exam_name, parents.parent_exam_name) as exam_name,
         -- The reference has a report once for every link to a parent.
         case
@@ -142,14 +89,13 @@ final as (
     select
         named.hadm_id,
         named.note_id,
-        rows_of_candidates.note_type,
-        rows_of_candidates.charttime,
-        named.is_assigned,
+        radiology_events.note_type,
+        radiology_events.charttime,
         named.exam_name,
         cast(named.copy_count as integer) as copy_count,
-        rows_of_candidates.text
+        radiology_events.text
     from named
-    inner join rows_of_candidates on named.note_id = rows_of_candidates.note_id
+    inner join radiology_events on named.note_id = radiology_events.note_id
 )
 
 select * from final

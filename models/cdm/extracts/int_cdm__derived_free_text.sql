@@ -3,7 +3,7 @@ with notes as (
 ),
 
 sections as (
-    select * from {{ ref('cdm_discharge_sections') }}
+    select * from {{ ref('int_cdm__discharge_sections') }}
 ),
 
 -- An empty section is a missing one, as an empty cell of a provided extract is.

@@ -1,5 +1,5 @@
 with sections as (
-    select * from {{ ref('cdm_discharge_sections') }}
+    select * from {{ ref('int_cdm__discharge_sections') }}
     where section = 'major_surgical_or_invasive_procedure'
 ),
 

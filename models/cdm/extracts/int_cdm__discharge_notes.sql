@@ -13,7 +13,8 @@ candidate_notes as (
     inner join candidates on notes.hadm_id = candidates.hadm_id
 ),
 
--- An admission has one note; of several the first counts, the others amend it.
+-- An admission has one note; of several the first counts, the others amend it. An addendum (AD)
+-- may be numbered before the summary, and stands for it only where there is none.
 numbered as (
     select
         hadm_id,
@@ -22,6 +23,7 @@ numbered as (
         row_number() over (
             partition by hadm_id
             order by
+                case when note_type = 'AD' then 1 else 0 end asc,
                 note_seq asc nulls last,
                 charttime asc nulls last,
                 {{ text_order('note_id') }} asc nulls last

@@ -7,7 +7,7 @@ notes as (
 ),
 
 sections as (
-    select * from {{ ref('cdm_discharge_sections') }}
+    select * from {{ ref('int_cdm__discharge_sections') }}
 ),
 
 sections_of_template as (

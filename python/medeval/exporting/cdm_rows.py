@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 
 from medeval.data_class import strictest
@@ -29,13 +29,6 @@ class Mode(StrEnum):
     EXTENDED = "extended"
 
 
-# Both choices take rows from the front of one rank, so the rank itself needs no second pass.
-_CHOSEN = {
-    Mode.FIRST_ONLY: " and r.is_first_result",
-    Mode.EXTENDED: " and r.is_before_first_procedure and r.sequence_num <= 3",
-}
-
-
 @dataclass(frozen=True)
 class Settings:
     """What the build of the tables was told."""
@@ -48,17 +41,24 @@ class Settings:
 
 @dataclass(frozen=True)
 class _Part:
-    """One published table: the columns a case needs of it, and their order within a case."""
+    """The columns a case needs of a published table, and their order within a case.
 
-    table: str
+    Attributes:
+        tables: the table of each mode.
+    """
+
+    tables: dict[Mode, str]
     columns: tuple[str, ...]
     order: str
-    has_modes: bool = True
+
+
+def _of_modes(events: str) -> dict[Mode, str]:
+    return {Mode.EXTENDED: f"cdm_{events}", Mode.FIRST_ONLY: f"cdm_first_{events}"}
 
 
 _PARTS = (
     _Part(
-        "cdm_lab_results",
+        _of_modes("lab_results"),
         (
             "itemid",
             "test_name",
@@ -77,7 +77,7 @@ _PARTS = (
         "r.charttime nulls last, r.itemid, r.sequence_num, r.labevent_id",
     ),
     _Part(
-        "cdm_microbiology_events",
+        _of_modes("microbiology_events"),
         (
             "test_itemid",
             "test_name",
@@ -91,14 +91,14 @@ _PARTS = (
         ' r.spec_type_desc collate "C" nulls last, r.test_name collate "C" nulls last',
     ),
     _Part(
-        "cdm_radiology_reports",
+        _of_modes("radiology_reports"),
         ("note_id", "exam_name", "region", "modality", "text", "charttime", "sequence_num"),
         'r.note_id collate "C", r.sequence_num',
     ),
-    _Part("cdm_diagnoses", ("title", "is_primary"), "r.seq_num", has_modes=False),
-    _Part("cdm_treatments", ("title", "icd_code", "is_coded"), "r.position", has_modes=False),
+    _Part(dict.fromkeys(Mode, "cdm_diagnoses"), ("title", "is_primary"), "r.seq_num"),
+    _Part(dict.fromkeys(Mode, "cdm_treatments"), ("title", "icd_code", "is_coded"), "r.position"),
 )
-TABLES = (CASES, ISSUES, SETTINGS, *(part.table for part in _PARTS))
+TABLES = (CASES, ISSUES, SETTINGS, *sorted({t for part in _PARTS for t in part.tables.values()}))
 
 
 def read_settings(warehouse: Warehouse) -> Settings:
@@ -138,7 +138,7 @@ def read_cases(
 ) -> Iterator[CaseParts]:
     """Yield the cases up to a place of the list, in its order."""
     labs, cultures, reports, diagnoses, treatments = (
-        _PerCase(_rows(warehouse, part, mode, last)) for part in _PARTS
+        _PerCase(_rows(warehouse, part, mode)) for part in _PARTS
     )
     columns = (
         "list_position",
@@ -157,10 +157,9 @@ def read_cases(
         columns,
         schema_name(SCHEMA),
         CASES,
-        "where list_position <= $1 order by list_position",
-        (last,),
+        "order by list_position",
     )
-    for row in chain.from_iterable(batches):
+    for row in islice(chain.from_iterable(batches), last):
         position, hadm_id, pathology, has_demographics, *person = row[:7]
         history, physical_exam, data_class, extract_source = row[7:]
         yield CaseParts(
@@ -183,16 +182,14 @@ def read_cases(
         )
 
 
-def _rows(warehouse: Warehouse, part: _Part, mode: Mode, last: int) -> Iterator[Row]:
+def _rows(warehouse: Warehouse, part: _Part, mode: Mode) -> Iterator[Row]:
     cases = warehouse.relation(schema_name(SCHEMA), CASES)
-    chosen = _CHOSEN[mode] if part.has_modes else ""
     batches = warehouse.select(
         ["c.list_position", *(f"r.{column}" for column in part.columns)],
         schema_name(SCHEMA),
-        part.table,
+        part.tables[mode],
         f"as r inner join {cases} as c on r.hadm_id = c.hadm_id"
-        f" where c.list_position <= $1{chosen} order by c.list_position, {part.order}",
-        (last,),
+        f" order by c.list_position, {part.order}",
     )
     return chain.from_iterable(batches)
 
