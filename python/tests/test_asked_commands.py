@@ -182,7 +182,9 @@ def test_the_questions_of_a_run_must_be_those_that_it_asked(tmp_path: Path) -> N
     file = tmp_path / "questions.json"
     file.write_text(json.dumps(rows), encoding="utf-8")
     folder = run_of(begin("yier", {"questions": str(file)}), DEMO, tmp_path / "run")
-    assert run_medeval("score", "--task", "yier", folder).returncode == 0
+    scored = run_medeval("score", "--task", "yier", folder)
+    assert scored.returncode == 0
+    assert "bold" not in scored.stdout  # the headline is written as such, not its markup
     file.write_text(json.dumps(rows[1:]), encoding="utf-8")
     changed = run_medeval("score", "--task", "yier", folder)
     assert changed.returncode == 2

@@ -189,11 +189,12 @@ def _table(scored: TaskScore) -> Table:
         if interval is not None and not isinstance(counts, dict):
             n = interval.n
         table.add_row(
-            f"[bold]{name}[/bold]" if name == scored.headline else name,
+            name,
             "undefined" if value is None else f"{value:.4f}",
             between,
             "" if n is None else f"{n:,}",
             *([f"{undefined.get(name, {}).get('items', 0):,}"] if undefined else []),
+            style="bold" if name == scored.headline else None,
         )
     return table
 
