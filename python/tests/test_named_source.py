@@ -257,6 +257,22 @@ def test_postgres_stops_at_a_list_that_is_not_named_and_at_names_that_are_sql(
         assert row[0] == "schema"
         assert str(row[1]).split("; ")[:2] == places
         assert row[2] is None
+        # A list that somebody else has put there, and one under the reference's rules.
+        connection.execute("delete from cdm_note_extract.cohort_list where list_position = '2'")
+        done = run_dbt(
+            *("run", "--target", "postgres", "--select", "int_cdm__candidates"),
+            *("--vars", "{cdm_rules: reference}"),
+            env=env,
+            folder=tmp_path,
+        )
+        assert "A list of 1 admissions is loaded" in done.stdout
+        connection.execute(
+            "drop table cdm_note_extract.cohort_list;"
+            "create table cdm_note_extract.cohort_list as"
+            " select '1' as list_position, '20000001' as hadm_id"
+        )
+        done = run_dbt(*run, env=env, folder=tmp_path)
+        assert "A list of 1 admissions is loaded" in done.stdout
         # With either quote, in variables of either kind.
         hostile = {"mimic4_hosp_schema": HOSTILE[0], "cdm_extract_schema": HOSTILE[1]}
         done = run_dbt(*run, "--vars", json.dumps(hostile), env=env, folder=tmp_path)
@@ -264,6 +280,23 @@ def test_postgres_stops_at_a_list_that_is_not_named_and_at_names_that_are_sql(
         assert "A schema cannot be called" in done.stdout
         names = "select relname from pg_class where relname = 'evil'"
         assert connection.execute(names).fetchall() == []
+
+
+def test_a_source_table_of_postgres_may_be_a_materialized_view(
+    tmp_path: Path, postgres_database: dict[str, str]
+) -> None:
+    env = dict(postgres_database)
+    loaded = run_medeval("load", "mimic4", write_folder(tmp_path / "mimic"), env=env)
+    assert loaded.returncode == 0, loaded.stderr
+    with connect(env) as connection:
+        connection.execute(
+            "alter table mimiciv_hosp.labevents rename to raw_labevents;"
+            "create materialized view mimiciv_hosp.labevents as"
+            " select * from mimiciv_hosp.raw_labevents"
+        )
+    run = ("run", "--target", "postgres", "--select", "stg_cdm__labevents")
+    done = run_dbt(*run, env=env, folder=tmp_path)
+    assert done.returncode == 0, done.stdout
 
 
 def test_every_variable_of_the_project_is_checked(worker: Worker, tmp_path: Path) -> None:
