@@ -37,16 +37,16 @@ def user_seconds() -> float:
 
 def ours(task: str, folder: Path, engine: str) -> None:
     """Score as `python -m medeval score` does after it has read its files."""
-    from medeval.scoring import tasks
+    from medeval.predictions.evaluating import published
+    from medeval.predictions.tasks import task_named
+    from medeval.scoring.bootstrap import Resampling, score
     from medeval.scoring.engine import Engine
     from medeval.scoring.summary import summarise
 
-    score = {"los": tasks.score_length_of_stay, "pheno": tasks.score_phenotyping}
     truth, prediction = load(folder)
-    resampling = tasks.Resampling(SIZES[task].n_iters, RANDOM_SEED)
-    scores = score.get(task, tasks.score_binary)(
-        truth, prediction, resampling, engine=Engine(engine)
-    )
+    resampling = Resampling(SIZES[task].n_iters, RANDOM_SEED)
+    statistic = published(task_named(task).kind)(truth, prediction)
+    scores = score(statistic, resampling, engine=Engine(engine))
     found = {name: vars(summary) for name, summary in summarise(scores).items()}
     (folder / "ours.json").write_text(json.dumps(found), encoding="utf-8")
     np.save(folder / f"{engine}.npy", scores.samples)

@@ -21,6 +21,9 @@ from medeval.commands import compare as command
 from medeval.errors import UserError
 from medeval.predictions import comparing
 from medeval.predictions.tasks import TASKS, task_named
+from medeval.scoring import bootstrap
+from medeval.scoring.binary import Binary
+from medeval.scoring.bootstrap import Resampling
 from medeval.scoring.compare import (
     LOWER_IS_BETTER,
     Difference,
@@ -32,16 +35,12 @@ from medeval.scoring.compare import (
     least_resamples,
     pair_sentences,
 )
-from medeval.scoring.delong import delong_area, delong_test, midranks
+from medeval.scoring.delong import DeLong, delong_test, midranks
 from medeval.scoring.holm import holm
+from medeval.scoring.length_of_stay import LengthOfStay
 from medeval.scoring.mcnemar import exact_p, mcnemar
+from medeval.scoring.phenotyping import Phenotyping
 from medeval.scoring.results import Scores
-from medeval.scoring.tasks import (
-    Resampling,
-    score_binary,
-    score_length_of_stay,
-    score_phenotyping,
-)
 
 few = settings(deadline=None, max_examples=60)
 
@@ -78,6 +77,11 @@ def two_scores(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return truth, first, second
 
 
+def against_chance(truth: Any, scores: Any) -> DeLong:
+    """Test an area against that of equal scores, which has no variance: the error is the area's."""
+    return delong_test(truth, scores, np.zeros(len(scores)))
+
+
 @few
 @given(two_scores())
 def test_delong_equals_the_comparison_of_all_pairs(
@@ -90,9 +94,9 @@ def test_delong_equals_the_comparison_of_all_pairs(
     assert found.standard_error is not None
     assert found.standard_error**2 == pytest.approx(variance, abs=1e-14)
     for scores, area, own in zip(rows[1:], areas, np.diag(covariance), strict=True):
-        alone = delong_area(rows[0], scores)
-        assert alone.value == pytest.approx(area, abs=1e-14)
-        assert alone.value == pytest.approx(roc_auc_score(rows[0], scores), abs=1e-14)
+        alone = against_chance(rows[0], scores)
+        assert alone.first == pytest.approx(area, abs=1e-14)
+        assert alone.first == pytest.approx(roc_auc_score(rows[0], scores), abs=1e-14)
         assert alone.standard_error is not None
         assert alone.standard_error**2 == pytest.approx(own, abs=1e-14)
     if found.p_value is not None and found.standard_error > 1e-6:
@@ -141,13 +145,13 @@ def test_delong_without_a_class_or_a_variance_says_why() -> None:
     one_class = delong_test([1, 1, 1], [0.1, 0.2, 0.3], [0.3, 0.2, 0.1])
     assert (one_class.difference, one_class.p_value) == (None, None)
     assert one_class.reason == "the truth has one class only"
-    assert delong_area([0, 0], [1, 2]).value is None
+    assert against_chance([0, 0], [1, 2]).first is None
 
     one_positive = delong_test([1, 0, 0], [0.9, 0.2, 0.3], [0.25, 0.2, 0.3])
     assert one_positive.difference == 0.5
     assert (one_positive.standard_error, one_positive.p_value) == (None, None)
     assert one_positive.reason == "a class has one row only, so there is no variance"
-    assert delong_area([1, 0, 0], [0.9, 0.2, 0.3]).value == 1
+    assert one_positive.first == 1
 
     opposite = delong_test([1, 1, 1, 0, 0, 0], [4, 5, 6, 1, 2, 3], [1, 2, 3, 4, 5, 6])
     assert (opposite.difference, opposite.standard_error, opposite.p_value) == (1, 0, None)
@@ -161,7 +165,7 @@ def test_delong_without_a_class_or_a_variance_says_why() -> None:
 )
 def test_delong_refuses_what_is_no_column_of_scores(truth: Any, scores: Any) -> None:
     with pytest.raises(ValueError, match=r"truth|finite"):
-        delong_area(truth, scores)
+        delong_test(truth, scores, scores)
 
 
 def noisy(
@@ -178,11 +182,11 @@ def noisy(
 def test_delong_agrees_with_the_bootstrap_where_there_are_enough_rows() -> None:
     truth, (first, second) = noisy(800, (0.5, 1.0))
     resampling = Resampling(2_000, 5)
-    one, two = (score_binary(truth, scores, resampling) for scores in (first, second))
+    one, two = (bootstrap.score(Binary.of(truth, scores), resampling) for scores in (first, second))
     found = delong_test(truth, first, second)
     spread = (one.samples[:, 0] - two.samples[:, 0]).std()
     assert found.standard_error == pytest.approx(spread, rel=0.1)
-    assert delong_area(truth, first).standard_error == pytest.approx(
+    assert against_chance(truth, first).standard_error == pytest.approx(
         one.samples[:, 0].std(), rel=0.1
     )
     assert found.difference == pytest.approx(one.values[0] - two.values[0], abs=1e-12)
@@ -293,7 +297,7 @@ def binary_scores(
     truth, columns = noisy(size, tuple(noises.values()), seed)
     resampling = Resampling(n_iters, 3)
     return {
-        name: score_binary(truth, column, resampling)
+        name: bootstrap.score(Binary.of(truth, column), resampling)
         for name, column in zip(noises, columns, strict=True)
     }
 
@@ -366,7 +370,9 @@ def test_lower_is_better_for_errors() -> None:
     truth = random.gamma(2, 60, size=500)
     resampling = Resampling(300, 0)
     scores = {
-        name: score_length_of_stay(truth, truth + spread * random.normal(size=500), resampling)
+        name: bootstrap.score(
+            LengthOfStay.of(truth, truth + spread * random.normal(size=500)), resampling
+        )
         for name, spread in (("near", 5.0), ("far", 60.0))
     }
     found = {entry.metric: entry for entry in compare(scores)}
@@ -445,8 +451,8 @@ def test_few_units_say_nothing_however_clear_they_look() -> None:
     second = np.array([0.05] + [0.1] * 19)
     resampling = Resampling(500, 0)
     scores = {
-        "A": score_binary(truth, first, resampling),
-        "B": score_binary(truth, second, resampling),
+        "A": bootstrap.score(Binary.of(truth, first), resampling),
+        "B": bootstrap.score(Binary.of(truth, second), resampling),
     }
     assert compare(scores)[0].verdict is Verdict.FIRST
     for units in (1, 5):
@@ -488,8 +494,8 @@ def test_the_order_of_rows_changes_no_value_and_no_verdict() -> None:
     straight, shuffled = (
         compare(
             {
-                "A": score_binary(truth[rows], first[rows], resampling),
-                "B": score_binary(truth[rows], second[rows], resampling),
+                "A": bootstrap.score(Binary.of(truth[rows], first[rows]), resampling),
+                "B": bootstrap.score(Binary.of(truth[rows], second[rows]), resampling),
             }
         )
         for rows in (np.arange(500), order)
@@ -714,10 +720,10 @@ def test_the_command_knows_the_metrics_of_every_task() -> None:
     resampling = Resampling(0, 0)
     labels = np.tile([[0], [1]], (1, 25))
     found = {
-        "ihm": score_binary([0, 1], [0, 1], resampling),
-        "decomp": score_binary([0, 1], [0, 1], resampling),
-        "los": score_length_of_stay([0.0, 1.0], [0.0, 1.0], resampling),
-        "pheno": score_phenotyping(labels, labels, resampling),
+        "ihm": bootstrap.score(Binary.of([0, 1], [0, 1]), resampling),
+        "decomp": bootstrap.score(Binary.of([0, 1], [0, 1]), resampling),
+        "los": bootstrap.score(LengthOfStay.of([0.0, 1.0], [0.0, 1.0]), resampling),
+        "pheno": bootstrap.score(Phenotyping.of(labels, labels), resampling),
     }
     for task in TASKS:
         assert comparing.task_metrics(task) == found[task.short].names

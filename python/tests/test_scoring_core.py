@@ -18,15 +18,16 @@ from sklearn import metrics
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import resample
 
-from medeval.scoring import bootstrap, extra, tasks
+from medeval.scoring import bootstrap, extra
 from medeval.scoring.binary import Binary
 from medeval.scoring.bootstrap import Resampling
 from medeval.scoring.engine import SETTING, Engine, choose
 from medeval.scoring.jackknife import jackknife
-from medeval.scoring.length_of_stay import EDGES_HOURS
+from medeval.scoring.length_of_stay import EDGES_HOURS, LengthOfStay
 from medeval.scoring.phenotyping import Phenotyping
 from medeval.scoring.resamples import RowResamples
-from medeval.scoring.results import STRICT, Scores
+from medeval.scoring.results import STRICT, Scores, Undefined
+from medeval.scoring.statistic import Statistic
 from medeval.scoring.summary import accelerate, bca_tails, summarise
 
 HAS_NUMBA = find_spec("numba") is not None
@@ -102,11 +103,11 @@ def labels_data(rows: int, seed: int = 0, labels: int = 25) -> tuple[np.ndarray,
 
 
 Data = Callable[..., tuple[np.ndarray, np.ndarray]]
-Score = Callable[..., Scores]
+Make = Callable[..., Statistic]
 TASKS = [
-    pytest.param(binary_data, tasks.score_binary, binary_oracle, id="binary"),
-    pytest.param(hours_data, tasks.score_length_of_stay, hours_oracle, id="length_of_stay"),
-    pytest.param(labels_data, tasks.score_phenotyping, labels_oracle, id="phenotyping"),
+    pytest.param(binary_data, Binary.of, binary_oracle, id="binary"),
+    pytest.param(hours_data, LengthOfStay.of, hours_oracle, id="length_of_stay"),
+    pytest.param(labels_data, Phenotyping.of, labels_oracle, id="phenotyping"),
 ]
 VALUES_ONLY = Resampling(0, 0)
 
@@ -119,14 +120,14 @@ VALUES_ONLY = Resampling(0, 0)
 def test_binary_metrics_equal_scikit_learn(rows: list[tuple[int, float]]) -> None:
     truth, scores = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     expected = binary_oracle(truth, scores)
-    strict = tasks.score_binary(truth, scores, VALUES_ONLY, undefined=STRICT)
+    strict = bootstrap.score(Binary.of(truth, scores, undefined=STRICT), VALUES_ONLY)
     np.testing.assert_allclose(strict.values, expected, **CLOSE)
     one_class = truth.min() == truth.max()
-    default = tasks.score_binary(truth, scores, VALUES_ONLY)
+    default = bootstrap.score(Binary.of(truth, scores), VALUES_ONLY)
     expected = np.full(3, np.nan) if one_class else expected
     np.testing.assert_allclose(default.values, expected, **CLOSE)
     assert default.reasons == (("one class",) * 3 if one_class else (None,) * 3)
-    average = extra.extra_binary(truth, scores, VALUES_ONLY).values[0]
+    average = bootstrap.score(extra.ExtraBinary.of(truth, scores), VALUES_ONLY).values[0]
     expected_average = np.nan if one_class else metrics.average_precision_score(truth, scores)
     np.testing.assert_allclose(average, expected_average, **CLOSE)
 
@@ -135,10 +136,10 @@ def test_binary_metrics_equal_scikit_learn(rows: list[tuple[int, float]]) -> Non
 @settings(deadline=None, max_examples=300)
 def test_length_of_stay_metrics_equal_scikit_learn(rows: list[tuple[float, float]]) -> None:
     truth, guess = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    scores = tasks.score_length_of_stay(truth, guess, VALUES_ONLY)
+    scores = bootstrap.score(LengthOfStay.of(truth, guess), VALUES_ONLY)
     np.testing.assert_allclose(scores.values, hours_oracle(truth, guess), **CLOSE)
     assert (scores.reasons[0] == "one bin") == np.isnan(scores.values[0])
-    fixed = extra.extra_length_of_stay(truth, guess, VALUES_ONLY).values[0]
+    fixed = bootstrap.score(extra.FixedKappa.of(truth, guess), VALUES_ONLY).values[0]
     bins = np.digitize(truth, EDGES_HOURS), np.digitize(np.maximum(guess, 0), EDGES_HOURS)
     expected = quiet(metrics.cohen_kappa_score, *bins, weights="linear", labels=range(10))
     np.testing.assert_allclose(fixed, expected, **CLOSE)
@@ -148,49 +149,51 @@ def test_length_of_stay_metrics_equal_scikit_learn(rows: list[tuple[float, float
 @settings(deadline=None, max_examples=100)
 def test_phenotyping_metrics_equal_scikit_learn(rows: int, labels: int, seed: int) -> None:
     truth, guess = labels_data(rows, seed, labels + 1)
-    scores = tasks.score_phenotyping(truth, guess, VALUES_ONLY, undefined=STRICT)
+    scores = bootstrap.score(Phenotyping.of(truth, guess, undefined=STRICT), VALUES_ONLY)
     expected = labels_oracle(truth, guess)
     np.testing.assert_allclose(scores.values, expected, **CLOSE)
     if not truth.any():
         expected[2] = np.nan  # scikit-learn says 0
-    default = tasks.score_phenotyping(truth, guess, VALUES_ONLY)
+    default = bootstrap.score(Phenotyping.of(truth, guess), VALUES_ONLY)
     np.testing.assert_allclose(default.values, expected, **CLOSE)
 
 
 @pytest.mark.parametrize("truth", [[1, 0, 1, 0, 0], [0, 0, 0, 0, 1]])
 def test_constant_scores(truth: list[int]) -> None:
-    scores = tasks.score_binary(truth, np.full(5, 0.3), VALUES_ONLY)
+    scores = bootstrap.score(Binary.of(truth, np.full(5, 0.3)), VALUES_ONLY)
     share = np.mean(truth)
     np.testing.assert_allclose(scores.values, [0.5, (1 + share) / 2, share], **CLOSE)
 
 
 def test_weights_of_kappa_are_ranks_among_present_bins() -> None:
     truth, guess = [1.0, 400.0, 3.0, 400.0, 30.0], [2.0, 2.0, 400.0, 400.0, 2.0]
-    ranks = tasks.score_length_of_stay(truth, guess, VALUES_ONLY).values[0]
-    fixed = extra.extra_length_of_stay(truth, guess, VALUES_ONLY).values[0]
+    ranks = bootstrap.score(LengthOfStay.of(truth, guess), VALUES_ONLY).values[0]
+    fixed = bootstrap.score(extra.FixedKappa.of(truth, guess), VALUES_ONLY).values[0]
     assert abs(ranks - fixed) > 0.01
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_one_row_is_undefined_and_does_not_stop(engine: Engine) -> None:
-    scores = tasks.score_binary([1], [0.7], Resampling(5, 0), engine=engine)
+    scores = bootstrap.score(Binary.of([1], [0.7]), Resampling(5, 0), engine=engine)
     assert scores.reasons == ("one class",) * 3
     assert np.isnan(scores.samples).all()
-    kappa, *errors = tasks.score_length_of_stay(
-        [30.0], [40.0], Resampling(5, 0), engine=engine
+    kappa, *errors = bootstrap.score(
+        LengthOfStay.of([30.0], [40.0]), Resampling(5, 0), engine=engine
     ).samples.T
     assert np.isnan(kappa).all()
     np.testing.assert_allclose(errors, [[10] * 5, [100] * 5, [100 * 10 / 30.1] * 5])
-    labels = tasks.score_phenotyping([[1, 0]], [[0.7, 0.2]], Resampling(5, 0), engine=engine)
+    labels = bootstrap.score(
+        Phenotyping.of([[1, 0]], [[0.7, 0.2]]), Resampling(5, 0), engine=engine
+    )
     np.testing.assert_array_equal(labels.samples[0], [np.nan, 1, np.nan, np.nan, np.nan])
 
 
 @pytest.mark.parametrize(
-    ("score", "shape"),
-    [(tasks.score_binary, 0), (tasks.score_phenotyping, (0, 25)), (tasks.score_length_of_stay, 0)],
+    ("statistic", "shape"),
+    [(Binary.of, 0), (Phenotyping.of, (0, 25)), (LengthOfStay.of, 0)],
 )
-def test_no_rows_are_undefined_and_do_not_stop(score: Score, shape: Any) -> None:
-    scores = score(np.empty(shape), np.empty(shape), Resampling(3, 0))
+def test_no_rows_are_undefined_and_do_not_stop(statistic: Make, shape: Any) -> None:
+    scores = bootstrap.score(statistic(np.empty(shape), np.empty(shape)), Resampling(3, 0))
     assert set(scores.reasons) == {"no rows"}
     assert scores.samples.shape == (3, len(scores.names))
     assert np.isnan(scores.samples).all()
@@ -204,13 +207,13 @@ def test_what_is_no_binary_truth_or_prediction_is_refused() -> None:
         ([0, 1], [0.1], "shape"),
     ]:
         with pytest.raises(ValueError, match=words):
-            tasks.score_binary(truth, guess, VALUES_ONLY)
+            bootstrap.score(Binary.of(truth, guess), VALUES_ONLY)
     with pytest.raises(ValueError, match="n_iters"):
         Resampling(-1, 0)
     with pytest.raises(ValueError, match="seed"):
         Resampling(1, -1)
     with pytest.raises(ValueError, match="cluster ids"):
-        tasks.score_binary([0, 1], [0.1, 0.2], Resampling(1, 0, np.zeros(3, int)))
+        bootstrap.score(Binary.of([0, 1], [0.1, 0.2]), Resampling(1, 0, np.zeros(3, int)))
 
 
 # Resamples
@@ -246,49 +249,57 @@ def resamples_of(engine: Engine, seed: int, rows: int) -> Any:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("data", "score", "oracle"), TASKS)
+@pytest.mark.parametrize(("data", "statistic", "oracle"), TASKS)
 def test_samples_equal_a_loop_over_scikit_learn(
-    data: Data, score: Score, oracle: Callable[..., np.ndarray], engine: Engine
+    data: Data, statistic: Make, oracle: Callable[..., np.ndarray], engine: Engine
 ) -> None:
     truth, guess = data(150)
     random = np.random.RandomState(11)
     expected = [oracle(*resample(truth, guess, random_state=random)) for _ in range(70)]
-    scores = score(truth, guess, Resampling(70, 11), undefined=STRICT, engine=engine)
+    scores = bootstrap.score(
+        statistic(truth, guess, undefined=STRICT), Resampling(70, 11), engine=engine
+    )
     np.testing.assert_allclose(scores.samples, expected, **CLOSE)
 
 
 @needs_numba
-@pytest.mark.parametrize(("data", "score", "oracle"), TASKS)
+@pytest.mark.parametrize(("data", "statistic", "oracle"), TASKS)
 @pytest.mark.parametrize("rows", [2, 3, 17, 1000])
-def test_numba_gives_the_numbers_of_numpy(data: Data, score: Score, oracle: Any, rows: int) -> None:
+def test_numba_gives_the_numbers_of_numpy(
+    data: Data, statistic: Make, oracle: Any, rows: int
+) -> None:
     truth, guess = data(rows, seed=rows)
-    for undefined in tasks.Undefined:
+    for undefined in Undefined:
         numpy, numba = (
-            score(truth, guess, Resampling(130, 5), undefined=undefined, engine=engine).samples
+            bootstrap.score(
+                statistic(truth, guess, undefined=undefined), Resampling(130, 5), engine=engine
+            ).samples
             for engine in (Engine.NUMPY, Engine.NUMBA)
         )
         np.testing.assert_allclose(numba, numpy, **CLOSE)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("data", "score", "oracle"), TASKS)
+@pytest.mark.parametrize(("data", "statistic", "oracle"), TASKS)
 def test_the_size_of_batches_changes_nothing(
-    monkeypatch: pytest.MonkeyPatch, data: Data, score: Score, oracle: Any, engine: Engine
+    monkeypatch: pytest.MonkeyPatch, data: Data, statistic: Make, oracle: Any, engine: Engine
 ) -> None:
     truth, guess = data(90)
-    whole = score(truth, guess, Resampling(33, 2), engine=engine)
+    whole = bootstrap.score(statistic(truth, guess), Resampling(33, 2), engine=engine)
     done: list[int] = []
     monkeypatch.setitem(bootstrap.BATCH_NUMBERS, engine, 400)
-    small = score(truth, guess, Resampling(33, 2), engine=engine, progress=done.append)
+    small = bootstrap.score(
+        statistic(truth, guess), Resampling(33, 2), engine=engine, progress=done.append
+    )
     np.testing.assert_allclose(small.samples, whole.samples, **CLOSE)
     assert sum(done) == 33
     assert len(done) > 5
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize(("data", "score", "oracle"), TASKS)
+@pytest.mark.parametrize(("data", "statistic", "oracle"), TASKS)
 def test_whole_clusters_are_drawn(
-    data: Data, score: Score, oracle: Callable[..., np.ndarray], engine: Engine
+    data: Data, statistic: Make, oracle: Callable[..., np.ndarray], engine: Engine
 ) -> None:
     truth, guess = data(120)
     clusters = np.random.default_rng(3).integers(1000, 1030, 120)
@@ -299,28 +310,30 @@ def test_whole_clusters_are_drawn(
         drawn = ids[random.randint(0, len(ids), size=len(ids))]
         rows = np.concatenate([np.flatnonzero(clusters == one) for one in drawn])
         expected.append(oracle(truth[rows], guess[rows]))
-    scores = score(truth, guess, Resampling(20, 4, clusters), undefined=STRICT, engine=engine)
+    scores = bootstrap.score(
+        statistic(truth, guess, undefined=STRICT), Resampling(20, 4, clusters), engine=engine
+    )
     np.testing.assert_allclose(scores.samples, expected, **CLOSE)
     order = np.random.default_rng(5).permutation(120)
-    shuffled = score(
-        truth[order], guess[order], Resampling(20, 4, clusters[order]), undefined=STRICT
+    shuffled = bootstrap.score(
+        statistic(truth[order], guess[order], undefined=STRICT), Resampling(20, 4, clusters[order])
     )
     np.testing.assert_allclose(shuffled.samples, expected, **CLOSE)
 
 
-@pytest.mark.parametrize(("data", "score", "oracle"), TASKS)
-def test_clusters_of_one_row_are_rows(data: Data, score: Score, oracle: Any) -> None:
+@pytest.mark.parametrize(("data", "statistic", "oracle"), TASKS)
+def test_clusters_of_one_row_are_rows(data: Data, statistic: Make, oracle: Any) -> None:
     truth, guess = data(80)
-    plain = score(truth, guess, Resampling(10, 4))
-    single = score(truth, guess, Resampling(10, 4, np.arange(80)))
+    plain = bootstrap.score(statistic(truth, guess), Resampling(10, 4))
+    single = bootstrap.score(statistic(truth, guess), Resampling(10, 4, np.arange(80)))
     np.testing.assert_allclose(single.samples, plain.samples, **CLOSE)
 
 
 def test_clusters_of_equal_rows_widen_the_interval() -> None:
     truth, guess = (np.repeat(column, 10) for column in binary_data(60))
-    plain = summarise(tasks.score_binary(truth, guess, Resampling(300, 0)))
+    plain = summarise(bootstrap.score(Binary.of(truth, guess), Resampling(300, 0)))
     clusters = np.repeat(np.arange(60), 10)
-    wide = summarise(tasks.score_binary(truth, guess, Resampling(300, 0, clusters)))
+    wide = summarise(bootstrap.score(Binary.of(truth, guess), Resampling(300, 0, clusters)))
     for name, summary in plain.items():
         assert wide[name].high - wide[name].low > 2 * (summary.high - summary.low)
 
@@ -346,8 +359,8 @@ def test_bca_equals_scipy() -> None:
     stats = pytest.importorskip("scipy.stats")
     data = np.random.default_rng(1).lognormal(0, 1, 60)
     truth, guess = np.zeros(60), data  # the mean absolute error is the mean of the data
-    scores = tasks.score_length_of_stay(truth, guess, Resampling(999, 3))
-    without = tasks.jackknife_length_of_stay(truth, guess)
+    scores = bootstrap.score(LengthOfStay.of(truth, guess), Resampling(999, 3))
+    without = jackknife(LengthOfStay.of(truth, guess))
     summary = summarise(scores, method="bca", jackknife=without)["MAD"]
     expected = stats.bootstrap(
         (data,),
@@ -386,24 +399,22 @@ def test_jackknife_leaves_out_rows_or_clusters(clusters: np.ndarray | None) -> N
     expected = [
         binary_oracle(truth[units != unit], guess[units != unit]) for unit in np.unique(units)
     ]
-    np.testing.assert_allclose(tasks.jackknife_binary(truth, guess, clusters), expected, **CLOSE)
+    np.testing.assert_allclose(jackknife(Binary.of(truth, guess), clusters), expected, **CLOSE)
 
 
 def test_jackknife_of_parts_gives_nearly_the_acceleration_of_rows() -> None:
     truth, guess = hours_data(4000)
-    statistic = tasks.LengthOfStay.of(truth, guess)
+    statistic = LengthOfStay.of(truth, guess)
     rows, parts = (jackknife(statistic, None, most)[:, 2] for most in (4000, 1000))
     assert len(parts) == 1000
     assert accelerate(rows) > 0.02
     assert accelerate(parts) == pytest.approx(accelerate(rows), rel=0.1)
 
 
-@pytest.mark.parametrize(
-    "function", [tasks.jackknife_phenotyping, extra.jackknife_extra_phenotyping]
-)
-def test_jackknife_of_phenotyping(function: Callable[..., np.ndarray]) -> None:
+@pytest.mark.parametrize("statistic", [Phenotyping.of, extra.ExtraPhenotyping.of])
+def test_jackknife_of_phenotyping(statistic: Make) -> None:
     truth, guess = labels_data(30)
-    assert np.isfinite(function(truth, 1 / (1 + np.exp(-guess)))).any()
+    assert np.isfinite(jackknife(statistic(truth, 1 / (1 + np.exp(-guess))))).any()
 
 
 # Further metrics
@@ -412,7 +423,7 @@ def test_jackknife_of_phenotyping(function: Callable[..., np.ndarray]) -> None:
 def test_calibration_equals_scikit_learn() -> None:
     truth, guess = binary_data(400)
     guess = np.round(1 / (1 + np.exp(-guess)), 3)
-    values = extra.extra_binary(truth, guess, VALUES_ONLY).values
+    values = bootstrap.score(extra.ExtraBinary.of(truth, guess), VALUES_ONLY).values
     assert values[1] == pytest.approx(metrics.brier_score_loss(truth, guess), rel=1e-12)
     fitted = LogisticRegression(C=np.inf, tol=1e-10).fit(
         np.log(guess / (1 - guess))[:, None], truth
@@ -430,15 +441,19 @@ def test_calibration_equals_scikit_learn() -> None:
 def test_further_metrics_use_the_same_resamples(clusters: np.ndarray | None) -> None:
     truth, guess = binary_data(90)
     guess = 1 / (1 + np.exp(-guess))
-    scores = extra.extra_binary(truth, guess, Resampling(8, 9, clusters))
+    scores = bootstrap.score(extra.ExtraBinary.of(truth, guess), Resampling(8, 9, clusters))
     units = np.arange(90) if clusters is None else clusters
     random = np.random.RandomState(9)
     for sample in scores.samples:
         drawn = random.randint(0, units.max() + 1, size=units.max() + 1)
         rows = np.concatenate([np.flatnonzero(units == one) for one in drawn])
-        expected = extra.extra_binary(truth[rows], guess[rows], VALUES_ONLY).values
+        expected = bootstrap.score(
+            extra.ExtraBinary.of(truth[rows], guess[rows]), VALUES_ONLY
+        ).values
         np.testing.assert_allclose(sample, expected, rtol=1e-8)
-    labels = extra.extra_phenotyping(*labels_data(90), Resampling(3, 9, clusters))
+    labels = bootstrap.score(
+        extra.ExtraPhenotyping.of(*labels_data(90)), Resampling(3, 9, clusters)
+    )
     assert labels.samples.shape == (3, 3)
     assert "outside" in str(labels.reasons[1])
 
@@ -453,9 +468,9 @@ def test_further_metrics_are_the_same_with_numba(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setenv(SETTING, engine)
         resampling = Resampling(70, 3)
         return [
-            extra.extra_binary(*binary, resampling).samples,
-            extra.extra_length_of_stay(*hours_data(300), resampling).samples,
-            extra.extra_phenotyping(*labels, resampling).samples,
+            bootstrap.score(extra.ExtraBinary.of(*binary), resampling).samples,
+            bootstrap.score(extra.FixedKappa.of(*hours_data(300)), resampling).samples,
+            bootstrap.score(extra.ExtraPhenotyping.of(*labels), resampling).samples,
         ]
 
     for numpy, numba in zip(samples(Engine.NUMPY), samples(Engine.NUMBA), strict=True):
@@ -463,13 +478,13 @@ def test_further_metrics_are_the_same_with_numba(monkeypatch: pytest.MonkeyPatch
 
 
 def test_there_is_no_slope_without_overlap_or_probabilities() -> None:
-    apart = extra.extra_binary([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9], VALUES_ONLY)
+    apart = bootstrap.score(extra.ExtraBinary.of([0, 0, 1, 1], [0.1, 0.2, 0.8, 0.9]), VALUES_ONLY)
     assert apart.reasons == (None, None, "no finite slope", None)
-    beyond = extra.extra_binary([0, 0, 1, 1], [0.1, 0.9, 0.8, 1.9], VALUES_ONLY)
+    beyond = bootstrap.score(extra.ExtraBinary.of([0, 0, 1, 1], [0.1, 0.9, 0.8, 1.9]), VALUES_ONLY)
     assert beyond.reasons == (None, *["predictions outside 0 to 1"] * 3)
-    one = extra.extra_binary([1, 1], [0.0, 1.0], VALUES_ONLY)
+    one = bootstrap.score(extra.ExtraBinary.of([1, 1], [0.0, 1.0]), VALUES_ONLY)
     assert one.reasons == ("one class", None, "one class", None)
-    none = extra.extra_binary([], [], Resampling(2, 0))
+    none = bootstrap.score(extra.ExtraBinary.of([], []), Resampling(2, 0))
     assert np.isnan(none.samples).all()
 
 
@@ -493,8 +508,9 @@ def python(program: str) -> str:
 
 def test_import_and_small_tasks_load_neither_scipy_nor_scikit_learn_nor_numba() -> None:
     program = (
-        "import sys; from medeval.scoring import bootstrap, extra, summary, tasks\n"
-        "tasks.score_binary([0, 1, 1], [0.2, 0.3, 0.1], bootstrap.Resampling(9, 0))\n"
+        "import sys; from medeval.scoring import binary, bootstrap, extra, summary\n"
+        "truth, guess = [0, 1, 1], [0.2, 0.3, 0.1]\n"
+        "bootstrap.score(binary.Binary.of(truth, guess), bootstrap.Resampling(9, 0))\n"
         "print([name for name in ('scipy', 'sklearn', 'numba', 'pandas') if name in sys.modules])"
     )
     assert python(program).strip() == "[]"
@@ -506,14 +522,16 @@ def test_memory_does_not_grow_with_iterations(engine: Engine) -> None:
     program = f"""
 from pathlib import Path
 import numpy as np
-from medeval.scoring import tasks
+from medeval.scoring import binary, bootstrap, length_of_stay
 status = Path("/proc/self/status")
 random = np.random.default_rng(0)
 truth, guess = random.integers(0, 2, 100_000), random.random(100_000)
 def score(iterations):
-    resampling = tasks.Resampling(iterations, 0)
-    tasks.score_binary(truth, guess, resampling, engine="{engine}")
-    tasks.score_length_of_stay(truth * 9.0, guess * 9, resampling, engine="{engine}")
+    resampling = bootstrap.Resampling(iterations, 0)
+    for statistic in (
+        binary.Binary.of(truth, guess), length_of_stay.LengthOfStay.of(truth * 9.0, guess * 9)
+    ):
+        bootstrap.score(statistic, resampling, engine="{engine}")
     # Not ru_maxrss, which starts from what the parent held at the fork.
     peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
     return int(peak.split()[1]) // 1024

@@ -12,15 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from medeval.predictions.evaluating import published
+from medeval.predictions.tasks import task_named
+from medeval.scoring.bootstrap import Resampling, score
 from medeval.scoring.engine import Engine
 from medeval.scoring.results import EXCLUDE, STRICT, MetricSummary, Scores, Undefined
 from medeval.scoring.summary import summarise
-from medeval.scoring.tasks import (
-    Resampling,
-    score_binary,
-    score_length_of_stay,
-    score_phenotyping,
-)
 
 GOLDEN = ["ihm", "ihm_ties", "decomp_small", "los_small", "pheno"]
 # Tiny files on which the published program ends with numbers, all of them defined.
@@ -74,9 +71,9 @@ def scored(
     engine: Engine,
     undefined: Undefined = EXCLUDE,
 ) -> Scores:
-    score = {"los": score_length_of_stay, "pheno": score_phenotyping}.get(task, score_binary)
     truth, guess = joined(task, listfile, prediction)
-    return score(truth, guess, resampling, undefined=undefined, engine=engine)
+    statistic = published(task_named(task).kind)(truth, guess, undefined)
+    return score(statistic, resampling, engine=engine)
 
 
 def edge_case(

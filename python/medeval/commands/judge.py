@@ -7,45 +7,33 @@ from typing import Annotated
 
 import typer
 
+from medeval.commands import shared_options as shared
 from medeval.commands.going_on import command_of, same_command, says_how_to_go_on
 from medeval.commands.judging import (
     JudgeFlags,
     check_before,
     default_judge,
     judge_and_tell,
+    judges_asked,
     refuse_unnamed,
     verdicts_kept,
-)
-from medeval.commands.shared_options import (
-    ENDPOINTS,
-    Concurrency,
-    Endpoints,
-    JudgeApiKey,
-    JudgeBaseUrls,
-    JudgeKeyVariable,
-    JudgeModels,
-    JudgeRepeats,
-    Jury,
-    MaxCost,
-    PriceFile,
-    ReAsks,
 )
 
 
 def judge(
     context: typer.Context,
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
-    judge_model: JudgeModels = None,
-    judge_base_url: JudgeBaseUrls = None,
-    judge_api_key: JudgeApiKey = None,
-    judge_key_variable: JudgeKeyVariable = None,
-    jury: Jury = None,
-    judge_repeats: JudgeRepeats = None,
-    re_asks: ReAsks = None,
-    concurrency: Concurrency = 32,
-    prices: PriceFile = None,
-    max_cost: MaxCost = None,
-    endpoints: Endpoints = ENDPOINTS,
+    judge_model: shared.JudgeModels = None,
+    judge_base_url: shared.JudgeBaseUrls = None,
+    judge_api_key: shared.JudgeApiKey = None,
+    judge_key_variable: shared.JudgeKeyVariable = None,
+    jury: shared.Jury = None,
+    judge_repeats: shared.JudgeRepeats = None,
+    re_asks: shared.ReAsks = None,
+    concurrency: shared.Concurrency = 32,
+    prices: shared.PriceFile = None,
+    max_cost: shared.MaxCost = None,
+    endpoints: shared.Endpoints = shared.ENDPOINTS,
 ) -> None:
     """Have the answers of a run judged; the model is not asked again.
 
@@ -54,9 +42,7 @@ def judge(
     in the run's. Exit code 1: a judge failed on more than one answer in twenty, or stopped.
     """
     # Here, not above: every other command starts without the client of endpoints.
-    from medeval.commands.amounts import amount, read_price_file
-    from medeval.inference.outcomes import Outcome
-    from medeval.inference.runner import RunOptions
+    from medeval.commands.amounts import read_price_file
     from medeval.tasks.catalogue import resumed
     from medeval.tasks.judged import required
     from medeval.tasks.judging_plan import checked_plan, chosen_plan
@@ -78,12 +64,7 @@ def judge(
     refuse_unnamed(record, flags.missing(plan), same_command(context, "judge"))
     plan = flags.with_key(plan)
     check_before(task, plan, endpoints)
-    options = RunOptions(
-        concurrency=concurrency,
-        prices=read_price_file(prices),
-        max_cost=amount(max_cost),
-        ask_again=frozenset({Outcome.ERRORED}),
-    )
+    options = judges_asked(concurrency, read_price_file(prices), max_cost)
 
     def standing() -> str:
         return f"{verdicts_kept(task, run, plan)}; go on with `{same_command(context, 'judge')}`"

@@ -9,20 +9,9 @@ from typing import Annotated
 
 import typer
 
+from medeval.commands import shared_options as shared
 from medeval.commands.going_on import same_command, says_how_to_go_on
-from medeval.commands.judging import JudgeFlags, refuse_unnamed
-from medeval.commands.shared_options import (
-    ENDPOINTS,
-    Concurrency,
-    Endpoints,
-    JudgeApiKey,
-    JudgeBaseUrls,
-    JudgeKeyVariable,
-    JudgeModels,
-    JudgeRepeats,
-    MaxCost,
-    PriceFile,
-)
+from medeval.commands.judging import JudgeFlags, judges_asked, refuse_unnamed
 
 REPORT = "judge-audit.json"
 
@@ -43,11 +32,11 @@ def judge_audit(
             metavar="FILE.csv", help="What people gave the run's answers; see docs/judging.md."
         ),
     ] = None,
-    judge_model: JudgeModels = None,
-    judge_base_url: JudgeBaseUrls = None,
-    judge_api_key: JudgeApiKey = None,
-    judge_key_variable: JudgeKeyVariable = None,
-    judge_repeats: JudgeRepeats = None,
+    judge_model: shared.JudgeModels = None,
+    judge_base_url: shared.JudgeBaseUrls = None,
+    judge_api_key: shared.JudgeApiKey = None,
+    judge_key_variable: shared.JudgeKeyVariable = None,
+    judge_repeats: shared.JudgeRepeats = None,
     parts: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,10 +59,10 @@ def judge_audit(
         Path | None,
         typer.Option(help="The report's JSON file. Default: judge-audit.json in the run's folder."),
     ] = None,
-    concurrency: Concurrency = 32,
-    prices: PriceFile = None,
-    max_cost: MaxCost = None,
-    endpoints: Endpoints = ENDPOINTS,
+    concurrency: shared.Concurrency = 32,
+    prices: shared.PriceFile = None,
+    max_cost: shared.MaxCost = None,
+    endpoints: shared.Endpoints = shared.ENDPOINTS,
 ) -> None:
     """Find out how far judges may be believed.
 
@@ -84,14 +73,12 @@ def judge_audit(
     more than one answer in twenty, or stopped.
     """
     # Here, not above: every other command starts without the client of endpoints.
-    from medeval.commands.amounts import amount, read_price_file
+    from medeval.commands.amounts import read_price_file
     from medeval.commands.judge_audited import of_a_run, of_the_shipped
     from medeval.commands.run_progress import shown_judging
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import Gate
-    from medeval.inference.outcomes import Outcome
     from medeval.inference.run_folder import AUDIT
-    from medeval.inference.runner import RunOptions
     from medeval.judging.attacking import read_attacks
     from medeval.judging.audit import ATTACKS, PARTS, audit
     from medeval.judging.audit_tables import audit_tables
@@ -125,12 +112,7 @@ def judge_audit(
             audited.rubric,
             audited.folder / audited.plan.folder,
             JudgingOptions(
-                run=RunOptions(
-                    concurrency=concurrency,
-                    prices=read_prices,
-                    max_cost=amount(max_cost),
-                    ask_again=frozenset({Outcome.ERRORED}),
-                ),
+                run=judges_asked(concurrency, read_prices, max_cost),
                 gate=Gate(read_endpoints(endpoints), audited.folder / AUDIT),
                 re_asks=audited.plan.re_asks,
                 repeats=audited.plan.repeats,

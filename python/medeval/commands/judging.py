@@ -14,6 +14,7 @@ from medeval.commands.going_on import with_flags
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
+    from medeval.inference.prices import Prices
     from medeval.inference.runner import RunOptions
     from medeval.judging.results import JudgingResults
     from medeval.tasks.judged import JudgedTask
@@ -154,6 +155,24 @@ def check_before(task: JudgedTask, plan: JudgingPlan, endpoints: Path) -> None:
     is_open = all(item.is_open for item in task.items())
     for judge in checked_jury(plan.who):
         gate.check(judge.provider(rubric, gate).address, is_open)
+
+
+def judges_asked(concurrency: int, prices: Prices, max_cost: str | None) -> RunOptions:
+    """Return how judges are asked: again for what has no reply.
+
+    Raises:
+        UserError: the limit is no amount of money.
+    """
+    from medeval.commands.amounts import amount
+    from medeval.inference.outcomes import Outcome
+    from medeval.inference.runner import RunOptions
+
+    return RunOptions(
+        concurrency=concurrency,
+        prices=prices,
+        max_cost=amount(max_cost),
+        ask_again=frozenset({Outcome.ERRORED}),
+    )
 
 
 def judge_and_tell(

@@ -129,7 +129,7 @@ def load(
             parts,
             load_target(target, root),
             replace=replace,
-            say=_say,
+            say=say,
             watch=lambda table, done, total: progress.update(
                 bar, description=table, completed=done, total=total
             ),
@@ -199,7 +199,7 @@ def _admissions(cohort_file: Path | None, root: Path) -> Sequence[int]:
     if not chosen:
         return ()
     admissions = read_cohort_file(Path(chosen).expanduser())
-    _say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
+    say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
     return admissions
 
 
@@ -212,7 +212,7 @@ def _named_folders(plans: list[Source], folder: Path) -> dict[str, Path | None]:
     for plan in plans[1:]:
         named = os.environ.get(plan.folder_variable)
         if named:
-            _say(f"{plan.name} is read from {named} ({plan.folder_variable}).")
+            say(f"{plan.name} is read from {named} ({plan.folder_variable}).")
             folders[plan.name] = Path(named).expanduser()
         elif plan.is_optional and not (folder / plan.subfolder).is_dir():
             folders[plan.name] = None
@@ -249,9 +249,10 @@ def _default_folders(plans: list[Source], root: Path) -> dict[str, Path | None]:
 def _demo_folders(plans: list[Source], root: Path) -> dict[str, Path | None]:
     variables = [plan.folder_variable for plan in plans]
     none = f"no {variables[0]}" if len(plans) == 1 else f"none of {', '.join(variables)}"
-    _say(f"No DIR and {none}: loading the synthetic demo, {root / plans[0].demo}.")
+    say(f"No DIR and {none}: loading the synthetic demo, {root / plans[0].demo}.")
     return {plan.name: root / plan.demo if plan.demo else None for plan in plans}
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """Print a line beside the results, on the error stream."""
     print(line, file=sys.stderr)

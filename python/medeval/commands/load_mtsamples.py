@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from medeval.commands.load import say
 from medeval.errors import UserError
 
 NOTES_VARIABLE = "MEDEVAL_MTSAMPLES"
@@ -35,7 +36,7 @@ def download_notes(named: Path | None, cache_dir: Path | None) -> None:
     print(f"{done.notes}: {done.files:,} notes, {done.fetched:,} of them fetched now.")
     print(f"Name {cache} in {CACHE_VARIABLE}, then `dbt build --select mtsamples`.")
     if os.environ.get(NOTES_VARIABLE):
-        _say(f"medeval: {NOTES_VARIABLE} is set and is read first; unset it to use the download.")
+        say(f"medeval: {NOTES_VARIABLE} is set and is read first; unset it to use the download.")
 
 
 def load_notes(
@@ -51,14 +52,15 @@ def load_notes(
     Raises:
         UserError: two places are named, notes that cannot be read, or a database that refuses.
     """
-    from medeval.mtsamples import loading
+    from medeval.mtsamples.loading import SOURCE, note_rows
     from medeval.mtsamples.notes import read_notes
     from medeval.profile import load_target, project_variable
+    from medeval.row_loading import load_rows
 
     place = _place_of_notes(named, cache_dir, root)
-    notes = read_notes(place)
-    chosen = schema or str(project_variable(loading.SCHEMA_VARIABLE, root))
-    loaded = loading.load_notes(notes, load_target(target, root), chosen, replace=replace, say=_say)
+    rows = note_rows(read_notes(place))
+    chosen = schema or str(project_variable(SOURCE.schema_variable, root))
+    loaded = load_rows(rows, SOURCE, load_target(target, root), chosen, replace=replace, say=say)
     print(f"{place}: {loaded.rows:,} notes.")
     print(f"{chosen}.notes: `dbt build --select mtsamples --target {target}`.")
 
@@ -74,9 +76,5 @@ def _place_of_notes(named: Path | None, cache_dir: Path | None, root: Path) -> P
         if place:
             return Path(place).expanduser()
     demo = root / "demo" / "mtsamples"
-    _say(f"No DIR and none of {', '.join(variables)}: loading the synthetic demo, {demo}.")
+    say(f"No DIR and none of {', '.join(variables)}: loading the synthetic demo, {demo}.")
     return demo
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from medeval.commands.load import say
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
@@ -38,11 +38,13 @@ def load_file(
         UserError: a file that cannot be read, one without a record, or a database that refuses.
     """
     from medeval.profile import load_target, project_variable
-    from medeval.yier.loading import SCHEMA_VARIABLE, load_records
+    from medeval.row_loading import load_rows
+    from medeval.yier.loading import SOURCE, record_rows
 
     file, clean = _questions(named, root)
-    chosen = schema or str(project_variable(SCHEMA_VARIABLE, root))
-    load_records(clean, load_target(target, root), chosen, replace=replace, say=_say)
+    chosen = schema or str(project_variable(SOURCE.schema_variable, root))
+    rows = record_rows(clean)
+    load_rows(rows, SOURCE, load_target(target, root), chosen, replace=replace, say=say)
     for line in clean.summary(file):
         print(line)
     print(f"{chosen}.records: `dbt build --select yier --target {target}`.")
@@ -55,14 +57,10 @@ def _questions(named: Path | None, root: Path) -> tuple[QuestionFile, CleanQuest
     place = named or os.environ.get("MEDEVAL_YIER")
     if not place:
         place = root / "demo" / "yier" / "questions.json"
-        _say(f"No FILE and no MEDEVAL_YIER: reading the synthetic demo, {place}.")
+        say(f"No FILE and no MEDEVAL_YIER: reading the synthetic demo, {place}.")
     path = Path(place).expanduser()
     file = read_file(path)
     clean = clean_questions(file)
     if not clean.records:
         raise UserError(f"{path} holds no record.")
     return file, clean
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr)

@@ -7,22 +7,8 @@ from typing import Annotated
 
 import typer
 
+from medeval.commands import shared_options as shared
 from medeval.commands.judging import JudgeFlags
-from medeval.commands.shared_options import (
-    ENDPOINTS,
-    HOW,
-    WHO_JUDGES,
-    AsBuilt,
-    Concurrency,
-    Endpoints,
-    JudgeApiKey,
-    JudgeBaseUrls,
-    JudgeKeyVariable,
-    JudgeModels,
-    Jury,
-    MaxCost,
-    PriceFile,
-)
 from medeval.commands.task_options import given_options, the_only
 
 QUESTIONS = "What is asked"
@@ -212,7 +198,7 @@ def run(
             rich_help_panel=QUESTIONS,
         ),
     ] = None,
-    as_built: AsBuilt = False,
+    as_built: shared.AsBuilt = False,
     env_args: Annotated[
         str | None,
         typer.Option(
@@ -222,27 +208,31 @@ def run(
             rich_help_panel=QUESTIONS,
         ),
     ] = None,
-    judge_model: JudgeModels = None,
-    judge_base_url: JudgeBaseUrls = None,
-    judge_api_key: JudgeApiKey = None,
-    judge_key_variable: JudgeKeyVariable = None,
-    jury: Jury = None,
+    judge_model: shared.JudgeModels = None,
+    judge_base_url: shared.JudgeBaseUrls = None,
+    judge_api_key: shared.JudgeApiKey = None,
+    judge_key_variable: shared.JudgeKeyVariable = None,
+    jury: shared.Jury = None,
     no_judge: Annotated[
         bool,
         typer.Option(
-            "--no-judge", help="Answers only; `judge RUN` later.", rich_help_panel=WHO_JUDGES
+            "--no-judge",
+            help="Answers only; `judge RUN` later.",
+            rich_help_panel=shared.WHO_JUDGES,
         ),
     ] = False,
-    concurrency: Concurrency = 32,
+    concurrency: shared.Concurrency = 32,
     timeout: Annotated[
-        float, typer.Option(min=0.1, help="Seconds for one call.", rich_help_panel=HOW)
+        float, typer.Option(min=0.1, help="Seconds for one call.", rich_help_panel=shared.HOW)
     ] = 600.0,
-    prices: PriceFile = None,
-    max_cost: MaxCost = None,
-    endpoints: Endpoints = ENDPOINTS,
+    prices: shared.PriceFile = None,
+    max_cost: shared.MaxCost = None,
+    endpoints: shared.Endpoints = shared.ENDPOINTS,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for the run's folder. Default: runs.", rich_help_panel=HOW),
+        typer.Option(
+            help="Folder for the run's folder. Default: runs.", rich_help_panel=shared.HOW
+        ),
     ] = None,
     export_prompts: Annotated[
         Path | None,

@@ -16,7 +16,6 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from types import TracebackType
 from typing import Any, Self
 
 from medeval.data_class import OPEN
@@ -64,14 +63,9 @@ class ExportFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *failure: object) -> None:
         self._file.close()
-        if error is None:
+        if kind is None:
             self._folder.written.append(
                 WrittenFile(self._path, self._task, self._hash.hexdigest(), self._bytes, self._rows)
             )
@@ -111,12 +105,7 @@ class ExportFolder:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         try:
             # Without a manifest the list in the staging folder alone says which files are ours.
             if (self.folder / MANIFEST).exists() or not self._owned:

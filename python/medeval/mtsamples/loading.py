@@ -1,30 +1,15 @@
-"""Notes into PostgreSQL, whose SQL cannot read a user's files."""
+"""Notes as rows for PostgreSQL, whose SQL cannot read a user's files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 
-from medeval.load import LoadedTable
 from medeval.mtsamples.notes import Notes
-from medeval.profile import Target
-from medeval.row_loading import RowSource, load_rows
+from medeval.row_loading import RowSource
 
-SCHEMA_VARIABLE = "mtsamples_schema"
-_SOURCE = RowSource("mtsamples", SCHEMA_VARIABLE, "notes", ("filename", "text", "data_class"))
+SOURCE = RowSource("mtsamples", "mtsamples_schema", "notes", ("filename", "text", "data_class"))
 
 
-def load_notes(
-    notes: Notes,
-    target: Target,
-    schema: str,
-    *,
-    replace: bool = False,
-    say: Callable[[str], None] = lambda line: None,
-) -> LoadedTable:
-    """Load the notes, in one transaction.
-
-    Raises:
-        UserError: a schema that exists, or a database that refuses.
-    """
-    rows = ((note.filename, note.text, note.data_class) for note in notes.notes)
-    return load_rows(rows, _SOURCE, target, schema, replace=replace, say=say)
+def note_rows(notes: Notes) -> Iterator[tuple[str, str, str]]:
+    """Yield one row a note, for the columns of `SOURCE`."""
+    return ((note.filename, note.text, note.data_class) for note in notes.notes)

@@ -235,19 +235,13 @@ def warnings(compared: Compared) -> list[str]:
 
 def _score(request: Request, name: str, joined: Joined, numbers: Whole | None) -> Scores:
     from medeval.exporting.progress import progress
-    from medeval.predictions.tasks import Kind
-    from medeval.scoring import tasks as scoring
+    from medeval.predictions.evaluating import published
+    from medeval.scoring.bootstrap import Resampling, score
 
-    scorers = {
-        Kind.BINARY: scoring.score_binary,
-        Kind.HOURS: scoring.score_length_of_stay,
-        Kind.LABELS: scoring.score_phenotyping,
-    }
-    resampling = scoring.Resampling(request.n_iters, request.seed, numbers)
+    resampling = Resampling(request.n_iters, request.seed, numbers)
     with progress(name, lambda: request.n_iters) as advance:
-        return scorers[request.task.kind](
-            joined.truth, joined.prediction, resampling, progress=advance
-        )
+        statistic = published(request.task.kind)(joined.truth, joined.prediction)
+        return score(statistic, resampling, progress=advance)
 
 
 def _areas(request: Request, inputs: Inputs) -> tuple[AreaDifference, ...]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import combinations
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.predictions.comparing import Compared, warnings
@@ -22,7 +20,7 @@ def content(compared: Compared) -> dict[str, Any]:
     """Return what is written as JSON."""
     import numpy as np
 
-    import medeval
+    from medeval.predictions.files import provenance
     from medeval.scoring.compare import LEVEL
 
     request, inputs = compared.request, compared.inputs
@@ -69,24 +67,12 @@ def content(compared: Compared) -> dict[str, Any]:
         "p_value": "two-sided, 2 min(1 + below, 1 + above) / (1 + resamples)",
         "correction": "Holm over all pairs and metrics; DeLong and McNemar each by itself",
         "warnings": warnings(compared),
-        "inputs": {
-            "predictions": {
-                name: {"name": _file_name(source.name), "sha256": source.sha256}
-                for name, source in inputs.sources.items()
-            },
-            "listfile": {
-                "name": _file_name(inputs.listfile.name)
-                if request.listfile
-                else inputs.listfile.name,
-                "sha256": inputs.listfile.sha256,
-                "data_class": inputs.data_class,
-            },
-        },
-        "versions": {
-            "medeval": medeval.__version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-        },
+        **provenance(
+            {"predictions": {name: one.described() for name, one in inputs.sources.items()}},
+            inputs.listfile,
+            inputs.data_class,
+            is_file=request.listfile is not None,
+        ),
     }
     return written
 
@@ -192,7 +178,3 @@ def _cell(p: float | None) -> str:
     from medeval.scoring.compare import shown_p
 
     return "" if p is None else shown_p(p).replace("below ", "<")
-
-
-def _file_name(name: str) -> str:
-    return Path(name).name

@@ -10,18 +10,17 @@ from medeval.predictions.choices import Interval
 from medeval.predictions.joining import Joined
 from medeval.predictions.keys import Whole
 from medeval.predictions.tasks import Kind, Task
-from medeval.scoring import tasks
-from medeval.scoring.bootstrap import Resampling
-from medeval.scoring.results import EXCLUDE, STRICT, Floats, MetricSummary, Scores, Undefined
+from medeval.scoring.binary import Binary
+from medeval.scoring.bootstrap import Resampling, score
+from medeval.scoring.jackknife import jackknife
+from medeval.scoring.length_of_stay import LengthOfStay
+from medeval.scoring.phenotyping import Phenotyping
+from medeval.scoring.results import EXCLUDE, STRICT, MetricSummary, Undefined
+from medeval.scoring.statistic import Statistic
 from medeval.scoring.summary import summarise
 
-
-@dataclass(frozen=True)
-class Measure:
-    """Functions of the scoring package that belong together."""
-
-    score: Callable[..., Scores]
-    jackknife: Callable[..., Floats]
+# Makes the statistic of truth and predictions.
+Measure = Callable[..., Statistic]
 
 
 @dataclass(frozen=True)
@@ -75,15 +74,15 @@ def evaluate(
     own = None if clusters is None else clusters[rows]
     resampling = Resampling(method.n_iters, method.seed, own)
 
-    def summaries(measure: Measure, label: str, **options: Undefined) -> dict[str, MetricSummary]:
+    def summaries(of: Measure, label: str, **options: Undefined) -> dict[str, MetricSummary]:
         with progress(label, lambda: method.n_iters) as advance:
-            scores = measure.score(truth, prediction, resampling, progress=advance, **options)
+            scores = score(of(truth, prediction, **options), resampling, progress=advance)
         bca = method.interval is Interval.BCA and method.n_iters > 0
         return summarise(
             scores,
             method="bca" if bca else "percentile",
             strict_nan=method.strict_nan,
-            jackknife=measure.jackknife(truth, prediction, own) if bca else None,
+            jackknife=jackknife(of(truth, prediction), own) if bca else None,
         )
 
     undefined = STRICT if method.strict_nan else EXCLUDE
@@ -95,19 +94,21 @@ def evaluate(
 
 def published(kind: Kind) -> Measure:
     """Return what computes the metrics of mimic3-benchmarks."""
-    return {
-        Kind.BINARY: Measure(tasks.score_binary, tasks.jackknife_binary),
-        Kind.HOURS: Measure(tasks.score_length_of_stay, tasks.jackknife_length_of_stay),
-        Kind.LABELS: Measure(tasks.score_phenotyping, tasks.jackknife_phenotyping),
-    }[kind]
+    measures: dict[Kind, Measure] = {
+        Kind.BINARY: Binary.of,
+        Kind.HOURS: LengthOfStay.of,
+        Kind.LABELS: Phenotyping.of,
+    }
+    return measures[kind]
 
 
 def others(kind: Kind) -> Measure:
     """Return what computes the metrics beside them."""
     from medeval.scoring import extra  # here, not above: seldom asked for
 
-    return {
-        Kind.BINARY: Measure(extra.extra_binary, extra.jackknife_extra_binary),
-        Kind.HOURS: Measure(extra.extra_length_of_stay, extra.jackknife_extra_length_of_stay),
-        Kind.LABELS: Measure(extra.extra_phenotyping, extra.jackknife_extra_phenotyping),
-    }[kind]
+    measures: dict[Kind, Measure] = {
+        Kind.BINARY: extra.ExtraBinary.of,
+        Kind.HOURS: extra.FixedKappa.of,
+        Kind.LABELS: extra.ExtraPhenotyping.of,
+    }
+    return measures[kind]

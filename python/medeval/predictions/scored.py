@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import medeval
 from medeval.errors import UserError
 from medeval.predictions.choices import Cluster, Grouping
 from medeval.predictions.clusters import clusters
 from medeval.predictions.evaluating import Evaluated, Method, evaluate
-from medeval.predictions.files import Source, read_source
+from medeval.predictions.files import Source, provenance, read_source
 from medeval.predictions.joining import Joined, join
 from medeval.predictions.layout import entries
 from medeval.predictions.small_cells import require_min_cell
@@ -145,24 +143,12 @@ class Scored:
             "undefined": undefined({**self.result.metrics, **self.result.extra}, method.n_iters),
             "warnings": self.warnings(),
             "min_cell": request.min_cell if self.subgroups else None,
-            "inputs": {
-                "prediction": {
-                    "name": Path(inputs.prediction.name).name,
-                    "sha256": inputs.prediction.sha256,
-                },
-                "listfile": {
-                    "name": Path(inputs.listfile.name).name
-                    if request.listfile
-                    else inputs.listfile.name,
-                    "sha256": inputs.listfile.sha256,
-                    "data_class": inputs.data_class,
-                },
-            },
-            "versions": {
-                "medeval": medeval.__version__,
-                "python": platform.python_version(),
-                "numpy": np.__version__,
-            },
+            **provenance(
+                {"prediction": inputs.prediction.described()},
+                inputs.listfile,
+                inputs.data_class,
+                is_file=request.listfile is not None,
+            ),
         }
 
 

@@ -122,7 +122,11 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> Floats:
 
 @dataclass(frozen=True)
 class Binary:
-    """The three metrics of mimic3-benchmarks' evaluate_ihm.py and evaluate_decomp.py."""
+    """The three metrics of mimic3-benchmarks' evaluate_ihm.py and evaluate_decomp.py.
+
+    `AUC of ROC`, `AUC of PRC` (the trapezoid area under the precision-recall curve, not average
+    precision) and `min(+P, Se)`.
+    """
 
     steps: Steps
     undefined: Undefined = EXCLUDE
@@ -135,7 +139,7 @@ class Binary:
 
         Args:
             truth: 0 or 1, shape (n,).
-            prediction: scores, shape (n,).
+            prediction: scores, shape (n,); only their order counts.
             undefined: what the metrics are on rows of one class.
         """
         positive, scores = binary_arrays(truth, prediction)

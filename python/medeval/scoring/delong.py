@@ -28,21 +28,6 @@ NO_VARIANCE = "the estimated variance of the difference is zero although the are
 
 
 @dataclass(frozen=True)
-class Area:
-    """One area under the ROC curve.
-
-    Attributes:
-        value: None if the truth has one class.
-        standard_error: None if a class has fewer than two rows.
-        reason: why something is None.
-    """
-
-    value: float | None
-    standard_error: float | None
-    reason: str | None
-
-
-@dataclass(frozen=True)
 class DeLong:
     """The paired test of two areas.
 
@@ -80,24 +65,6 @@ class _Placements:
 
     positives: Doubles
     negatives: Doubles
-
-
-def delong_area(truth: npt.ArrayLike, scores: npt.ArrayLike) -> Area:
-    """Return the area under the ROC curve and its standard error.
-
-    Raises:
-        ValueError: shapes differ, a truth is neither 0 nor 1, or a score is not finite.
-    """
-    positive = _classes(truth)
-    m, n = int(positive.sum()), int((~positive).sum())
-    values = _scores(scores, positive)
-    if m == 0 or n == 0:
-        return Area(None, None, ONE_CLASS)
-    placements = _placements(positive, values)
-    value = float(placements.positives.sum()) / (2 * m * n)
-    if m == 1 or n == 1:
-        return Area(value, None, ONE_ROW)
-    return Area(value, math.sqrt(_variance(placements, m, n)), None)
 
 
 def delong_test(

@@ -1,7 +1,7 @@
 """Metrics that mimic3-benchmarks does not have, on the same resamples.
 
-The same seed and the same clusters draw the same resamples as in `tasks`, so these values may be
-set beside the published ones, resample by resample.
+The same seed and the same clusters draw the same resamples as for the published metrics, so these
+values may be set beside those, resample by resample.
 """
 
 from __future__ import annotations
@@ -19,12 +19,10 @@ from medeval.scoring.binary import (
     check_finite,
     make_curve,
 )
-from medeval.scoring.bootstrap import Resampling, score
 from medeval.scoring.calibration import brier, expected_calibration_error, fit_slope, logits
 from medeval.scoring.engine import Engine
-from medeval.scoring.jackknife import jackknife
 from medeval.scoring.length_of_stay import N_BINS, ONE_BIN, LengthOfStay, linear_kappa
-from medeval.scoring.results import Advance, Floats, Integers, Labels, Scores
+from medeval.scoring.results import Floats, Labels
 from medeval.scoring.statistic import Counts
 from medeval.scoring.steps import Steps, make_steps
 
@@ -39,7 +37,8 @@ NO_SLOPE = "no finite slope"
 class ExtraBinary:
     """Average precision, and how far predictions are probabilities.
 
-    Rows with the same truth and prediction share a bin.
+    Brier score, calibration slope and error need predictions in 0 to 1. Rows with the same truth
+    and prediction share a bin.
 
     Attributes:
         labels: bin of each row, shape (n,).
@@ -61,7 +60,7 @@ class ExtraBinary:
 
     @classmethod
     def of(cls, truth: ArrayLike, prediction: ArrayLike, *, has_slope: bool = True) -> ExtraBinary:
-        """Find the distinct rows; shapes as in `tasks.score_binary`."""
+        """Find the distinct rows; shapes as in `Binary.of`."""
         positive, scores = binary_arrays(truth, prediction)
         distinct, labels = np.unique(scores + 1j * positive, return_inverse=True)
         outcome, guess = distinct.imag > 0, np.ascontiguousarray(distinct.real)
@@ -121,6 +120,11 @@ class FixedKappa:
     rankings: int = 1
     n_bins: int = N_BINS**2
 
+    @classmethod
+    def of(cls, truth: ArrayLike, prediction: ArrayLike) -> FixedKappa:
+        """Find the bins; shapes as in `LengthOfStay.of`."""
+        return cls(LengthOfStay.of(truth, prediction).cells)
+
     @property
     def rows(self) -> int:
         """Number of rows, n."""
@@ -144,6 +148,20 @@ class ExtraPhenotyping:
     by_label: tuple[ExtraBinary, ...]
     labels: None = None
     names: tuple[str, ...] = PHENOTYPING
+
+    @classmethod
+    def of(cls, truth: ArrayLike, prediction: ArrayLike) -> ExtraPhenotyping:
+        """Find the distinct rows of each label; shapes as in `Phenotyping.of`."""
+        outcome, scores = np.asarray(truth), np.asarray(prediction, dtype=np.float64)
+        if outcome.ndim != 2 or outcome.shape != scores.shape:
+            raise ValueError(f"truth has shape {outcome.shape}, prediction {scores.shape}")
+        check_binary(outcome)
+        check_finite(scores)
+        by_label = [
+            ExtraBinary.of(one, guess, has_slope=False)
+            for one, guess in zip(outcome.T, scores.T, strict=True)
+        ]
+        return cls(len(scores), tuple(by_label))
 
     @property
     def n_bins(self) -> int:
@@ -171,80 +189,6 @@ class ExtraPhenotyping:
 def is_probability(prediction: Floats) -> bool:
     """Tell whether all predictions lie in 0 to 1."""
     return bool(((prediction >= 0) & (prediction <= 1)).all())
-
-
-def extra_binary(
-    truth: ArrayLike,
-    prediction: ArrayLike,
-    resampling: Resampling,
-    *,
-    progress: Advance | None = None,
-) -> Scores:
-    """Score a binary outcome by average precision, Brier score, calibration slope and error.
-
-    Args and shapes as in `tasks.score_binary`; the last three need predictions in 0 to 1.
-    """
-    return score(ExtraBinary.of(truth, prediction), resampling, progress=progress)
-
-
-def extra_length_of_stay(
-    truth: ArrayLike,
-    prediction: ArrayLike,
-    resampling: Resampling,
-    *,
-    progress: Advance | None = None,
-) -> Scores:
-    """Score lengths of stay by the kappa of ten fixed bins; shapes as in `tasks`."""
-    return score(_fixed_kappa(truth, prediction), resampling, progress=progress)
-
-
-def extra_phenotyping(
-    truth: ArrayLike,
-    prediction: ArrayLike,
-    resampling: Resampling,
-    *,
-    progress: Advance | None = None,
-) -> Scores:
-    """Score phenotypes by means over the labels; shapes as in `tasks.score_phenotyping`."""
-    return score(_extra_phenotyping(truth, prediction), resampling, progress=progress)
-
-
-def jackknife_extra_binary(
-    truth: ArrayLike, prediction: ArrayLike, clusters: Integers | None = None
-) -> Floats:
-    """Return what `extra_binary` gives without each part of the data; see `jackknife`."""
-    return jackknife(ExtraBinary.of(truth, prediction), clusters)
-
-
-def jackknife_extra_length_of_stay(
-    truth: ArrayLike, prediction: ArrayLike, clusters: Integers | None = None
-) -> Floats:
-    """Return what `extra_length_of_stay` gives without each part of the data."""
-    return jackknife(_fixed_kappa(truth, prediction), clusters)
-
-
-def jackknife_extra_phenotyping(
-    truth: ArrayLike, prediction: ArrayLike, clusters: Integers | None = None
-) -> Floats:
-    """Return what `extra_phenotyping` gives without each part of the data; see `jackknife`."""
-    return jackknife(_extra_phenotyping(truth, prediction), clusters)
-
-
-def _fixed_kappa(truth: ArrayLike, prediction: ArrayLike) -> FixedKappa:
-    return FixedKappa(LengthOfStay.of(truth, prediction).cells)
-
-
-def _extra_phenotyping(truth: ArrayLike, prediction: ArrayLike) -> ExtraPhenotyping:
-    outcome, scores = np.asarray(truth), np.asarray(prediction, dtype=np.float64)
-    if outcome.ndim != 2 or outcome.shape != scores.shape:
-        raise ValueError(f"truth has shape {outcome.shape}, prediction {scores.shape}")
-    check_binary(outcome)
-    check_finite(scores)
-    by_label = [
-        ExtraBinary.of(one, guess, has_slope=False)
-        for one, guess in zip(outcome.T, scores.T, strict=True)
-    ]
-    return ExtraPhenotyping(len(scores), tuple(by_label))
 
 
 def _where_undefined(values: Floats, reasons: tuple[str, ...]) -> tuple[str | None, ...]:

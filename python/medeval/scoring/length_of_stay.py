@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from medeval.scoring.binary import check_finite, ratio
 from medeval.scoring.engine import Engine
-from medeval.scoring.results import Floats
+from medeval.scoring.results import EXCLUDE, Floats, Undefined
 from medeval.scoring.statistic import Counts
 
 NAMES = ("Kappa", "MAD", "MSE", "MAPE")
@@ -26,6 +26,9 @@ ONE_BIN = "one bin"
 class LengthOfStay:
     """The four metrics of mimic3-benchmarks' evaluate_los.py.
 
+    `Kappa` (linear weights over ten bins), `MAD` (the mean absolute error, hours), `MSE` (hours
+    squared) and `MAPE` (percent of the truth plus 0.1 hours).
+
     Attributes:
         errors: absolute, squared and relative error of each row (hours, hours squared, percent),
             shape (3, n).
@@ -40,12 +43,15 @@ class LengthOfStay:
     rankings: int = 1
 
     @classmethod
-    def of(cls, truth: ArrayLike, prediction: ArrayLike) -> LengthOfStay:
+    def of(
+        cls, truth: ArrayLike, prediction: ArrayLike, undefined: Undefined = EXCLUDE
+    ) -> LengthOfStay:
         """Compute what does not change between resamples.
 
         Args:
             truth: hours, shape (n,), rounded through float32 as the published program reads them.
             prediction: hours, shape (n,); below 0 counts as 0.
+            undefined: makes no difference here; a kappa of one bin is NaN either way.
         """
         hours = np.asarray(truth, dtype=np.float64)
         guess = np.asarray(prediction, dtype=np.float64)

@@ -24,6 +24,9 @@ EXACT_FLOAT32 = 1 << 24
 class Phenotyping:
     """The metrics of mimic3-benchmarks' evaluate_pheno.py, of k labels (there 25).
 
+    `Macro ROC AUC`, `Micro ROC AUC` (of all pairs of a row and a label), `Weighted ROC AUC` (by
+    each label's positives in the resample) and `ROC AUC of task 1` to `k`.
+
     Attributes:
         rows: number of rows, n; each is a bin of its own, as every label ranks the rows anew.
         rankings_by_label: steps of each label, then those of all n k pairs pooled.

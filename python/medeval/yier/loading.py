@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from medeval.load import LoadedTable
 from medeval.models.text_files import save_text
-from medeval.profile import Target
-from medeval.row_loading import RowSource, load_rows
+from medeval.row_loading import RowSource
 from medeval.yier.layouts import Document, Raw
 from medeval.yier.reading import QuestionFile, as_text
 from medeval.yier.records import Checked, Outcome, check_records
 
-SCHEMA_VARIABLE = "yier_schema"
 # What the check finds amiss with a record, written beside it for the models.
 REFUSED = "refused_by_check"
-_SOURCE = RowSource("yier", SCHEMA_VARIABLE, "records", ("line_number", "record"))
+SOURCE = RowSource("yier", "yier_schema", "records", ("line_number", "record"))
 
 
 @dataclass(frozen=True)
@@ -84,19 +81,7 @@ def write_lines(clean: CleanQuestions, path: Path) -> None:
     save_text(path, as_text(Document(clean.records, "lines")))
 
 
-def load_records(
-    clean: CleanQuestions,
-    target: Target,
-    schema: str,
-    *,
-    replace: bool = False,
-    say: Callable[[str], None] = lambda line: None,
-) -> LoadedTable:
-    """Load the records into PostgreSQL, in one transaction.
-
-    Raises:
-        UserError: a schema that exists, or a database that refuses.
-    """
+def record_rows(clean: CleanQuestions) -> Iterator[tuple[int, str]]:
+    """Yield one row a record, for the columns of `SOURCE`."""
     # Texts hold signs that `splitlines` takes for line ends.
-    lines = as_text(Document(clean.records, "lines")).split("\n")[:-1]
-    return load_rows(enumerate(lines, start=1), _SOURCE, target, schema, replace=replace, say=say)
+    return enumerate(as_text(Document(clean.records, "lines")).split("\n")[:-1], start=1)
