@@ -213,7 +213,7 @@ def test_an_undeclared_endpoint_is_sent_open_text(
     let_through(OPEN[name](tmp_path), ask)
 
 
-NOTES: list[str | Path] = ["--task", "mtsamples", "--no-judge"]
+NOTES: list[str | Path] = ["--task", "mtsamples", "--no-judge", "--as-built"]
 
 
 def test_notes_of_ones_own_are_sent_to_no_undeclared_endpoint(
@@ -221,7 +221,7 @@ def test_notes_of_ones_own_are_sent_to_no_undeclared_endpoint(
 ) -> None:
     warehouse = {"MEDEVAL_DUCKDB": str(own_notes)}
     refused((NOTES, warehouse), ask)
-    assert medeval("export", "--task", "mtsamples", "--out", tmp_path) == 0
+    assert medeval("export", "--task", "mtsamples", "--out", tmp_path, "--as-built") == 0
     manifest = json.loads((tmp_path / "mtsamples" / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["data_class"] == "credentialed"
     assert (tmp_path / "mtsamples").stat().st_mode & 0o077 == 0

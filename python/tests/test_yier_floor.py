@@ -150,7 +150,7 @@ def test_load_mends_a_file_and_writes_it_clean(tmp_path: Path) -> None:
 
 def test_what_is_no_text_is_no_id_for_the_models() -> None:
     records = [question("a"), {**question("b"), "sample_id": ["b"]}, question(" ")]
-    file = QuestionFile("f", "utf-8", Document(records, "array"))
+    file = QuestionFile("f", "utf-8", Document(records, "array"), "")
     clean = clean_questions(file)
     assert [record["sample_id"] for record in clean.records] == ["a", None, None]
     assert clean.records[1] == records[1] | {
