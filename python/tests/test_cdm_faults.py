@@ -106,6 +106,7 @@ def test_a_leak_in_a_shown_text_is_listed(
     warehouse.stops(
         *("build", "--select", "cdm_leaks", "--exclude-resource-type", "unit_test"),
         says=("cdm_no_scrub_term_is_left", "cdm_no_concluding_section_is_left", "ERROR=2"),
+        **SOURCE,
     )
     kinds = warehouse.rows("select distinct kind from cdm.cdm_leaks order by all")
     assert [kind for (kind,) in kinds if kind != "stem"] == ["concluding_section", "scrub_term"]

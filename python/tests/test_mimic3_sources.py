@@ -340,7 +340,7 @@ def test_a_gzip_file_cut_at_seventy_percent_stops(warehouse: Warehouse, folder: 
     path = write(folder / "patients.csv.gz", f"{header}\n{rows}")
     data = path.read_bytes()
     path.write_bytes(data[: len(data) * 7 // 10])
-    says = (f"{path}: looks truncated", "Check the file against SHA256SUMS and download it again")
+    says = (f"{path} looks truncated", "Check the file against SHA256SUMS and download it again")
     warehouse.stops(*STAYS, says=says, MIMIC3_DIR=folder)
 
 

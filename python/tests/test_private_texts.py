@@ -46,13 +46,14 @@ TABLES = [(source, table) for source, tables in FILES.items() for table in table
 FOLDERS = {"mimic4_hosp": "hosp", "mimic4_note": "note", "cdm_note_extract": "note_extract"}
 
 
-def rows(header: str, quote: str = '"') -> bytes:
-    """Return a table with the marker in every cell of its one row."""
+def rows(header: str, quote: str = '"', filler: int = 0) -> bytes:
+    """Return a table with the marker in every cell of its first row."""
     names = header.split("\n", 1)[0].split(",")
     line = ",".join([f'"{CELL}"'] * (len(names) - 1) + [f'"{CELL}{quote}'])
     # Compressible lines would be gone whole from a file that is cut.
     tail = "".join(",".join([os.urandom(8).hex()] * len(names)) + "\n" for _ in range(400))
-    return f"{','.join(names)}\n{line}\n{tail}".encode()
+    filled = (",".join(["0"] * len(names)) + "\n") * filler
+    return f"{','.join(names)}\n{line}\n{filled}{tail}".encode()
 
 
 def cut(data: bytes) -> bytes:
@@ -64,7 +65,8 @@ BREAKS: dict[str, Callable[[str], bytes]] = {
     "an open quote": lambda header: gzip.compress(rows(header, "")),
     "text behind a quote": lambda header: gzip.compress(rows(header, f'" {MARKER}')),
     "no UTF-8": lambda header: gzip.compress(rows(header).replace(b"second", b"\x93nd")),
-    "cut": lambda header: cut(gzip.compress(rows(header))),
+    # So far behind the header that it is not seen while that is read.
+    "cut": lambda header: cut(gzip.compress(rows(header, filler=300_000), 1)),
     "cells of other columns": lambda header: gzip.compress(rows(header)),
     "no header": lambda header: gzip.compress(rows(header).split(b"\n", 1)[1]),
     "no gzip": rows,
