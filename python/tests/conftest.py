@@ -83,6 +83,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places[item.path][0])
 
 
+@pytest.fixture(autouse=True)
+def _umask() -> None:
+    """Commands that run in this process close it; every test begins as a user's shell does."""
+    os.umask(0o022)
+
+
 @pytest.fixture(scope="session")
 def project_root() -> Path:
     return PROJECT_ROOT
