@@ -283,8 +283,8 @@ def _reading(file: RawFile) -> Iterator[None]:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException):
         raise UserError(
-            f"{file.path} looks truncated or damaged. Check the file against SHA256SUMS and download"
-            " it again."
+            f"{file.path} looks truncated or damaged. Check the file against SHA256SUMS and"
+            " download it again."
         ) from None
     except csv.Error:
         raise UserError(f"{file.path}: the header cannot be read as CSV.") from None

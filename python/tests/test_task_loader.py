@@ -13,7 +13,6 @@ from threading import Thread
 from typing import Any
 
 import pytest
-import yaml
 
 from medeval.evaluation.fetching import FetchRules, fetch
 from medeval.evaluation.task_loader import TaskFileWarning, TaskLoader, bundled_tasks_dir
@@ -25,6 +24,7 @@ from medeval.models.task_types import (
     DiagnosticReasoningTask,
     MedicalQATask,
 )
+from medeval.models.yaml_text import write_yaml
 
 QUESTION = {"question": "What does BP stand for?"}
 ANSWER = {"answer": "blood pressure"}
@@ -54,7 +54,7 @@ ON_LOOPBACK = FetchRules(allow_http=True, allow_private_hosts=True, timeout=10)
 def written(folder: Path, file: str = "task.yaml", **fields: Any) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / file
-    text = json.dumps(fields) if file.endswith("json") else yaml.safe_dump(fields)
+    text = json.dumps(fields) if file.endswith("json") else write_yaml(fields)
     path.write_text(text, encoding="utf-8")
     return path
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from test_task_loader import ON_LOOPBACK, QA, serving
 
 from medeval.evaluation.task_loader import TaskFileWarning, TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_registry import TaskRegistry, TaskSummary
 from medeval.models import MedicalTask, TaskType
 from medeval.models.task_types import MedicalQATask
+from medeval.models.yaml_text import write_yaml
 
 QUESTIONS = {**QA, "metrics": ["accuracy"], "difficulty": "Hard", "name": "Questions"}
 SUMMARIES: dict[str, Any] = {
@@ -25,7 +25,7 @@ SUMMARIES: dict[str, Any] = {
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     for name, fields in (("questions", QUESTIONS), ("summaries", SUMMARIES)):
-        (tmp_path / f"{name}.yaml").write_text(yaml.safe_dump(fields), encoding="utf-8")
+        (tmp_path / f"{name}.yaml").write_text(write_yaml(fields), encoding="utf-8")
     return tmp_path
 
 

@@ -28,7 +28,10 @@ async def keep_bounded(response: httpx2.Response) -> None:
     """
     import httpx2
 
-    is_plain = response.headers.get("content-encoding", "identity").strip() in ("", "identity")
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        raise httpx2.DecodingError("not gzip, which is what was asked for")
+    is_plain = encoding in ("", "identity")
     unpacked = zlib.decompressobj(_GZIP_OR_ZLIB)
     body = bytearray()
     try:
