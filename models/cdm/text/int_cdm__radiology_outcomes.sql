@@ -53,9 +53,9 @@ final as (
         {{ scrubbed('notes.report', 'patterns') }} as text,
         case
             when notes.exam_name is null then 'no_exam_name'
-            when notes.modality is null then 'no_modality'
+            when notes.modality is null then 'unknown_modality'
             when notes.region is null then 'no_region'
-            when notes.report is null then 'no_findings'
+            when notes.report is null then 'no_findings_section'
             else 'kept'
         end as outcome
     from notes_with_sections as notes
