@@ -6,6 +6,8 @@ has `Hours` first and as many cells in each row, and no series is empty.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -33,18 +35,25 @@ class Reader:
             raise ValueError(index)
         name, *cells = self._rows[index]
         example = {"name": name, **self._labels(cells)}
-        header, *lines = (self._folder / name).read_text().splitlines()
-        rows = [line.split(",") for line in lines]
+        header, hours, rows = read_series(self._folder / name)
         if self.is_bounded:
-            rows = [row for row in rows if float(row[0]) <= example["t"] + 1e-6]
-        example["header"] = header.split(",")
-        assert example["header"][0] == "Hours"
+            rows = rows[: bisect_right(hours, example["t"] + 1e-6)]
         assert rows, name
-        assert {len(row) for row in rows} == {len(example["header"])}
-        return {**example, "X": rows}
+        return {**example, "X": rows, "header": header}
 
     def _labels(self, cells: list[str]) -> Example:
         raise NotImplementedError
+
+
+@cache
+def read_series(path: Path) -> tuple[list[str], list[float], list[list[str]]]:
+    """The header, the hours and the cells of a file, once: each hour of a stay asks for it."""
+    header, *rows = (line.split(",") for line in path.read_text().splitlines())
+    assert header[0] == "Hours"
+    assert all(len(row) == len(header) for row in rows)
+    hours = [float(row[0]) for row in rows]
+    assert hours == sorted(hours)
+    return header, hours, rows
 
 
 class InHospitalMortalityReader(Reader):
