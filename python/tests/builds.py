@@ -22,6 +22,7 @@ PUBLISHED = (
     "mimic3_data_class",
     "mimic3_decompensation",
     "mimic3_episode_timeseries",
+    "mimic3_episodes",
     "mimic3_findings",
     "mimic3_in_hospital_mortality",
     "mimic3_length_of_stay",

@@ -597,6 +597,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *args: str | Path) -> str:
         (["--task", "mimic3", "--extended"], "--extended: for cdm only"),
         (["--task", "cdm", "--timeseries"], "--timeseries: for mimic3 only"),
         (["--task", "cdm", "--order", "reference"], "--order: for mimic3 only"),
+        (["--task", "cdm", "--layout", "mimic3-benchmarks"], "--layout: for mimic3 only"),
     ],
 )
 def test_bad_usage(

@@ -44,6 +44,7 @@ LABELS = ", ".join(f"label_{k} integer" for k in range(1, 26))
 SERIES = ", ".join(
     [f"{name} double precision" for name in VARIABLES.values()]
     + [f"{name}_text text" for name in VARIABLES.values() if name in UNCLEANED]
+    + [f"is_{task}_input boolean" for task in TASKS]
 )
 # The layout of the published tables; a build may add columns.
 LAYOUT = {
@@ -63,6 +64,13 @@ LAYOUT = {
         "subject_id integer, episode integer, stay text, icustay_id integer, partition text,"
         f" event_icustay_id integer, charttime timestamp, hours double precision, {SERIES}"
     ),
+    "mimic3.mimic3_episodes": (
+        "partition text, subject_id integer, episode integer, icustay_id integer,"
+        " ethnicity_code integer, gender_code integer, age double precision,"
+        " height double precision, weight double precision, los double precision,"
+        " mortality integer, diagnosis_flags text"
+    ),
+    "mimic3.episode_diagnoses": "position integer, icd9_code text",
     "mimic3.mimic3_source_tables": "source_table text, row_count bigint, edition text",
     "mimic3.mimic3_data_class": "data_class text, patients_md5 text, edition text",
     "mimic3.phenotypes": "phenotype_id integer, phenotype_name text, ccs_id integer",
@@ -94,11 +102,20 @@ def labels(*ones: int) -> list[int]:
     return [int(k in ones) for k in range(1, 26)]
 
 
-def series(subject: int, episode: int, hours: float, event: int, **cells: object) -> list[Any]:
+def series(
+    subject: int,
+    episode: int,
+    hours: float,
+    event: int,
+    inputs: Sequence[str] = (),
+    **cells: object,
+) -> list[Any]:
     names = [*VARIABLES.values(), *(f"{n}_text" for n in VARIABLES.values() if n in UNCLEANED)]
     assert cells.keys() <= set(names)
     head = [subject, episode, stay(subject, episode), 1, "test" if subject == 5 else "train"]
-    return [*head, event, "2130-01-01 00:00:00", hours, *(cells.get(name) for name in names)]
+    values = [cells.get(name) for name in names]
+    flags = [task in inputs for task in TASKS]
+    return [*head, event, "2130-01-01 00:00:00", hours, *values, *flags]
 
 
 def base() -> Tables:
@@ -123,6 +140,11 @@ def base() -> Tables:
             series(731, 1, -3.5375, 9, glucose=217.0),
             series(5, 1, 0.0, 1, heart_rate_text="81", heart_rate=81.0),
         ],
+        "mimic3.mimic3_episodes": [
+            ["train", 731, 1, 7311, 4, 2, 65.1, None, 80.0, 2.5, 1, "010"],
+            ["test", 5, 1, 51, 0, 1, 300.25, 170.0, None, None, 0, None],
+        ],
+        "mimic3.episode_diagnoses": [[3, "V5861"], [1, "4019"], [2, "0389"]],
         "mimic3.mimic3_source_tables": [["patients", 100, "1.4"], ["icustays", 136, None]],
         "mimic3.mimic3_data_class": [["open", "abc", "demo"]],
         "mimic3.phenotypes": [
@@ -554,6 +576,116 @@ def test_an_episode_longer_than_a_batch_is_one_file(
     assert contents(export(tables, "--timeseries", "--order", "reference")) == by_batches
 
 
+# The layout of mimic3-benchmarks
+
+LAYOUT_OPTION = ("--layout", "mimic3-benchmarks")
+EPISODE_HEADER = (
+    "Icustay,Ethnicity,Gender,Age,Height,Weight,Length of Stay,Mortality,"
+    "Diagnosis 4019,Diagnosis 0389,Diagnosis V5861\n"
+)
+
+
+def layout_tables() -> Tables:
+    """A stay in every task, one in those of the whole stay, and one in none."""
+    stays = ("decompensation", "length_of_stay", "phenotyping", "multitask")
+    tables = base()
+    tables["mimic3.mimic3_episode_timeseries"] = [
+        series(731, 1, -3.5, 1, glucose=1.0),
+        series(731, 1, 0.0, 1, TASKS, glucose=2.0),
+        series(731, 1, 48.0, 1, TASKS, heart_rate_text="a,b"),
+        series(731, 1, 48.5, 1, stays, glucose=4.0),
+        series(731, 1, 99.0, 1, glucose=5.0),
+        series(5, 1, 1.0, 2, stays, glucose=6.0),
+        series(5, 2, 1.0, 3, glucose=7.0),
+    ]
+    return tables
+
+
+def row(hours: float, glucose: float) -> str:
+    return f"{hours},,,,,,,,{glucose},,,,,,,,,\n"
+
+
+@pytest.mark.parametrize("batch", [1, 2, 20_000])
+def test_each_task_has_the_rows_that_its_model_may_see(
+    export: Export, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr("medeval.warehouse.BATCH_ROWS", batch)
+    folder = export(layout_tables(), *LAYOUT_OPTION).parent / "mimic3-benchmarks"
+    check_manifest(folder)
+    first, second = stay(731, 1), stay(5, 1)
+    listed = {
+        f"{task}/{name}"
+        for task in map(hyphened, TASKS)
+        for name in (*LISTFILES, f"train/{first}", f"test/{second}")
+    }
+    listed.remove(f"in-hospital-mortality/test/{second}")
+    root = {
+        "root/train/731/episode1.csv",
+        "root/train/731/episode1_timeseries.csv",
+        "root/test/5/episode1.csv",
+        "root/test/5/episode1_timeseries.csv",
+        "root/test/5/episode2_timeseries.csv",
+    }
+    assert contents(folder).keys() == {"manifest.json", *listed, *root}
+    charted = '48.0,,,,,,,,,"a,b",,,,,,,,\n'
+    mortality = HEADER + row(0.0, 2.0) + charted
+    assert (folder / "in-hospital-mortality/train" / first).read_text() == mortality
+    whole_stay = mortality + row(48.5, 4.0)
+    for task in ("decompensation", "length-of-stay", "phenotyping", "multitask"):
+        assert (folder / task / "train" / first).read_text() == whole_stay
+        assert (folder / task / "test" / second).read_text() == HEADER + row(1.0, 6.0)
+    uncut = HEADER + row(-3.5, 1.0) + whole_stay.removeprefix(HEADER) + row(99.0, 5.0)
+    assert (folder / "root/train/731/episode1_timeseries.csv").read_text() == uncut
+
+
+def hyphened(task: str) -> str:
+    return task.replace("_", "-")
+
+
+def test_an_episode_without_a_known_diagnosis_is_a_header(export: Export) -> None:
+    root = export(layout_tables(), *LAYOUT_OPTION).parent / "mimic3-benchmarks/root"
+    line = "7311,4,2,65.1,,80.0,2.5,1,0,1,0\n"
+    assert (root / "train/731/episode1.csv").read_text() == EPISODE_HEADER + line
+    assert (root / "test/5/episode1.csv").read_text() == EPISODE_HEADER
+
+
+def test_the_layouts_stand_beside_each_other_and_tasks_join(export: Export) -> None:
+    own = contents(export(layout_tables()))
+    export(layout_tables(), *LAYOUT_OPTION, "--task", "ihm")
+    folder = export(layout_tables(), *LAYOUT_OPTION, "--task", "los")
+    assert contents(folder) == own
+    beside = folder.parent / "mimic3-benchmarks"
+    check_manifest(beside)
+    assert {path.name for path in beside.iterdir()} == {
+        *("in-hospital-mortality", "length-of-stay", "root", "manifest.json")
+    }
+    listfile = "train/listfile.csv"
+    assert (beside / "length-of-stay" / listfile).read_bytes() == own[f"length_of_stay/{listfile}"]
+
+
+def test_a_failure_leaves_the_earlier_layout_as_it_was(
+    export: Export, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = export(layout_tables(), *LAYOUT_OPTION).parent / "mimic3-benchmarks"
+    before = contents(folder)
+
+    def fail(*args: object) -> int:
+        raise OSError(28, "No space left on device", "somewhere")
+
+    monkeypatch.setattr("medeval.exporting.mimic3.write_episodes", fail)
+    assert run("--out", tmp_path / "out", "--order", "reference", *LAYOUT_OPTION) == 2
+    assert contents(folder) == before
+
+
+def test_an_unknown_layout_names_those_there_are(
+    capsys: pytest.CaptureFixture[str], database: Path
+) -> None:
+    assert run("--layout", "mimic-iii") == 2
+    said = capsys.readouterr().err
+    assert "medeval" in said
+    assert "mimic3-benchmarks" in said
+
+
 # Manifest and access
 
 
@@ -681,8 +813,8 @@ SLOW = """
 import sys, time
 from medeval.exporting import mimic3
 original = mimic3.write_listfiles
-def slow(warehouse, folder, listfile, order, advance):
-    counts = original(warehouse, folder, listfile, order, advance)
+def slow(warehouse, folder, listfile, *more):
+    counts = original(warehouse, folder, listfile, *more)
     if listfile.task == "length_of_stay":
         print("ready", flush=True)
         time.sleep(60)
@@ -876,6 +1008,8 @@ def test_build_of_another_floor_only(capsys: pytest.CaptureFixture[str], databas
         ("mimic3.mimic3_source_tables", ("--task", "ihm")),
         ("mimic3.phenotypes", ("--task", "pheno")),
         ("mimic3.mimic3_episode_timeseries", ("--timeseries",)),
+        ("mimic3.mimic3_episodes", ("--layout", "mimic3-benchmarks")),
+        ("mimic3.episode_diagnoses", ("--layout", "mimic3-benchmarks")),
     ],
 )
 def test_missing_table(

@@ -73,7 +73,6 @@ def test_every_model_has_a_unit_test_or_only_renames() -> None:
         "int_mimic3__events",  # three tables, one under another
         "int_mimic3__item_rules",  # a join of two seeds
         "mimic3_stays",  # a join of two models on their key
-        "mimic3_episode_timeseries",  # a join of two models on their key
         "cdm_build_settings",  # the variables of the build
         "cdm_discharge_sections",  # the columns of a model
         "int_cdm__result_cap",  # a number

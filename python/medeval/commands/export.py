@@ -11,7 +11,7 @@ import typer
 
 from medeval.commands.shared_options import AsBuilt, DbtTarget
 from medeval.errors import UserError
-from medeval.exporting.ordering import Order
+from medeval.exporting.ordering import Layout, Order
 
 
 def export(
@@ -29,8 +29,20 @@ def export(
         typer.Option(help="Row order of listfiles: sorted, or as mimic3-benchmarks shuffles them."),
     ] = Order.CANONICAL,
     timeseries: Annotated[
-        bool, typer.Option("--timeseries", help="Also write the time series of every episode.")
+        bool,
+        typer.Option(
+            "--timeseries",
+            help="Also write the whole time series of every episode, from before the stay until"
+            " after it: not what a model may see.",
+        ),
     ] = False,
+    layout: Annotated[
+        Layout,
+        typer.Option(
+            help="Folders and files of the ICU tasks: listfiles alone, or all that the published"
+            " readers open, with the time series of each task cut to what its model may see."
+        ),
+    ] = Layout.MEDEVAL,
     num_cases: Annotated[
         int | None, typer.Option(help="cdm: only so many cases, from the front of the list.")
     ] = None,
@@ -63,7 +75,11 @@ def export(
         raise UserError("--first-only and --extended exclude each other.")
     options: dict[str, dict[str, object]] = {
         "cdm": {"--num-cases": num_cases, "--first-only": first_only, "--extended": extended},
-        "mimic3": {"--order": order is not Order.CANONICAL, "--timeseries": timeseries},
+        "mimic3": {
+            "--order": order is not Order.CANONICAL,
+            "--timeseries": timeseries,
+            "--layout": layout is not Layout.MEDEVAL,
+        },
     }
     chosen = chosen_tasks(task or [])
     if chosen:
@@ -87,7 +103,7 @@ def export(
         exports[cdm.NAME] = partial(cdm.export, choice=choice)
         for name, tasks in chosen.items():
             try:
-                report = exports[name](warehouse, Request(tasks, out, order, timeseries))
+                report = exports[name](warehouse, Request(tasks, out, order, timeseries, layout))
             except OSError as error:
                 place = error.filename or out
                 raise UserError(f"Cannot write {place}: {error.strerror or error}.") from error

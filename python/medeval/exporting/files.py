@@ -26,7 +26,7 @@ STAGING = ".incomplete"
 OWNED = "files.json"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class WrittenFile:
     """One file of an export, as the manifest lists it; rows do not count the header."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from medeval.exporting.ordering import Order
+from medeval.exporting.ordering import Layout, Order
 from medeval.warehouse import Warehouse
 
 
@@ -18,6 +18,7 @@ class Request:
     out: Path
     order: Order
     timeseries: bool
+    layout: Layout
 
 
 @dataclass(frozen=True)

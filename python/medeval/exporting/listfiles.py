@@ -12,7 +12,7 @@ from itertools import compress
 
 from medeval.errors import UserError
 from medeval.exporting.files import ExportFile, ExportFolder
-from medeval.exporting.ordering import Order, RowOrder, order_by, permutation, row_order
+from medeval.exporting.ordering import Layout, Order, RowOrder, order_by, permutation, row_order
 from medeval.exporting.progress import Advance
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
@@ -178,7 +178,12 @@ def phenotype_names(warehouse: Warehouse) -> list[str]:
 
 
 def write_listfiles(
-    warehouse: Warehouse, folder: ExportFolder, listfile: Listfile, order: Order, advance: Advance
+    warehouse: Warehouse,
+    folder: ExportFolder,
+    listfile: Listfile,
+    order: Order,
+    layout: Layout,
+    advance: Advance,
 ) -> dict[str, int]:
     """Write the five listfiles of a task; return the rows of each partition.
 
@@ -194,7 +199,9 @@ def write_listfiles(
         names = [f"{partition}/listfile.csv", *(f"{part}_listfile.csv" for part in parts)]
         with ExitStack() as stack:
             whole, *split = (
-                stack.enter_context(folder.create(f"{listfile.task}/{name}", listfile.task))
+                stack.enter_context(
+                    folder.create(f"{layout.folder(listfile.task)}/{name}", listfile.task)
+                )
                 for name in names
             )
             for file in (whole, *split):

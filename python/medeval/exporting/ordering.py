@@ -1,4 +1,4 @@
-"""Row orders of listfiles: the canonical one and the benchmark's own."""
+"""Row orders and folders of listfiles: the canonical ones and the benchmark's own."""
 
 from __future__ import annotations
 
@@ -14,6 +14,17 @@ class Order(StrEnum):
 
     CANONICAL = "canonical"
     REFERENCE = "reference"
+
+
+class Layout(StrEnum):
+    """Which folders and files an export makes."""
+
+    MEDEVAL = "medeval"
+    REFERENCE = "mimic3-benchmarks"
+
+    def folder(self, task: str) -> str:
+        """Return the folder of a task below that of the export."""
+        return task.replace("_", "-") if self is Layout.REFERENCE else task
 
 
 class RowOrder(StrEnum):

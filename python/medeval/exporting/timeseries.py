@@ -1,18 +1,21 @@
-"""Time series of episodes in the benchmark's layout: root/<partition>/<subject>/episode<n>_..."""
+"""Episodes in the benchmark's layout: root/<partition>/<subject>/episode<n>..., and each task's."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import groupby
+from itertools import compress, groupby, repeat
 
 from medeval.errors import UserError
 from medeval.exporting.files import ExportFile, ExportFolder
+from medeval.exporting.ordering import Layout
 from medeval.exporting.progress import Advance
-from medeval.warehouse import Row, Warehouse, schema_name
+from medeval.warehouse import Row, Warehouse, flat, schema_name
 
 TABLE = "mimic3_episode_timeseries"
+EPISODES = "mimic3_episodes"
+DIAGNOSES = "episode_diagnoses"
 TASK = "timeseries"
 
 # The benchmark's 17 variables in its column order, and the columns that hold them.
@@ -43,40 +46,102 @@ UNCLEANED = frozenset(
     or column in {"heart_rate", "mean_blood_pressure", "respiratory_rate"}
 )
 HEADER = ",".join(["Hours", *VARIABLES]) + "\n"
+# The columns of an episode's own file before its diagnoses, and those that hold them.
+EPISODE_COLUMNS = {
+    "Icustay": "icustay_id",
+    "Ethnicity": "ethnicity_code",
+    "Gender": "gender_code",
+    "Age": "age",
+    "Height": "height",
+    "Weight": "weight",
+    "Length of Stay": "los",
+    "Mortality": "mortality",
+}
 NEEDS_QUOTES = re.compile('[,"\r\n]')
 
 EpisodeKey = tuple[str, int, int]
 
 
-def write_timeseries(warehouse: Warehouse, folder: ExportFolder, advance: Advance) -> int:
-    """Write one file an episode; return their number.
+def write_timeseries(
+    warehouse: Warehouse, folder: ExportFolder, advance: Advance, tasks: Sequence[str] = ()
+) -> int:
+    """Write every episode whole below root/, and for each task what its model may see.
 
-    The benchmark's rule (mimic3-benchmarks, `extract_episodes_from_subjects.py` and
-    `split_train_and_test.py`; docs/mimic3.md, time series): rows ascend by hours, missing cells are
-    empty.
+    The benchmark's rule (mimic3-benchmarks, `extract_episodes_from_subjects.py`,
+    `split_train_and_test.py` and `create_*.py`; docs/mimic3.md, time series): rows ascend by hours,
+    missing cells are empty. Which rows a task has say the columns `is_<task>_input`.
+
+    Args:
+        warehouse: where the table is.
+        folder: of the export.
+        advance: to call with the number of rows that are done.
+        tasks: those that get files of their own.
+
+    Returns:
+        The number of episodes.
+
+    Raises:
+        UserError: the table holds an unknown partition.
     """
-    files = 0
+    episodes = 0
     current: EpisodeKey | None = None
+    files: dict[str, ExportFile] = {}
     with ExitStack() as last:
-        file: ExportFile | None = None
-        for batch in _ordered_rows(warehouse):
-            for key, lines in _by_episode(batch):
-                if key != current or file is None:
+        for batch in _ordered_rows(warehouse, tasks):
+            for key, lines, flags in _by_episode(batch, len(tasks)):
+                if key != current:
                     last.close()
-                    file = last.enter_context(folder.create(episode_path(*key), TASK))
-                    file.write(HEADER.encode(), 0)
+                    files.clear()
                     current = key
-                    files += 1
-                file.write("".join(lines).encode(), len(lines))
+                    episodes += 1
+                for task, flag in zip((TASK, *tasks), (repeat(True), *flags), strict=True):
+                    chosen = list(compress(lines, flag))
+                    if chosen and task not in files:
+                        path = episode_path(*key) if task == TASK else task_path(task, *key)
+                        files[task] = last.enter_context(folder.create(path, task))
+                        files[task].write(HEADER.encode(), 0)
+                    if chosen:
+                        files[task].write("".join(chosen).encode(), len(chosen))
             advance(len(batch))
-    return files
+    return episodes
+
+
+def write_episodes(warehouse: Warehouse, folder: ExportFolder) -> None:
+    """Write root/<partition>/<subject>/episode<n>.csv: who the patient is, and the diagnoses.
+
+    The benchmark's rule (mimic3-benchmarks, `extract_episodes_from_subjects.py`): one row; a stay
+    without a known diagnosis has the header alone.
+    """
+    schema = schema_name("mimic3")
+    codes = flat(warehouse.select(["icd9_code"], schema, DIAGNOSES, "order by position"))
+    header = ",".join([*EPISODE_COLUMNS, *(f"Diagnosis {code}" for (code,) in codes)]) + "\n"
+    columns = ["partition", "subject_id", "episode", "diagnosis_flags", *EPISODE_COLUMNS.values()]
+    order = "order by partition, subject_id, episode"
+    for batch in warehouse.select(columns, schema, EPISODES, order):
+        for partition, subject_id, episode, flags, *cells in batch:
+            path = _root(partition, subject_id) + f"/episode{episode:d}.csv"
+            with folder.create(path, TASK) as file:
+                file.write(header.encode(), 0)
+                if flags is not None:
+                    texts = ["" if cell is None else str(cell) for cell in cells]
+                    file.write(",".join([*texts, *flags]).encode() + b"\n", 1)
 
 
 def episode_path(partition: str, subject_id: int, episode: int) -> str:
     """Return the place of one episode's file, as the benchmark's split leaves it."""
+    return _root(partition, subject_id) + f"/episode{episode:d}_timeseries.csv"
+
+
+def task_path(task: str, partition: str, subject_id: int, episode: int) -> str:
+    """Return the place of one stay's file among those of a task, where its readers look."""
+    folder = Layout.REFERENCE.folder(task)
+    return f"{folder}/{partition}/{subject_id:d}_episode{episode:d}_timeseries.csv"
+
+
+def _root(partition: str, subject_id: int) -> str:
     if partition not in ("train", "test"):
         raise UserError(f"{TABLE} holds a partition {partition!r}; it can be train or test.")
-    return f"root/{partition}/{subject_id:d}/episode{episode:d}_timeseries.csv"
+    return f"root/{partition}/{subject_id:d}"
 
 
 def timeseries_lines(rows: list[Row]) -> list[str]:
@@ -110,16 +175,22 @@ def _quoted(text: str) -> str:
     return text
 
 
-def _ordered_rows(warehouse: Warehouse) -> Iterator[list[Row]]:
-    columns = ["partition", "subject_id", "episode", "hours"]
+def _ordered_rows(warehouse: Warehouse, tasks: Sequence[str]) -> Iterator[list[Row]]:
+    columns = ["partition", "subject_id", "episode", *(f"is_{task}_input" for task in tasks)]
+    columns.append("hours")
     for column in VARIABLES.values():
         columns += [column, f"{column}_text"] if column in UNCLEANED else [column]
     order = "order by partition, subject_id, episode, hours, event_icustay_id"
     return warehouse.select(columns, schema_name("mimic3"), TABLE, order)
 
 
-def _by_episode(batch: list[Row]) -> Iterator[tuple[EpisodeKey, list[str]]]:
-    lines = timeseries_lines([row[3:] for row in batch])
-    pairs = zip((row[:3] for row in batch), lines, strict=True)
-    for key, group in groupby(pairs, key=lambda pair: pair[0]):
-        yield key, [line for _, line in group]
+def _by_episode(
+    batch: list[Row], flag_count: int
+) -> Iterator[tuple[EpisodeKey, list[str], list[tuple[bool, ...]]]]:
+    """Yield the lines of each episode, and one after the other the flags of its rows."""
+    lines = timeseries_lines([row[3 + flag_count :] for row in batch])
+    place = 0
+    for key, rows in groupby(batch, key=lambda row: row[:3]):
+        flags = [row[3 : 3 + flag_count] for row in rows]
+        yield key, lines[place : place + len(flags)], list(zip(*flags, strict=True))
+        place += len(flags)
