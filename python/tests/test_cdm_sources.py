@@ -246,6 +246,10 @@ def test_a_list_that_is_not_there(warehouse: Warehouse, folder: Path, tmp_path: 
         ),
         ("note_extract/procedures", ",False,", ",no,", "column is_previous: 'xx'"),
         ("hosp/procedures_icd", "2150-01-02", "2150-02-30", "column chartdate: '2150-02-30'"),
+        ("hosp/labevents", "1,10,20000001,", "1,10,NA,", "column hadm_id: 'xx'"),
+        ("hosp/labevents", ",2150-01-01 10:00:00,", ",nan,", "column storetime: 'xxx'"),
+        ("hosp/procedures_icd", "20000001,1,", "NULL,1,", "column hadm_id: 'xxxx'"),
+        ("hosp/labevents", ",15.2,15.2,", ",15.2,1e400,", "column valuenum: '1x400'"),
     ],
 )
 def test_a_cell_that_cannot_be_read_is_named(
