@@ -28,7 +28,9 @@
     {% set threads = run_query("select current_setting('threads')").rows[0][0] %}
     {% do run_query('set preserve_insertion_order = true') %}
     {% do run_query('set threads = 1') %}
-    {% do log_unreadable_cell(source_table.location, table_relation(table), column, expected) %}
+    {% do log_unreadable_cell(
+        source_name, source_table.location, table_relation(table), column, expected
+    ) %}
     {% do run_query('set threads = ' ~ threads) %}
     {% do run_query('set preserve_insertion_order = false') %}
 {% endmacro %}
@@ -37,13 +39,13 @@
 {% macro postgres__explain_unreadable_cell(source_name, table_name, column, expected) %}
     {% set table = graph.sources['source.' ~ project_name ~ '.' ~ source_name ~ '.' ~ table_name] %}
     {% do log_unreadable_cell(
-        table.schema ~ '.' ~ table_name, table_relation(table), column, expected
+        source_name, table.schema ~ '.' ~ table_name, table_relation(table), column, expected
     ) %}
 {% endmacro %}
 
 
 {#- Of the cell only digits and signs are shown: where a row has shifted, it may be a piece of a note. -#}
-{% macro log_unreadable_cell(location, relation, column, expected) %}
+{% macro log_unreadable_cell(source_name, location, relation, column, expected) %}
     {% set readable = {
         'a whole number': is_whole_number, 'a number': is_number, 'a time': is_time,
         'true or false': is_truth_value
@@ -52,7 +54,7 @@
         "select row_number, regexp_replace(left(cell, 40), '[^0-9 .,:;/+-]', 'x', 'g') from ("
         ~ 'select row_number() over () as row_number, '
         ~ raw_text(column) ~ ' as cell from ' ~ relation ~ ') as numbered where cell not in '
-        ~ missing_texts() ~ ' and not (' ~ readable ~ ') limit 1'
+        ~ missing_texts(source_name) ~ ' and not (' ~ readable ~ ') limit 1'
     ).rows %}
     {% if rows %}
         {% do log(

@@ -1,9 +1,9 @@
-{#- The tables of a source in a folder: `.csv.gz`, `.csv` or `.parquet`, any case. Returns
+{#- The tables of a source in a folder or the folders of modules in it: `.csv.gz`, `.csv` or `.parquet`, any case. Returns
     {table name: [{location, columns, relation}, ...]}, the preferred form of a table first,
     relation being a SQL expression that reads the file. Optional tables may be absent from it. -#}
-{% macro find_tables_in_folder(folder, module, table_names, optional_names) %}
+{% macro find_tables_in_folder(folder, modules, table_names, optional_names) %}
     {% set answer = fromjson(run_query(
-        "select medeval_table_files('" ~ sql_text(folder) ~ "', '" ~ module ~ "', '"
+        "select medeval_table_files('" ~ sql_text(folder) ~ "', '" ~ tojson(modules) ~ "', '"
         ~ tojson(table_names) ~ "', '" ~ tojson(optional_names) ~ "')"
     ).rows[0][0]) %}
     {% if 'problem' in answer %}

@@ -110,10 +110,10 @@
             find_tables_in_database(alias, place.location, table_names, optional_names)
         ) %}
     {% endif %}
-    {% set module_name = source_meta.get('subfolder', '') %}
+    {% set module_names = source_meta.get('subfolders', []) %}
     {% set found = {} %}
     {% for table_name, readers in find_tables_in_folder(
-        place.location, module_name, table_names, optional_names
+        place.location, module_names, table_names, optional_names
     ).items() %}
         {% do check_forms_agree(table_name, readers) %}
         {% do found.update({table_name: readers[0]}) %}

@@ -57,7 +57,7 @@ scored as (
             and lower(trim(charted.charted_text)) = lower(coma_scale_scores.charted_text)
 ),
 
--- Third powers of deviations must stay within a double, or PostgreSQL stops. This drops `inf` too.
+-- Third powers of places in a range must not be lost to 0: PostgreSQL stops. It drops `inf` too.
 final as (
     select * from scored
     where

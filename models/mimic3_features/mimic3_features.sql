@@ -1,52 +1,63 @@
+-- A sum of doubles depends on its order, and that on threads and engine. So a value is its place in
+-- the range of its sub-window, from 0 to 1, and of the places, their squares and their third powers
+-- whole numbers are summed: the parts that they add to the mean, in units of 2^-62.
 with observations as (
     select * from {{ ref('int_mimic3__observations') }}
 ),
 
-means as (
-    select * from {{ ref('int_mimic3__sub_window_means') }}
+ranges as (
+    select * from {{ ref('int_mimic3__sub_window_ranges') }}
 ),
 
-deviations as (
+members as (
     select
-        means.icustay_id,
-        means.window_hours,
-        means.variable_id,
-        {{ sub_window_memberships('observations.hours', 'means') }},
-        {{ for_each_sub_window('observations.value - means.#_mean as #_deviation') }}
+        ranges.*,
+        observations.value,
+        {{ sub_window_memberships('observations.hours', 'ranges') }}
     from observations
-    inner join means
+    inner join ranges
         on
-            observations.icustay_id = means.icustay_id
-            and observations.variable_id = means.variable_id
-            and observations.hours <= means.last_hours
+            observations.icustay_id = ranges.icustay_id
+            and observations.variable_id = ranges.variable_id
+            and observations.hours <= ranges.last_hours
 ),
 
--- The first is nothing but the rounding of the mean.
+-- Missing where all values are equal. DuckDB would also calculate what a filter leaves out.
+places as (
+    select
+        icustay_id,
+        window_hours,
+        variable_id,
+        {{ for_each_sub_window('#_count') }},
+        {{ for_each_sub_window(
+            'case when is_in_# and #_minimum < #_maximum'
+            ~ ' then (value - #_minimum) / (#_maximum - #_minimum) end as #_place'
+        ) }}
+    from members
+),
+
+-- The parts of a mean sum to less than 2^63, so that the sum is a bigint, and a double next to it.
 moments as (
     select
         icustay_id,
         window_hours,
         variable_id,
-        {{ for_each_sub_window('avg(#_deviation) filter (where is_in_#) as #_moment_1') }},
-        {{ for_each_sub_window(
-            'avg(#_deviation * #_deviation) filter (where is_in_#) as #_moment_2'
-        ) }},
-        {{ for_each_sub_window(
-            'avg(#_deviation * #_deviation * #_deviation) filter (where is_in_#) as #_moment_3'
-        ) }}
-    from deviations
+        {{ for_each_sub_window(mean_of_places('#_place') ~ ' as #_moment_1') }},
+        {{ for_each_sub_window(mean_of_places('#_place * #_place') ~ ' as #_moment_2') }},
+        {{ for_each_sub_window(mean_of_places('#_place * #_place * #_place') ~ ' as #_moment_3') }}
+    from places
     group by
         icustay_id,
         window_hours,
         variable_id
 ),
 
--- About the exact mean, so that a mean of another summing order gives the same.
 central_moments as (
     select
         icustay_id,
         window_hours,
         variable_id,
+        {{ for_each_sub_window('#_moment_1') }},
         {{ for_each_sub_window('#_moment_2 - #_moment_1 * #_moment_1 as #_variance') }},
         {{ for_each_sub_window(
             '#_moment_3 - 3 * #_moment_1 * #_moment_2 + 2 * #_moment_1 * #_moment_1 * #_moment_1'
@@ -55,33 +66,40 @@ central_moments as (
     from moments
 ),
 
--- A variance that is only rounding (37 and the 37 of 98.6 F, one bit apart) counts as none.
-spreads as (
+statistics as (
     select
-        means.*,
+        ranges.*,
         {{ for_each_sub_window(
-            'case when central_moments.#_variance > 1e-30 * means.#_mean * means.#_mean'
-            ~ ' then central_moments.#_variance end as #_variance'
+            'coalesce(ranges.#_minimum + (ranges.#_maximum - ranges.#_minimum)'
+            ~ ' * central_moments.#_moment_1, ranges.#_minimum) as #_mean'
         ) }},
-        {{ for_each_sub_window('central_moments.#_third_moment') }}
-    from means
+        {{ for_each_sub_window(
+            '(ranges.#_maximum - ranges.#_minimum) * sqrt(central_moments.#_variance) as #_spread'
+        ) }},
+        {{ for_each_sub_window(
+            'central_moments.#_third_moment'
+            ~ ' / (central_moments.#_variance * sqrt(central_moments.#_variance)) as #_asymmetry'
+        ) }}
+    from ranges
     inner join central_moments
         on
-            means.icustay_id = central_moments.icustay_id
-            and means.window_hours = central_moments.window_hours
-            and means.variable_id = central_moments.variable_id
+            ranges.icustay_id = central_moments.icustay_id
+            and ranges.window_hours = central_moments.window_hours
+            and ranges.variable_id = central_moments.variable_id
 ),
 
+-- A spread that is only rounding (37 and the 37 of 98.6 F, one bit apart) counts as none.
 final as (
     select
         icustay_id,
         window_hours,
         variable_id,
         {{ for_each_sub_window(
-            '#_minimum, #_maximum, #_mean, coalesce(sqrt(#_variance), 0) as #_standard_deviation, '
-            ~ 'coalesce(#_third_moment / (#_variance * sqrt(#_variance)), 0) as #_skewness, #_count'
+            '#_minimum, #_maximum, #_mean, '
+            ~ 'case when #_spread > 1e-15 * abs(#_mean) then #_spread else 0 end as #_standard_deviation, '
+            ~ 'case when #_spread > 1e-15 * abs(#_mean) then #_asymmetry else 0 end as #_skewness, #_count'
         ) }}
-    from spreads
+    from statistics
 )
 
 select * from final

@@ -34,12 +34,12 @@ def absolute_path(path: str) -> str:
     return os.path.normpath(Path(path).expanduser().absolute())
 
 
-def table_files(folder: str, module: str, tables: str, optional: str) -> str:
+def table_files(folder: str, modules: str, tables: str, optional: str) -> str:
     """Find the files of tables in a folder, whole as far as their last bytes can tell.
 
     Args:
         folder: the absolute path.
-        module: the folder in it that may hold the files (`hosp`), or nothing.
+        modules: the folders in it that may hold the files (`["hosp", "core"]`), as a JSON array.
         tables: the lower-case names as a JSON array.
         optional: those of them that may be absent, as a JSON array.
 
@@ -48,7 +48,7 @@ def table_files(folder: str, module: str, tables: str, optional: str) -> str:
         table first and its columns in lower case; or `{"problem": a sentence for the user}`.
     """
     # It imports numpy and pyarrow, for which the commands that lay no source need not wait.
-    from medeval.raw_files import find_files, module_folder
+    from medeval.raw_files import find_files, module_folders
 
     try:
         if any(character in folder for character in "*?["):
@@ -59,7 +59,9 @@ def table_files(folder: str, module: str, tables: str, optional: str) -> str:
         files = {
             table: [_described(file) for file in found]
             for table, found in find_files(
-                module_folder(Path(folder), module), json.loads(tables), json.loads(optional)
+                module_folders(Path(folder), json.loads(modules)),
+                json.loads(tables),
+                json.loads(optional),
             ).items()
         }
     except UserError as error:

@@ -23,7 +23,7 @@ from medeval.raw_files import (
     check_last_line,
     count_rows,
     find_files,
-    module_folder,
+    module_folders,
     read_blocks,
     read_header,
 )
@@ -143,8 +143,9 @@ def _find_sources(part: Part, say: Callable[[str], None]) -> list[_TableFile]:
     if part.folder is None:
         say(f"{plan.name}: no folder is named, so the tables of its files are empty.")
         return []
-    folder = module_folder(part.folder, plan.subfolder)
-    found = find_files(folder, plan.file_tables, sorted(plan.optional))
+    folders = module_folders(part.folder, plan.subfolders)
+    found = find_files(folders, plan.file_tables, sorted(plan.optional))
+    folder = " and ".join(map(str, folders))
     if not found:
         raise UserError(f"{folder} has no file of {plan.name}: {', '.join(plan.file_tables)}.")
     for table in plan.file_tables:
@@ -159,8 +160,8 @@ def _find_sources(part: Part, say: Callable[[str], None]) -> list[_TableFile]:
             raise UserError(f"{file.path} has no column {', '.join(lacking)}.")
         check_last_line(file)
         if others:
-            names = ", ".join(other.path.name for other in others)
-            say(f"{table}: {file.path.name} is loaded; {names} must have as many rows.")
+            names = ", ".join(str(other.path) for other in others)
+            say(f"{table}: {file.path} is loaded; {names} must have as many rows.")
         sources.append(_TableFile(file, tuple(others), columns))
     return sources
 
@@ -247,7 +248,7 @@ def _load_table(
         other_rows = count_rows(other)
         if other_rows != rows:
             raise UserError(
-                f"{file.path} has {rows:,} rows and {other.path.name} has {other_rows:,}: keep the "
+                f"{file.path} has {rows:,} rows and {other.path} has {other_rows:,}: keep the "
                 "one that is right. Nothing was loaded."
             )
     # Without it the planner expects a dozen rows, and the models take ten times as long.

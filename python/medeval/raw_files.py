@@ -49,25 +49,35 @@ class RawFile:
         return self.path.stat().st_size
 
 
-def module_folder(folder: Path, module: str) -> Path:
-    """Return the folder with the files of a module of MIMIC-IV (`hosp`, `note`).
+def module_folders(folder: Path, modules: Sequence[str]) -> list[Path]:
+    """Return the folders with the files of a source of MIMIC-IV (`hosp`, or `note`).
 
-    The user names the folder that holds the module's folder, or that folder itself.
+    The user names the folder that holds the module's folder, or that folder itself. Release 1.0 has
+    some tables of `hosp` in `core`, beside it: folders behind the first count where they are there.
+
+    Args:
+        folder: what the user names.
+        modules: names of folders; none if the files are in `folder` itself.
     """
-    inside = folder / module
-    return inside if module and inside.is_dir() else folder
+    if not modules:
+        return [folder]
+    module, *others = modules
+    root = folder.parent if folder.name == module else folder
+    first = root / module if (root / module).is_dir() else folder
+    return [first, *(root / other for other in others if (root / other).is_dir())]
 
 
 def find_files(
-    folder: Path, tables: Sequence[str], optional: Sequence[str] = ()
+    folders: Sequence[Path], tables: Sequence[str], optional: Sequence[str] = ()
 ) -> dict[str, list[RawFile]]:
-    """Return each table's files in a folder, the preferred one first.
+    """Return each table's files in folders, the preferred one first.
 
     Names are compared without regard to case (`ADMISSIONS.csv`, `Admissions.CSV.GZ`): the full
     MIMIC-III and its demo differ in it.
 
     Args:
-        folder: where the files are.
+        folders: where the files are; of two files of one form that of the earlier folder comes
+            first.
         tables: the tables to find.
         optional: those of them that may have no file; they are left out of the answer then.
 
@@ -75,10 +85,12 @@ def find_files(
         UserError: no such folder, or a table without a file.
 
     """
-    try:
-        paths = sorted(path for path in folder.iterdir() if path.is_file())
-    except OSError as error:
-        raise UserError(f"The folder {folder} cannot be read: {error.strerror}.") from error
+    paths: list[Path] = []
+    for folder in folders:
+        try:
+            paths += sorted(path for path in folder.iterdir() if path.is_file())
+        except OSError as error:
+            raise UserError(f"The folder {folder} cannot be read: {error.strerror}.") from error
     found: dict[str, list[RawFile]] = {table: [] for table in tables}
     for path in paths:
         name = path.name.lower()
@@ -89,7 +101,8 @@ def find_files(
     missing = [table for table, files in found.items() if not files and table not in optional]
     if missing:
         names = "; ".join(" or ".join(f"{table}{form}" for form in FORMS) for table in missing)
-        raise UserError(f"Missing in {folder}: {names} (names in upper or lower case).")
+        places = " and ".join(map(str, folders))
+        raise UserError(f"Missing in {places}: {names} (names in upper or lower case).")
     return {
         table: sorted(files, key=lambda file: FORMS.index(file.form))
         for table, files in found.items()

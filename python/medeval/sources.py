@@ -31,7 +31,7 @@ class Source:
         schema_variable: the dbt variable that names the schema of the tables.
         tables: every table, with the columns that the models read.
         kind: the word on the command line of `load`, which several sources may share.
-        subfolder: the folder with the files, if the folder that is named has such a one.
+        subfolders: the folders with the files, if the folder that is named has such ones.
         optional: the tables that may have no file.
         list_table: the table that holds the user's list of admissions and has no file of its own;
             nothing if there is none.
@@ -44,7 +44,7 @@ class Source:
     schema_variable: str
     tables: Mapping[str, tuple[str, ...]]
     kind: str
-    subfolder: str = ""
+    subfolders: tuple[str, ...] = ()
     optional: frozenset[str] = field(default_factory=frozenset)
     list_table: str = ""
 
@@ -135,7 +135,7 @@ def _source(entry: dict[str, Any]) -> Source:
         schema_variable=_schema_variable(entry),
         tables={name: tuple(of_table["columns_read"]) for name, of_table in tables.items()},
         kind=meta.get("load_kind", entry["name"]),
-        subfolder=meta.get("subfolder", ""),
+        subfolders=tuple(meta.get("subfolders", ())),
         optional=frozenset(name for name, of_table in tables.items() if of_table.get("optional")),
         list_table=lists[0] if lists else "",
     )

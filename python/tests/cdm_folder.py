@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -103,6 +105,7 @@ hadm_id,title,is_previous,seq_num
 20000001,Laparoscopic appendectomy,False,1
 """,
 }
+CORE = ("admissions", "patients", "transfers")
 TABLES: Tables = {"hosp": HOSP, "note": NOTE, "note_extract": EXTRACT}
 
 
@@ -113,6 +116,28 @@ def write_folder(folder: Path, tables: Tables = TABLES, suffix: str = ".csv.gz")
         for table, content in files.items():
             write(folder / module / f"{table}{suffix}", content)
     return folder
+
+
+def as_release_1_0(folder: Path) -> Path:
+    """Turn a folder into the layout of release 1.0: three tables in core, other columns."""
+    (folder / "core").mkdir()
+    for table in CORE:
+        (folder / "hosp" / f"{table}.csv.gz").rename(folder / "core" / f"{table}.csv.gz")
+    admissions = without_column(HOSP["admissions"], "admit_provider_id")
+    write(folder / "core" / "admissions.csv.gz", admissions.replace(",race,", ",ethnicity,"))
+    for table in ("labevents", "microbiologyevents"):
+        content = without_column(HOSP[table], "order_provider_id")
+        write(folder / "hosp" / f"{table}.csv.gz", content)
+    return folder
+
+
+def without_column(content: str, name: str) -> str:
+    """Return a table without one of its columns."""
+    rows = list(csv.reader(io.StringIO(content)))
+    place = rows[0].index(name)
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(row[:place] + row[place + 1 :] for row in rows)
+    return out.getvalue()
 
 
 def write(path: Path, content: str | bytes) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 import pytest
-from cdm_folder import TABLES, write, write_folder
+from cdm_folder import TABLES, as_release_1_0, write, write_folder
 from dbt_worker import Worked, Worker
 
 STAGING = ("run", "--select", "models/cdm/staging")
@@ -246,6 +246,10 @@ def test_a_list_that_is_not_there(warehouse: Warehouse, folder: Path, tmp_path: 
         ),
         ("note_extract/procedures", ",False,", ",no,", "column is_previous: 'xx'"),
         ("hosp/procedures_icd", "2150-01-02", "2150-02-30", "column chartdate: '2150-02-30'"),
+        ("hosp/labevents", "1,10,20000001,", "1,10,NA,", "column hadm_id: 'xx'"),
+        ("hosp/labevents", ",2150-01-01 10:00:00,", ",nan,", "column storetime: 'xxx'"),
+        ("hosp/procedures_icd", "20000001,1,", "NULL,1,", "column hadm_id: 'xxxx'"),
+        ("hosp/labevents", ",15.2,15.2,", ",15.2,1e400,", "column valuenum: '1x400'"),
     ],
 )
 def test_a_cell_that_cannot_be_read_is_named(
@@ -307,20 +311,38 @@ def test_a_file_with_a_header_only_is_an_empty_table(warehouse: Warehouse, folde
     assert warehouse.rows("from cdm.stg_cdm__radiology") == []
 
 
-def test_older_and_newer_layouts(
-    warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path
+@pytest.mark.parametrize("inside", [False, True], ids=["above hosp", "hosp"])
+def test_release_1_0_as_downloaded(
+    warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path, inside: bool
 ) -> None:
-    """Release 1.0 has no `order_provider_id` and calls race `ethnicity`; 3.1 has both."""
-    content = TABLES["hosp"]["admissions"].replace(",race,", ",ethnicity,")
-    write(folder / "hosp" / "admissions.csv.gz", content)
-    lines = TABLES["hosp"]["labevents"].splitlines()
-    place = lines[0].split(",").index("order_provider_id")
-    cells = [line.split(",") for line in lines]
-    older = "\n".join(",".join(row[:place] + row[place + 1 :]) for row in cells) + "\n"
-    write(folder / "hosp" / "labevents.csv.gz", older)
-    output = warehouse.builds(*STAGING, **named(folder))
+    """It has three tables in `core`, no `order_provider_id`, and calls race `ethnicity`."""
+    as_release_1_0(folder)
+    variables = named(folder) | ({"MIMIC4_DIR": folder / "hosp"} if inside else {})
+    output = warehouse.builds(*STAGING, **variables)
     assert "are ignored" not in output
     assert warehouse.staged() == plain_rows
+
+
+def test_a_table_in_hosp_and_in_core(
+    warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path
+) -> None:
+    as_release_1_0(folder)
+    both = folder / "hosp" / "patients.csv", folder / "core" / "patients.csv.gz"
+    write(both[0], TABLES["hosp"]["patients"])
+    output = warehouse.builds(*STAGING, **named(folder))
+    assert f"patients is there in 2 forms with 2 rows each; {both[1]} is read." in output
+    assert warehouse.staged() == plain_rows
+    write(both[0], TABLES["hosp"]["patients"] + "12,F,50,2150,2008 - 2010,\n")
+    says = (f"{both[1]} (2 rows), {both[0]} (3 rows). Keep the one that is complete.",)
+    warehouse.stops(*STAGING, says=says, **named(folder))
+
+
+def test_a_table_that_is_in_neither_folder_is_named_with_both(
+    warehouse: Warehouse, folder: Path
+) -> None:
+    (as_release_1_0(folder) / "core" / "transfers.csv.gz").unlink()
+    says = (f"Missing in {folder}/hosp and {folder}/core: transfers.csv.gz or ",)
+    warehouse.stops(*STAGING, says=says, **named(folder))
 
 
 def test_tests_of_what_was_never_built_stop_with_one_sentence(

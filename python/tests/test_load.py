@@ -192,7 +192,10 @@ def test_plain_and_compressed_files_of_one_folder_are_loaded_once(
     load_tables(MIMIC3, folder, target, "mimiciii", say=said.append)
     assert column(database, "admissions", "row_id") == ["1", "2"]
     assert column(database, "labevents", "value") == ["19", "1\n9"]
-    assert said == ["labevents: labevents.csv.gz is loaded; LABEVENTS.csv must have as many rows."]
+    assert said == [
+        f"labevents: {folder}/labevents.csv.gz is loaded; "
+        f"{folder}/LABEVENTS.csv must have as many rows."
+    ]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -204,7 +207,7 @@ def test_two_forms_of_a_table_that_differ_in_rows_stop(
         other.write_text(TABLES["labevents"] + '2,10,100,,1,"a\nb",\n')
     else:
         pq.write_table(pa.table({"subject_id": ["10", "10"]}), other)
-    assert_stops(database, folder, target, "labevents.csv.gz has 1 rows", f"{other.name} has 2")
+    assert_stops(database, folder, target, "labevents.csv.gz has 1 rows", f"{other} has 2")
 
 
 def test_a_missing_table_stops_with_file_and_folder(

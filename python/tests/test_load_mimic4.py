@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from cdm_folder import EXTRACT, HOSP, NOTE, TABLES, write, write_folder
+from cdm_folder import EXTRACT, HOSP, NOTE, TABLES, as_release_1_0, write, write_folder
 from commands import PROJECT_ROOT, run_medeval
 from postgres_server import connect
 
@@ -153,6 +153,31 @@ def test_each_variable_names_a_module_or_the_folder_above_it(
     }
     env |= {name: str(folder / module if inside else folder) for name, module in modules.items()}
     assert load(env=env) == ""
+    assert counts(database) == ROWS
+
+
+def test_release_1_0_is_loaded_into_one_schema(
+    folder: Path, env: dict[str, str], database: Database
+) -> None:
+    load(as_release_1_0(folder), env=env)
+    assert counts(database) == ROWS
+    columns = database.execute(
+        "select column_name from information_schema.columns where table_name = 'admissions'"
+    ).fetchall()
+    assert ("ethnicity",) in columns
+
+
+def test_a_table_in_hosp_and_in_core_is_loaded_if_both_have_as_many_rows(
+    folder: Path, env: dict[str, str], database: Database
+) -> None:
+    as_release_1_0(folder)
+    first, second = (folder / name / "patients.csv.gz" for name in ("hosp", "core"))
+    write(first, HOSP["patients"] + "12,F,50,2150,2008 - 2010,\n")
+    message = refusal(folder, env=env, database=database)
+    assert f"{first} has 3 rows and {second} has 2: keep the one that is right." in message
+    write(first, HOSP["patients"])
+    said = load(folder, env=env)
+    assert f"patients: {first} is loaded; {second} must have as many rows." in said
     assert counts(database) == ROWS
 
 

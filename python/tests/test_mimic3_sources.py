@@ -418,58 +418,6 @@ def test_the_row_of_a_cell_is_right_in_a_large_file(
     warehouse.stops(*STAYS, says=(place,), MIMIC3_DIR=folder)
 
 
-READ = [
-    *(("integer", cell, "7") for cell in ("7", " 7 ", "007", "7.0", "7.")),
-    *(("integer", cell, "None") for cell in ("", "NA", "NULL")),
-    ("double", "1e-2", "0.01"),
-    ("double", " 4.5 ", "4.5"),
-    ("double", "-.5", "-0.5"),
-    ("double", "nan", "None"),
-    ("timestamp", "2152-02-29", "2152-02-29 00:00:00"),
-    ("timestamp", "2150-01-31T23:59", "2150-01-31 23:59:00"),
-    ("timestamp", "2150-01-01 00:00:00.120000000", "2150-01-01 00:00:00.120000"),
-    ("timestamp", "", "None"),
-]
-REFUSED = {
-    "integer": "1_000|1e3|-0|-1|+1|7.5|1,000|0x10|1234567890| |7 8|\u0667",
-    "double": "1_0|0x10|1,5|1e400|four| ",
-    "timestamp": "2141|2182-12-14 0|2150-02-29|2150-02-30 10:00:00|2150-04-31|2150-13-01|2150-00-10"
-    "|2150-1-1|0000-01-01|01/02/2150|infinity|2150-01-01 |2150-01-01 10|2150-01-01 24:00:00"
-    "|2150-01-01 10:60:00|2150-01-01 10:00:60|2150-01-01 10:00:00Z|2150-01-01 10:00:00+01"
-    "|2150-01-01 10:00:00.1234567|2150-01-01 10:00:00 BC",
-}
-
-
-@pytest.fixture(scope="session")
-def readers(warehouse: Warehouse) -> dict[str, str]:
-    """The SQL expressions by which staging reads a column `cell`."""
-    kinds = ("integer", "double", "timestamp")
-    inline = ";".join(f"{{{{ read_{kind}('a.b', 'cell') }}}}" for kind in kinds)
-    compiled = warehouse.builds("--quiet", "compile", "--inline", inline)
-    return dict(zip(kinds, compiled.split(";"), strict=True))
-
-
-def read(reader: str, cell: str) -> object:
-    with duckdb.connect() as connection:
-        found = connection.execute(f"select {reader} from (values (?)) as raw (cell)", [cell])
-        ((value,),) = found.fetchall()
-    return value
-
-
-@pytest.mark.parametrize(("kind", "cell", "value"), READ)
-def test_a_cell_is_read(readers: dict[str, str], kind: str, cell: str, value: str) -> None:
-    assert str(read(readers[kind], cell)) == value
-
-
-@pytest.mark.parametrize(
-    ("kind", "cell"), [(kind, cell) for kind in REFUSED for cell in REFUSED[kind].split("|")]
-)
-def test_a_cell_is_refused(readers: dict[str, str], kind: str, cell: str) -> None:
-    with pytest.raises(duckdb.Error) as caught:
-        read(readers[kind], cell)
-    assert str(caught.value).startswith("Invalid Input Error: medeval: cannot read a.b.cell as a ")
-
-
 # mimic-code's DuckDB file.
 
 

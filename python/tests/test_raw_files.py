@@ -47,7 +47,7 @@ def test_a_table_is_found_in_any_form_and_case(tmp_path: Path, name: str, form: 
     (tmp_path / "admissions.csv.bak").touch()
     (tmp_path / "._admissions.csv").touch()
     (tmp_path / "admissions").mkdir()
-    assert find_files(tmp_path, ["admissions"]) == {
+    assert find_files([tmp_path], ["admissions"]) == {
         "admissions": [RawFile("admissions", tmp_path / name, form)]
     }
 
@@ -55,14 +55,14 @@ def test_a_table_is_found_in_any_form_and_case(tmp_path: Path, name: str, form: 
 def test_the_compressed_form_comes_first(tmp_path: Path) -> None:
     for name in ("labevents.csv", "LABEVENTS.csv.gz", "labevents.parquet"):
         (tmp_path / name).touch()
-    forms = [file.form for file in find_files(tmp_path, ["labevents"])["labevents"]]
+    forms = [file.form for file in find_files([tmp_path], ["labevents"])["labevents"]]
     assert forms == [".csv.gz", ".csv", ".parquet"]
 
 
 def test_missing_tables_are_all_named_with_the_folder(tmp_path: Path) -> None:
     (tmp_path / "patients.csv").touch()
     with pytest.raises(UserError) as caught:
-        find_files(tmp_path, ["admissions", "patients", "icustays"])
+        find_files([tmp_path], ["admissions", "patients", "icustays"])
     message = str(caught.value)
     assert str(tmp_path) in message
     assert "admissions.csv.gz" in message
@@ -72,7 +72,7 @@ def test_missing_tables_are_all_named_with_the_folder(tmp_path: Path) -> None:
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="nowhere"):
-        find_files(tmp_path / "nowhere", ["admissions"])
+        find_files([tmp_path / "nowhere"], ["admissions"])
 
 
 @pytest.mark.parametrize(

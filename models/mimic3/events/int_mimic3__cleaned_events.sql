@@ -43,15 +43,16 @@ capillary_refill as (
     from with_rule
 ),
 
--- A text with a slash holds both pressures, and must be digits on both sides.
+-- A text with a slash holds both pressures, and must be digits on both sides: up to a hundred, so
+-- that a double holds them.
 blood_pressure as (
     select
         *,
         case
             when cleaning_rule in ('sbp', 'dbp') and strpos(value, '/') = 0 then number
-            when cleaning_rule = 'sbp' and value ~ '^[0-9]+/[0-9]+$'
+            when cleaning_rule = 'sbp' and value ~ '^[0-9]{1,100}/[0-9]{1,100}$'
                 then cast(split_part(value, '/', 1) as {{ type_double() }})
-            when cleaning_rule = 'dbp' and value ~ '^[0-9]+/[0-9]+$'
+            when cleaning_rule = 'dbp' and value ~ '^[0-9]{1,100}/[0-9]{1,100}$'
                 then cast(split_part(value, '/', 2) as {{ type_double() }})
         end as pressure
     from capillary_refill

@@ -214,7 +214,7 @@ def _named_folders(plans: list[Source], folder: Path) -> dict[str, Path | None]:
         if named:
             say(f"{plan.name} is read from {named} ({plan.folder_variable}).")
             folders[plan.name] = Path(named).expanduser()
-        elif plan.is_optional and not (folder / plan.subfolder).is_dir():
+        elif plan.is_optional and not any((folder / name).is_dir() for name in plan.subfolders):
             folders[plan.name] = None
         else:
             folders[plan.name] = folder

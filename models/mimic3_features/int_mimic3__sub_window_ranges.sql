@@ -32,8 +32,7 @@ final as (
         last_hours,
         {{ for_each_sub_window('count(*) filter (where is_in_#) as #_count') }},
         {{ for_each_sub_window('min(value) filter (where is_in_#) as #_minimum') }},
-        {{ for_each_sub_window('max(value) filter (where is_in_#) as #_maximum') }},
-        {{ for_each_sub_window('avg(value) filter (where is_in_#) as #_mean') }}
+        {{ for_each_sub_window('max(value) filter (where is_in_#) as #_maximum') }}
     from members
     group by
         icustay_id,
