@@ -24,7 +24,8 @@
 {% macro default__json_kinds(record, key, alias, kind_column) -%}
     lateral (
         select {{ medeval.duckdb_json_kind('item_types.item_type') }} as {{ kind_column }}
-        from unnest(json_type(cast({{ record }} as json), '$.{{ key }}[*]')) as item_types (item_type)
+        from
+            unnest(json_type(cast({{ record }} as json), '$.{{ key }}[*]')) as item_types (item_type)
     ) as {{ alias }}
 {%- endmacro %}
 

@@ -1,5 +1,5 @@
-{#- A lateral relation of the texts of a JSON array and their places, 1, 2, ...; no row where the key is
-    missing or null. `record` is a JSON object as text. -#}
+{#- A lateral relation of the texts of a JSON array and their places, 1, 2, ...; no row where the
+    key is missing or null. `record` is a JSON object as text. -#}
 {% macro json_texts(record, key, alias, text_column, place_column) -%}
     {{ return(adapter.dispatch('json_texts', 'medeval')(
         record, key, alias, text_column, place_column

@@ -1,6 +1,6 @@
-{#- Characters that the engines' own classes read differently: `\s` and `\w` depend on the engine, and
-    on PostgreSQL on the locale. The lists come from the character data of Unicode 14; a test makes
-    them anew. -#}
+{#- Characters that the engines' own classes read differently: `\s` and `\w` depend on the engine,
+    and on PostgreSQL on the locale. The lists come from the character data of Unicode 14; a test
+    makes them anew. -#}
 
 {#- Code points of all white space. -#}
 {% macro white_space_code_points() %}
@@ -11,14 +11,25 @@
 {% endmacro %}
 
 
-{#- A text of characters, from their code points. -#}
-{% macro text_of_code_points(code_points) -%}
-    (
-        {%- for code_point in code_points -%}
-            chr({{ code_point }}){{ ' || ' if not loop.last }}
-        {%- endfor -%}
-    )
-{%- endmacro %}
+{#- Code points of characters that have no width, in which a heading could be hidden: the default
+    ignorable ones of Unicode's first plane. -#}
+{% macro code_points_of_no_width() %}
+    {{ return([
+        173, 847, 1564, 4447, 4448, 6068, 6069, 6155, 6156, 6157, 6158, 6159, 8203, 8204,
+        8205, 8206, 8207, 8234, 8235, 8236, 8237, 8238, 8288, 8289, 8290, 8291, 8292,
+        8293, 8294, 8295, 8296, 8297, 8298, 8299, 8300, 8301, 8302, 8303, 12644, 65024,
+        65025, 65026, 65027, 65028, 65029, 65030, 65031, 65032, 65033, 65034, 65035,
+        65036, 65037, 65038, 65039, 65279, 65440
+    ]) }}
+{% endmacro %}
+
+
+{#- The character that ends a line. -#}
+{% macro line_feed() -%} {{ text_of_code_points([10]) }} {%- endmacro %}
+
+
+{#- The character before it in files of some systems. -#}
+{% macro carriage_return() -%} {{ text_of_code_points([13]) }} {%- endmacro %}
 
 
 {#- A text of all white space, for a trim. -#}
@@ -333,7 +344,7 @@
 {% macro with_replaced(expression, replacements) -%}
     {{ 'replace(' * replacements | length }}{{ expression }}
     {%- for code_point, replacement in replacements.items() -%}
-        , chr({{ code_point }}), '{{ replacement }}')
+        , {{ text_of_code_points([code_point]) }}, '{{ replacement }}')
     {%- endfor -%}
 {%- endmacro %}
 
@@ -344,9 +355,10 @@
 {% endmacro %}
 
 
-{#- A text in lower case, the case variants beyond ASCII of i, k and s included. -#}
+{#- A text in lower case, to search words of ASCII in: the case variants beyond ASCII of i, k and s
+    are these letters. -#}
 {% macro folded_case(expression) -%}
-    lower({{ with_replaced(expression, case_variants()) }})
+    {{ ascii_lower(with_replaced(expression, case_variants())) }}
 {%- endmacro %}
 
 
@@ -357,4 +369,13 @@
         | replace('i', '[i\u0130\u0131]')
         | replace('k', '[k\u212a]')
         | replace('s', '[s\u017f]') }}
+{%- endmacro %}
+
+
+{#- The same for keywords that a column holds; they are in lower case. -#}
+{% macro any_case_of(expression) -%}
+    replace(replace(replace(
+        {{ expression }},
+        'i', '{{ any_case("i") }}'), 'k', '{{ any_case("k") }}'), 's', '{{ any_case("s") }}'
+    )
 {%- endmacro %}

@@ -15,22 +15,13 @@
     {%- set mark -%}
         '^ *(#[0-9]{1,2}[.):]?|[(]?[0-9]{1,2}[.)]|[(]?[a-z][)]|[-*#]+)([^0-9]|$)'
     {%- endset -%}
-    ltrim(regexp_replace({{ shadow_text }}, {{ mark }}, '\2'), ' ')
-{%- endmacro %}
-
-
-{#- A shadow without the label that may begin it, as in `Primary Diagnosis: ...`; a line may be
-    nothing else. Without a colon the words belong to a name, as in `Primary biliary cirrhosis`.
-    -#}
-{% macro without_diagnosis_label(shadow_text) -%}
-    {%- set label -%}
-        '^((primary|secondary|active|discharge|diagnosis|diagnoses|dx)[ /]*)+(:|$)'
-    {%- endset -%}
-    ltrim(regexp_replace({{ shadow_text }}, {{ label }}, ''), ' ')
+    ltrim({{ replace_first(shadow_text, mark, "'\\2'") }}, ' ')
 {%- endmacro %}
 
 
 {#- Does a text name anything? Signs, digits and the marks of de-identification alone do not. -#}
 {% macro names_something(expression) -%}
-    translate({{ expression }}, '_0123456789', '') ~ '[{{ word_characters() }}]'
+    {{ matches(
+        "translate(" ~ expression ~ ", '_0123456789', '')", "'[" ~ word_characters() ~ "]'"
+    ) }}
 {%- endmacro %}

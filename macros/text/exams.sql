@@ -17,7 +17,7 @@
         when {% for guard in varargs %}strpos(shadow, '{{ guard }}') = 0
             {{- ' and ' if not loop.last }}{% endfor %} then shadow
         else {{ without_end_space(
-            "regexp_replace(shadow, '(?s)" ~ shadow_pattern(notation) ~ ".*', '\\1')"
+            replace_first('shadow', "'(?s)" ~ shadow_pattern(notation) ~ ".*'", "'\\1'")
         ) }}
     end
 {%- endmacro %}
@@ -25,9 +25,5 @@
 
 {#- A shadow without the white space at its end. -#}
 {% macro without_end_space(expression) -%}
-    rtrim({{ expression }}, ' ' || chr(10))
+    rtrim({{ expression }}, ' ' || {{ line_feed() }})
 {%- endmacro %}
-
-
-{#- A sign that no shadow holds, since it is not ASCII. -#}
-{% macro heading_mark() -%} chr(182) {%- endmacro %}

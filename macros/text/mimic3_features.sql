@@ -46,35 +46,3 @@
     {%- set one = 'cast(4611686018427387904 as ' ~ type_double() ~ ')' -%}
     cast(sum(cast({{ expression }} * {{ one }} / #_count as bigint)) as bigint) / {{ one }}
 {%- endmacro %}
-
-
-{#- The three coma scales that are charted in words; the total is charted as a number. -#}
-{% macro mimic3_worded_scales() %}
-    {{ return([
-        'glascow_coma_scale_eye_opening',
-        'glascow_coma_scale_motor_response',
-        'glascow_coma_scale_verbal_response'
-    ]) }}
-{% endmacro %}
-
-
-{#- A row of measurements as one row per variable: its number in text order, the number measured, and
-    for a coma scale in words the text. -#}
-{% macro measurements_as_rows(relation) -%}
-    unnest(array[
-        {%- for name in mimic3_variables() -%}
-        {{ loop.index }}{{ ', ' if not loop.last }}
-        {%- endfor -%}
-        ]) as variable_id,
-        unnest(array[
-            {%- for name in mimic3_variables() %}
-            {{ relation }}.{{ name }}{{ ',' if not loop.last }}
-            {%- endfor %}
-        ]) as number,
-        unnest(array[
-            {%- for name in mimic3_variables() %}
-            {{ relation ~ '.' ~ name ~ '_text' if name in mimic3_worded_scales() else 'null' }}
-            {{- ',' if not loop.last }}
-            {%- endfor %}
-        ]) as charted_text
-{%- endmacro %}

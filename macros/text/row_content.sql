@@ -10,8 +10,8 @@
 {%- endmacro %}
 
 
-{#- A number as a text that is the same on every engine: six places, which a double holds exactly enough
-    below 1e9. What is beyond is told from all such numbers. -#}
+{#- A number as a text that is the same on every engine: six places, which a double holds exactly
+    enough below 1e9. What is beyond is told from all such numbers. -#}
 {% macro number_cell(expression) -%}
     case
         when {{ expression }} is null then null

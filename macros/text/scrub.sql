@@ -5,30 +5,31 @@
     The reference replaces whole words. The specification lets no term survive, so it replaces them
     within longer words too, and beside an underscore. -#}
 {% macro scrubbed(expression, patterns) -%}
-    {%- set line = "replace(" ~ expression ~ ", chr(10), ' ')" -%}
+    {%- set line = "replace(" ~ expression ~ ", " ~ line_feed() ~ ", ' ')" -%}
     case
         when {{ patterns }}.hadm_id is null then {{ line }}
         -- Laboratory results end here, before anything costly.
         when length({{ expression }}) < {{ patterns }}.shortest_term then {{ line }}
         when strpos({{ folded_case(expression) }}, {{ patterns }}.shared_start) = 0 then {{ line }}
-        when {{ line }} !~* {{ patterns }}.term_pattern then {{ line }}
+        when not {{ matches_in_any_case(line, patterns ~ '.term_pattern') }} then {{ line }}
         {% if cdm_rules() == 'reference' -%}
         else
-            {{ without_marks(
-                "regexp_replace(" ~ marked_words(line) ~ ", " ~ patterns
-                ~ ".marked_term_pattern, '___', 'gi')"
-            ) }}
+            {{ without_marks(replace_all_in_any_case(
+                marked_words(line), patterns ~ '.marked_term_pattern', "'___'"
+            )) }}
         {% else -%}
-        else regexp_replace({{ line }}, {{ patterns }}.term_pattern, '___', 'gi')
+        else {{ replace_all_in_any_case(line, patterns ~ '.term_pattern', "'___'") }}
         {% endif -%}
     end
 {%- endmacro %}
 
 
-{#- Terms of the seed as a pattern for any case; they are of ASCII letters and blanks. -#}
-{% macro term_pattern(column) -%}
-    replace(replace(replace(
-        {{ column }},
-        'i', '{{ any_case("i") }}'), 'k', '{{ any_case("k") }}'), 's', '{{ any_case("s") }}'
-    )
+{#- A text of a laboratory, a culture or an examination's name. The specification scrubs whatever is
+    shown of a case; the reference scrubs notes only. -#}
+{% macro scrubbed_result(expression, patterns) -%}
+    {%- if cdm_rules() == 'reference' -%}
+        {{ expression }}
+    {%- else -%}
+        {{ scrubbed(expression, patterns) }}
+    {%- endif -%}
 {%- endmacro %}

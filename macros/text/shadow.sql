@@ -12,21 +12,30 @@
 {% macro shadow(column) -%}
     {%- set white_space = white_space_code_points() | reject('in', [10, 32]) | list -%}
     {%- set white_space_of_ascii = white_space | select('lt', 128) | list -%}
+    {%- set ascii -%}
+        ' || {{ text_of_code_points([1]) }} || '-' || {{ text_of_code_points([127]) }} || '
+    {%- endset -%}
+    {%- set shadowed = namespace() -%}
+    {%- set shadowed.text -%}
+        translate(
+            {{ column }},
+            {{ text_of_code_points(white_space + case_variants() | list) }},
+            '{{ ' ' * white_space | length }}{{ case_variants().values() | join }}'
+        )
+    {%- endset -%}
+    {%- for class, sign in [
+        ('[' ~ upper_case_beyond_ascii() ~ ']', 'Q'),
+        ('[' ~ lower_case_beyond_ascii() ~ ']', 'q'),
+        ('[' ~ digits_beyond_ascii() ~ ']', '0'),
+        ('[' ~ word_characters_beyond_ascii() ~ ']', '_'),
+        ('[^' ~ ascii ~ ']', '?'),
+    ] -%}
+        {%- set shadowed.text = replace_all(shadowed.text, "'" ~ class ~ "'", "'" ~ sign ~ "'") -%}
+    {%- endfor -%}
     case
         when bit_length({{ column }}) = 8 * length({{ column }})
             then {{ with_replaced(column, dict.fromkeys(white_space_of_ascii, ' ')) }}
-        else
-            regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(
-                translate(
-                    {{ column }},
-                    {{ text_of_code_points(white_space + case_variants() | list) }},
-                    '{{ ' ' * white_space | length }}{{ case_variants().values() | join }}'
-                ),
-                '[{{ upper_case_beyond_ascii() }}]', 'Q', 'g'
-            ), '[{{ lower_case_beyond_ascii() }}]', 'q', 'g'
-            ), '[{{ digits_beyond_ascii() }}]', '0', 'g'
-            ), '[{{ word_characters_beyond_ascii() }}]', '_', 'g'
-            ), '[^' || chr(1) || '-' || chr(127) || ']', '?', 'g')
+        else {{ shadowed.text }}
     end
 {%- endmacro %}
 
@@ -37,6 +46,6 @@
     translate(
         {{ expression }},
         {{ text_of_code_points(code_points) }},
-        repeat(chr(10), {{ code_points | length }})
+        repeat({{ line_feed() }}, {{ code_points | length }})
     )
 {%- endmacro %}

@@ -1,12 +1,7 @@
-{#- Spellings of a word that is written with mistakes. Two words are one, if leaving out a few letters of
-    each leaves the same letters. A letter that is missing, added, exchanged or moved is one left out
-    of a word. The spellings with letters left out are rows, so that words are compared by a join. -#}
-
-{#- How many letters of a word may be left out: none of a short one, since another word is near. -#}
-{% macro most_letters_left_out(word) -%}
-    case when length({{ word }}) >= 10 then 2 when length({{ word }}) >= 6 then 1 else 0 end
-{%- endmacro %}
-
+{#- Spellings of a word that is written with mistakes. Two words are one, if leaving out a few
+    letters of each leaves the same letters. A letter that is missing, added, exchanged or moved is
+    one left out of a word. The spellings with letters left out are rows, so that words are
+    compared by a join. -#}
 
 {#- One row per word of a relation and spelling of it with at most `most_left_out` letters left out,
     and how many are; the columns `word` and `most_left_out` are the relation's. -#}
@@ -23,7 +18,7 @@ select
     || substr({{ relation }}.word, cast(places.place + 1 as integer)) as spelling,
     1 as left_out
 from {{ relation }}
-cross join generate_series(1, 40) as places (place)
+cross join {{ whole_numbers(1, 40, 'places', 'place') }}
 where
     {{ relation }}.most_left_out >= 1
     and places.place <= length({{ relation }}.word)
@@ -39,8 +34,8 @@ select
     || substr({{ relation }}.word, cast(later_places.place + 1 as integer)) as spelling,
     2 as left_out
 from {{ relation }}
-cross join generate_series(1, 40) as places (place)
-inner join generate_series(1, 40) as later_places (place) on places.place < later_places.place
+cross join {{ whole_numbers(1, 40, 'places', 'place') }}
+inner join {{ whole_numbers(1, 40, 'later_places', 'place') }} on places.place < later_places.place
 where
     {{ relation }}.most_left_out >= 2
     and later_places.place <= length({{ relation }}.word)

@@ -4,21 +4,31 @@
     The marks are control characters. Those that the text holds itself are written as an escape and
     a sign, which is no word character, so that `without_marks` gives them back. -#}
 
-{% macro word_start() -%} chr(1) {%- endmacro %}
+{#- Stands before a word. -#}
+{% macro word_start() -%} {{ text_of_code_points([1]) }} {%- endmacro %}
 
 
-{% macro word_end() -%} chr(2) {%- endmacro %}
+{#- Stands behind a word. -#}
+{% macro word_end() -%} {{ text_of_code_points([2]) }} {%- endmacro %}
+
+
+{#- Stands before the sign of a mark that the text holds itself. -#}
+{% macro word_escape() -%} {{ text_of_code_points([3]) }} {%- endmacro %}
 
 
 {#- A text with its words marked. -#}
 {% macro marked_words(expression) -%}
-    regexp_replace(
+    {%- set escaped -%}
         replace(replace(replace(
             {{ expression }},
-            chr(3), chr(3) || '!'), chr(1), chr(3) || '('), chr(2), chr(3) || ')'
-        ),
-        '([{{ word_characters() }}]+)', {{ word_start() }} || '\1' || {{ word_end() }}, 'g'
-    )
+            {{ word_escape() }}, {{ word_escape() }} || '!'),
+            {{ word_start() }}, {{ word_escape() }} || '('),
+            {{ word_end() }}, {{ word_escape() }} || ')'
+        )
+    {%- endset -%}
+    {{ replace_all(
+        escaped, "'([" ~ word_characters() ~ "]+)'", word_start() ~ " || '\\1' || " ~ word_end()
+    ) }}
 {%- endmacro %}
 
 
@@ -26,6 +36,8 @@
 {% macro without_marks(expression) -%}
     replace(replace(replace(
         translate({{ expression }}, {{ word_start() }} || {{ word_end() }}, ''),
-        chr(3) || ')', chr(2)), chr(3) || '(', chr(1)), chr(3) || '!', chr(3)
+        {{ word_escape() }} || ')', {{ word_end() }}),
+        {{ word_escape() }} || '(', {{ word_start() }}),
+        {{ word_escape() }} || '!', {{ word_escape() }}
     )
 {%- endmacro %}

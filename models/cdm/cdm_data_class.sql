@@ -10,21 +10,22 @@ open_data as (
     select * from {{ ref('cdm_open_data') }}
 ),
 
+patient_texts as (
+    select
+        subject_id,
+        concat(
+            subject_id, '|', coalesce(gender, ''), '|', anchor_age, '|', anchor_year
+        ) as patient
+    from patients
+),
+
 patient_content as (
     select
         count(*) as patient_count,
         coalesce(
-            md5(
-                string_agg(
-                    concat(
-                        subject_id, '|', coalesce(gender, ''), '|', anchor_age, '|', anchor_year
-                    ),
-                    ';' order by subject_id
-                )
-            ),
-            ''
+            md5({{ joined_texts('patient', "';'", order_by='subject_id') }}), ''
         ) as patients_md5
-    from patients
+    from patient_texts
 ),
 
 known_patients as (
@@ -38,10 +39,11 @@ known_patients as (
 source_content as (
     select
         md5(
-            string_agg(
-                concat(source_table, row_md5),
-                ';' order by {{ text_order('source_table') }}, {{ text_order('row_md5') }}
-            )
+            {{ joined_texts(
+                'concat(source_table, row_md5)',
+                "';'",
+                order_by=text_order('source_table') ~ ', ' ~ text_order('row_md5')
+            ) }}
         ) as content_md5
     from source_rows
     where (select count(*) from known_patients) > 0

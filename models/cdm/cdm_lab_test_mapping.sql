@@ -46,15 +46,15 @@ tests as (
     select
         itemid,
         label,
-        cast(null as varchar) as fluid,
-        cast(null as varchar) as category
+        cast(null as {{ dbt.type_string() }}) as fluid,
+        cast(null as {{ dbt.type_string() }}) as category
     from culture_tests
 ),
 
 result_counts as (
     select
         lab_results.itemid,
-        cast(null as varchar) as label,
+        cast(null as {{ dbt.type_string() }}) as label,
         count(*) as result_count
     from lab_results
     inner join cohort on lab_results.hadm_id = cohort.hadm_id
@@ -80,7 +80,9 @@ items_of_labels as (
 corresponding as (
     select
         label,
-        string_agg(cast(itemid as varchar), ',' order by itemid) as corresponding_ids
+        {{ joined_texts(
+            'cast(itemid as ' ~ dbt.type_string() ~ ')', "','", order_by='itemid'
+        ) }} as corresponding_ids
     from items_of_labels
     group by label
 ),

@@ -28,7 +28,10 @@ other_names as (
 
 -- Not the list by which sections are dropped: what that one misses, this one finds.
 headings as (
-    select upper(phrase) as heading from {{ ref('cdm_concluding_phrases') }}
+    select
+        phrase,
+        {{ ascii_upper('phrase') }} as heading
+    from {{ ref('cdm_concluding_phrases') }}
     where is_heading
 ),
 
@@ -155,7 +158,7 @@ different_texts as materialized (
 lower_case_texts as materialized (
     select
         shown_text,
-        lower(shown_text) as lower_case_text
+        {{ folded_case('shown_text') }} as lower_case_text
     from different_texts
 ),
 
@@ -181,10 +184,10 @@ texts_with_words as materialized (
 texts_in_words as materialized (
     select
         shown_text,
-        ' ' || replace(regexp_replace(lower_case_text, '[^a-z]+', ' ', 'g'), ' ', '  ') || ' '
+        ' ' || replace({{ replace_all('lower_case_text', "'[^a-z]+'", "' '") }}, ' ', '  ') || ' '
             as text_in_words
     from lower_case_texts
-    where lower_case_text ~ '[a-z]{3}'
+    where {{ matches('lower_case_text', "'[a-z]{3}'") }}
 ),
 
 texts_with_short_names as materialized (
@@ -216,22 +219,20 @@ long_words as materialized (
         count(*) as hit_count
     from lower_case_texts
     cross join
-        lateral unnest(
-            string_to_array(
-                regexp_replace(
-                    translate(
-                        lower_case_texts.lower_case_text, {{ word_start() }} || {{ word_end() }}, ''
-                    ),
-                    '([a-z]{10,})',
-                    {{ word_start() }} || '\1' || {{ word_end() }},
-                    'g'
-                ),
-                {{ word_start() }}
-            )
-        )
-        with ordinality as parts (piece, piece_number)
+        {{ parts_of(
+            replace_all(
+                "translate(lower_case_texts.lower_case_text, "
+                ~ word_start() ~ " || " ~ word_end() ~ ", '')",
+                "'([a-z]{10,})'",
+                word_start() ~ " || '\\1' || " ~ word_end()
+            ),
+            word_start(),
+            'parts',
+            'piece',
+            'piece_number'
+        ) }}
     where
-        lower_case_texts.lower_case_text ~ '[a-z]{10}'
+        {{ matches('lower_case_texts.lower_case_text', "'[a-z]{10}'") }}
         and parts.piece_number > 1
     group by lower_case_texts.shown_text, split_part(parts.piece, {{ word_end() }}, 1)
 ),
@@ -310,23 +311,24 @@ words_in_texts as (
             and texts_with_any_words.pathology = cases.pathology
 ),
 
-upper_case_reports as materialized (
+lower_case_reports as materialized (
     select
         hadm_id,
         note_id,
         translate(text, {{ word_start() }} || {{ word_end() }}, '') as report,
-        upper(text) as upper_case_report
+        {{ folded_case('text') }} as lower_case_report
     from distinct_reports
 ),
 
 reports_with_headings as materialized (
     select
-        upper_case_reports.hadm_id,
-        upper_case_reports.note_id,
-        upper_case_reports.report,
+        lower_case_reports.hadm_id,
+        lower_case_reports.note_id,
+        lower_case_reports.report,
+        headings.phrase,
         headings.heading
-    from upper_case_reports
-    inner join headings on strpos(upper_case_reports.upper_case_report, headings.heading) > 0
+    from lower_case_reports
+    inner join headings on strpos(lower_case_reports.lower_case_report, headings.phrase) > 0
 ),
 
 -- A heading stands in capitals, or with a colon; more cannot be told, since the reports have no
@@ -336,13 +338,13 @@ reports_without_capitals as materialized (
     select
         hadm_id,
         note_id,
+        phrase,
         heading,
-        regexp_replace(
-            replace(report, heading, {{ word_start() }}),
-            '(^|[^0-9A-Za-z_])' || {{ word_start() }} || '(S|[(]S[)])?($|[^0-9A-Za-z_])',
-            '\1' || {{ word_end() }} || '\3',
-            'g'
-        ) as report
+        {{ replace_all(
+            'replace(report, heading, ' ~ word_start() ~ ')',
+            "'(^|[^0-9A-Za-z_])' || " ~ word_start() ~ " || '(S|[(]S[)])?($|[^0-9A-Za-z_])'",
+            "'\\1' || " ~ word_end() ~ " || '\\3'"
+        ) }} as report
     from reports_with_headings
 ),
 
@@ -351,12 +353,11 @@ reports_without_headings as materialized (
         hadm_id,
         note_id,
         heading,
-        regexp_replace(
-            replace(upper(report), heading, {{ word_start() }}),
-            '(^|[^0-9A-Z_])' || {{ word_start() }} || '(S|[(]S[)])? *:',
-            '\1' || {{ word_end() }},
-            'g'
-        ) as report
+        {{ replace_all(
+            'replace(' ~ folded_case('report') ~ ', phrase, ' ~ word_start() ~ ')',
+            "'(^|[^0-9a-z_])' || " ~ word_start() ~ " || '(s|[(]s[)])? *:'",
+            "'\\1' || " ~ word_end()
+        ) }} as report
     from reports_without_capitals
 ),
 

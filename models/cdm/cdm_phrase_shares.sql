@@ -41,8 +41,8 @@ reports as materialized (
         shown_reports.hadm_id,
         shown_reports.note_id,
         cases.pathology,
-        lower(shown_reports.text) as shown_text,
-        lower(replace(whole_reports.report, chr(10), ' ')) as whole_text
+        {{ folded_case('shown_reports.text') }} as shown_text,
+        {{ folded_case("replace(whole_reports.report, " ~ line_feed() ~ ", ' ')") }} as whole_text
     from shown_reports
     inner join whole_reports
         on

@@ -19,7 +19,7 @@ discharge_procedures as (
 coded as (
     select
         procedures_icd.hadm_id,
-        lower(d_icd_procedures.long_title) as title,
+        {{ lower_case('d_icd_procedures.long_title') }} as title,
         procedures_icd.icd_code,
         procedures_icd.icd_version,
         true as is_coded,
@@ -36,7 +36,7 @@ coded as (
 named as (
     select
         hadm_id,
-        lower(title) as title,
+        {{ lower_case('title') }} as title,
         cast(null as {{ dbt.type_string() }}) as icd_code,
         cast(null as integer) as icd_version,
         false as is_coded,

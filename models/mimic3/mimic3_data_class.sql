@@ -6,23 +6,24 @@ open_patients as (
     select * from {{ ref('open_patients') }}
 ),
 
+patient_texts as (
+    select
+        subject_id,
+        concat(
+            subject_id, '|', coalesce(gender, ''), '|',
+            coalesce(cast(dob as {{ dbt.type_string() }}), ''), '|',
+            coalesce(cast(dod as {{ dbt.type_string() }}), '')
+        ) as patient
+    from patients
+),
+
 content as (
     select
         count(*) as patient_count,
         coalesce(
-            md5(
-                string_agg(
-                    concat(
-                        subject_id, '|', coalesce(gender, ''), '|',
-                        coalesce(cast(dob as {{ dbt.type_string() }}), ''), '|',
-                        coalesce(cast(dod as {{ dbt.type_string() }}), '')
-                    ),
-                    ';' order by subject_id
-                )
-            ),
-            ''
+            md5({{ joined_texts('patient', "';'", order_by='subject_id') }}), ''
         ) as patients_md5
-    from patients
+    from patient_texts
 ),
 
 -- Open only if the whole table is that of a published demo; a part of it may be credentialed data.

@@ -58,7 +58,9 @@ final as (
         decompensation.length_of_stay_hours,
         decompensation.decompensation_hours,
         decompensation.first_decompensation_hour,
-        {{ phenotype_columns('phenotype_labels.label_#') }}
+        {% for phenotype_id in range(1, 26) -%}
+            phenotype_labels.label_{{ phenotype_id }}{{ ',' if not loop.last }}
+        {% endfor %}
     from decompensation
     inner join phenotype_labels on decompensation.icustay_id = phenotype_labels.icustay_id
 )

@@ -84,7 +84,9 @@ agreement as (
 ranked_editions as (
     select
         edition,
-        row_number() over (order by agreeing_table_count desc, edition asc) as edition_rank
+        row_number() over (
+            order by agreeing_table_count desc, {{ text_order('edition') }} asc
+        ) as edition_rank
     from agreement
     where agreeing_table_count >= 3
 ),
@@ -112,7 +114,14 @@ complete as (
         case
             when row_count = coalesce(expected_row_count, row_count) then row_count
             when not {{ var('mimic3_check_row_counts') }} then row_count
-            else {{ wrong_row_count() }}
+            else {{ stop_with(
+                "concat(" ~ ascii_upper('source_table') ~ ", case"
+                ~ " when row_count < expected_row_count then ' looks truncated'"
+                ~ " else ' has too many rows' end,"
+                ~ " ': expected ', expected_row_count, ' rows for ', edition, ', found ', row_count,"
+                ~ " '; check the file against SHA256SUMS')",
+                'bigint'
+            ) }}
         end as row_count
     from expected
 ),

@@ -1,3 +1,18 @@
+{#- The three coma scales that are charted in words; the total is charted as a number. -#}
+{%- set scales_in_words = [
+    'glascow_coma_scale_eye_opening',
+    'glascow_coma_scale_motor_response',
+    'glascow_coma_scale_verbal_response',
+] -%}
+{%- set variable_ids, numbers, charted_texts = [], [], [] -%}
+{%- for variable in mimic3_variables() -%}
+    {%- do variable_ids.append(variable.variable_id) -%}
+    {%- do numbers.append('measurements.' ~ variable.column) -%}
+    {%- do charted_texts.append(
+        'measurements.' ~ variable.column ~ '_text' if variable.column in scales_in_words else 'null'
+    ) -%}
+{%- endfor -%}
+
 with episode_rows as (
     select * from {{ ref('int_mimic3__episode_rows') }}
     where
@@ -17,7 +32,9 @@ readings as (
     select
         episode_rows.icustay_id,
         episode_rows.hours,
-        {{ measurements_as_rows('measurements') }}
+        {{ one_row_each({
+            'variable_id': variable_ids, 'number': numbers, 'charted_text': charted_texts
+        }) }}
     from episode_rows
     inner join measurements
         on
@@ -46,7 +63,7 @@ scored as (
         charted.hours,
         case
             when charted.number is not null then charted.number
-            when charted.charted_text ~ '^ *[0-9]([.][0-9]*)?([^0-9.]|$)'
+            when {{ matches('charted.charted_text', "'^ *[0-9]([.][0-9]*)?([^0-9.]|$)'") }}
                 then cast(substr(trim(charted.charted_text), 1, 1) as {{ type_double() }})
             else coma_scale_scores.score
         end as value
@@ -54,7 +71,8 @@ scored as (
     left join coma_scale_scores
         on
             charted.variable_id = coma_scale_scores.variable_id
-            and lower(trim(charted.charted_text)) = lower(coma_scale_scores.charted_text)
+            and {{ folded_case('trim(charted.charted_text)') }}
+            = {{ folded_case('coma_scale_scores.charted_text') }}
 ),
 
 -- Third powers of places in a range must not be lost to 0: PostgreSQL stops. It drops `inf` too.

@@ -6,7 +6,7 @@ with notes as (
 lines as (
     select
         source_index,
-        concat(chr(10), note_text) as note_lines
+        concat({{ line_feed() }}, note_text) as note_lines
     from notes
 ),
 
@@ -14,9 +14,11 @@ final as (
     select
         source_index,
         nullif(
-            {{ line_after('note_lines', "concat(chr(10), 'Medical Specialty:')") }}, ''
+            {{ line_after('note_lines', "concat(" ~ line_feed() ~ ", 'Medical Specialty:')") }}, ''
         ) as medical_specialty,
-        nullif({{ line_after('note_lines', "concat(chr(10), 'Sample Name:')") }}, '') as sample_name
+        nullif(
+            {{ line_after('note_lines', "concat(" ~ line_feed() ~ ", 'Sample Name:')") }}, ''
+        ) as sample_name
     from lines
 )
 

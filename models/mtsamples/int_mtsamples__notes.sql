@@ -7,7 +7,9 @@ unified as (
     select
         filename,
         replace(
-            replace(note_text, concat(chr(13), chr(10)), chr(10)), chr(13), chr(10)
+            replace(note_text, {{ carriage_return() }} || {{ line_feed() }}, {{ line_feed() }}),
+            {{ carriage_return() }},
+            {{ line_feed() }}
         ) as note_text
     from notes
 ),
@@ -18,7 +20,7 @@ final as (
             row_number() over (order by {{ text_order('filename') }} asc) - 1 as integer
         ) as source_index,
         filename,
-        regexp_replace(filename, '[.][Tt][Xx][Tt]$', '') as example_id,
+        {{ replace_first('filename', "'[.][Tt][Xx][Tt]$'", "''") }} as example_id,
         {{ trimmed('note_text') }} as note_text
     from unified
 )

@@ -18,7 +18,23 @@ leaving as (
 ),
 
 final as (
-    {{ attrition_steps('rules', 'leaving') }}
+    select
+        rules.step_number,
+        rules.rule,
+        count(*) filter (
+            where leaving.step_number is null or leaving.step_number >= rules.step_number
+        ) as rows_in,
+        count(*) filter (where leaving.step_number = rules.step_number) as rows_removed,
+        count(*) filter (
+            where leaving.step_number is null or leaving.step_number > rules.step_number
+        ) as rows_out,
+        rules.reason
+    from rules
+    cross join leaving
+    group by
+        rules.step_number,
+        rules.rule,
+        rules.reason
 )
 
 select * from final

@@ -1,16 +1,18 @@
+-- The version of the rules by which a note becomes an example: a change of what is extracted is a
+-- new one.
 with notes as (
     select * from {{ ref('stg_mtsamples__notes') }}
 ),
 
 final as (
     select
-        '{{ mtsamples_rule_version() }}' as rule_version,
+        '1' as rule_version,
         '{{ mtsamples_truncation() }}' as truncation,
         cast(count(*) as bigint) as note_count,
         md5(
-            string_agg(
-                concat(md5(filename), md5(note_text)), '' order by {{ text_order('filename') }}
-            )
+            {{ joined_texts(
+                'concat(md5(filename), md5(note_text))', "''", order_by=text_order('filename')
+            ) }}
         ) as notes_md5
     from notes
 )

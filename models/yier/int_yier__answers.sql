@@ -17,7 +17,7 @@ bare_answers as (
     select
         line_number,
         1 as answer_position,
-        cast(record as json) ->> 'answer_choices' as answer_text
+        {{ json_text('record', 'answer_choices') }} as answer_text
     from records
     where {{ json_kind('record', 'answer_choices') }} in ('string', 'number')
 ),

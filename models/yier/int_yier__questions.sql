@@ -6,10 +6,10 @@ texts as (
     select
         line_number,
         {{ json_kind('record', 'sample_id') }} as id_kind,
-        {{ trimmed("cast(record as json) ->> 'sample_id'") }} as sample_id,
-        {{ trimmed("cast(record as json) ->> 'context'") }} as context,
-        cast(record as json) ->> 'question' as question,
-        cast(record as json) ->> 'source' as question_source
+        {{ trimmed(json_text('record', 'sample_id')) }} as sample_id,
+        {{ trimmed(json_text('record', 'context')) }} as context,
+        {{ json_text('record', 'question') }} as question,
+        {{ json_text('record', 'source') }} as question_source
     from records
 ),
 

@@ -6,7 +6,7 @@ with records as (
 refused_by_load as (
     select line_number
     from records
-    where cast(record as json) ->> 'refused_by_check' is not null
+    where {{ json_text('record', 'refused_by_check') }} is not null
 ),
 
 -- Of a file as it stands, the kinds of its values are seen here.

@@ -22,7 +22,7 @@ record_counts as (
     select
         count(*) as record_count,
         count(*) filter (
-            where cast(record as json) ->> 'data_class' = 'open'
+            where {{ json_text('record', 'data_class') }} = 'open'
         ) as records_that_say_so
     from records
 ),
@@ -41,7 +41,10 @@ parts as (
 ),
 
 content as (
-    select md5(string_agg(part_md5, '' order by {{ text_order('part_md5') }})) as questions_md5
+    select
+        md5(
+            {{ joined_texts('part_md5', "''", order_by=text_order('part_md5')) }}
+        ) as questions_md5
     from parts
 ),
 

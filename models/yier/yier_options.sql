@@ -17,7 +17,7 @@ final as (
     select
         questions.sample_id,
         options.option_position,
-        chr(64 + options.option_position) as letter,
+        substr('ABCDEFGHIJKLMNOPQRSTUVWXYZ', options.option_position, 1) as letter,
         options.option_text,
         case when questions.is_labelled then right_answers.answer_text is not null end as is_answer
     from options

@@ -51,15 +51,20 @@ def server() -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def new_database(address: dict[str, str]) -> Iterator[dict[str, str]]:
-    """Give a new database of a server as the five PG* variables; drop it at the end."""
+def new_database(
+    address: dict[str, str], locale: str = "locale 'C.UTF-8'"
+) -> Iterator[dict[str, str]]:
+    """Give a new database of a server as the five PG* variables; drop it at the end.
+
+    `locale` is what `create database` says of it.
+    """
     name = f"medeval_test_{uuid.uuid4().hex[:12]}"
     identifier = sql.Identifier(name)
     with _administrator(address) as connection:
         connection.execute(
-            sql.SQL(
-                "create database {} template template0 encoding 'UTF8' locale 'C.UTF-8'"
-            ).format(identifier)
+            sql.SQL("create database {} template template0 encoding 'UTF8' {}").format(
+                identifier, sql.SQL(locale)
+            )
         )
     try:
         yield {**address, "PGDATABASE": name}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 import string
 import sys
@@ -99,16 +100,12 @@ def test_case_variants_of_ascii_letters_are_written_out() -> None:
 
 def look_alikes() -> dict[str, str]:
     """Return the letter of each character that reads as one of A to Z."""
-    path = PROJECT_ROOT / "macros" / "text" / "look_alikes.sql"
-    macro = path.read_text(encoding="utf-8").split("endmacro")[0]
-    letters = {}
-    for letter, one, several in re.findall(
-        r'^ {8}"(\w)": (?:"(.*)"|\[(.*?)\] \| join)', macro, re.MULTILINE | re.DOTALL
-    ):
-        escapes = one or "".join(re.findall(r'"(.*)"', several))
-        for character in escapes.encode("ascii").decode("unicode_escape"):
-            assert character not in letters
-            letters[character] = letter
+    with (PROJECT_ROOT / "seeds/cdm/radiology_look_alikes.csv").open(encoding="utf-8") as file:
+        signs = {row["sign"]: row["look_alikes"] for row in csv.DictReader(file)}
+    letters: dict[str, str] = {}
+    for letter in filter(str.isalpha, signs):
+        assert not letters.keys() & set(signs[letter])
+        letters.update(dict.fromkeys(signs[letter], letter))
     return letters
 
 

@@ -28,6 +28,21 @@ from commands import PROJECT_ROOT, run_medeval
 
 SQL_FILES = sorted([*PROJECT_ROOT.glob("models/**/*.sql"), *PROJECT_ROOT.glob("macros/**/*.sql")])
 MODEL_FILES = sorted(PROJECT_ROOT.glob("models/**/*.sql"))
+# Functions and operators that another engine names or defines otherwise, or that go by a locale.
+OF_ONE_ENGINE = re.compile(
+    r"\b(string_agg|unnest|chr|regexp_\w+|lower|upper|generate_series|generate_subscripts"
+    r"|string_to_array|array_to_string|nfc_normalize)\(|\bcollate\b|->|\bvarchar\b|\w\[\w"
+)
+OPERATORS_OF_ONE_ENGINE = re.compile(r"~|\bstarts_with\(")
+# Blocks of Jinja that hold patterns, and Jinja itself.
+JINJA = re.compile(r"\{%-? set \w+ -?%\}.*?\{%-? endset -?%\}|\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+# Each engine has its own way to cast a cell, and to find a table.
+CASTS = {"exact_text", "missing", "numbers", "read_typed"}
+PORTABLE_FILES = [
+    path
+    for path in SQL_FILES
+    if path.parent.name not in ("engines", "sources", "casts") and path.stem not in CASTS
+]
 # In the name of a test: where an object is in memory, and the time that compressed data hold.
 CHANGES = re.compile(r"\b0x[0-9a-f]{6,}|\\x1f\\x8b\\x08(?:\\x..|[^\\])(?!(?:\\x00){4})")
 PAGES = [PROJECT_ROOT / "README.md", *sorted(PROJECT_ROOT.glob("docs/*.md"))]
@@ -58,6 +73,43 @@ def test_a_model_is_one_sql_for_all_engines(path: Path) -> None:
     assert "target." not in sql, "differences between engines belong in macros/engines"
     assert not re.search(r"::|\bqualify\b|group by all|select distinct on", sql)
     assert sql.rstrip().endswith(("select * from final", "select * from typed", "from excluded"))
+
+
+@pytest.mark.parametrize("path", PORTABLE_FILES, ids=names(PORTABLE_FILES))
+def test_functions_of_one_engine_are_named_in_engines_alone(path: Path) -> None:
+    sql = without_comments(path.read_text(encoding="utf-8"))
+    without_texts = re.sub(r"'[^']*'", "", JINJA.sub("", sql))
+    found = [
+        match[0]
+        for match in (
+            *OF_ONE_ENGINE.finditer(re.sub(r"'[^'\n]*'", "", sql)),
+            *OPERATORS_OF_ONE_ENGINE.finditer(without_texts),
+        )
+    ]
+    assert found == [], "macros/engines has a macro for it"
+
+
+def macros_of(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Give the macros of a file, but for the one that stands for an engine, and their arguments."""
+    for name, arguments in re.findall(r"\{%-? macro (\w+)\((.*?)\)", path.read_text("utf-8")):
+        if "__" not in name:
+            yield name, re.findall(r"(\w+)(?:=\S+)?(?:,|$)", arguments)
+
+
+def test_every_macro_is_described_with_its_arguments() -> None:
+    macros = {
+        name: arguments
+        for path in PROJECT_ROOT.glob("macros/**/*.sql")
+        if path.parent.name not in ("sources", "casts") and path.stem not in CASTS
+        for name, arguments in macros_of(path)
+    }
+    described = {
+        macro["name"]: [argument["name"] for argument in macro.get("arguments", [])]
+        for path in PROJECT_ROOT.glob("macros/**/*.yml")
+        for macro in yaml.safe_load(path.read_text(encoding="utf-8"))["macros"]
+        if macro["description"]
+    }
+    assert described == macros
 
 
 @pytest.mark.parametrize("path", MODEL_FILES, ids=names(MODEL_FILES))

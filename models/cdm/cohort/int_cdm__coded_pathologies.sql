@@ -17,7 +17,8 @@ codes as (
         title_parts.pathology_order,
         title_parts.pathology
     from titles
-    inner join title_parts on strpos(lower(titles.long_title), title_parts.title_part) > 0
+    inner join title_parts
+        on strpos({{ folded_case('titles.long_title') }}, title_parts.title_part) > 0
 ),
 
 final as (

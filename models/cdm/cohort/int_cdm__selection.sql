@@ -100,7 +100,9 @@ telling_histories as (
     inner join scrub_terms
         on
             histories.pathology = scrub_terms.pathology
-            and strpos(lower(histories.history_of_present_illness), scrub_terms.term) > 0
+            and strpos(
+                {{ folded_case('histories.history_of_present_illness') }}, scrub_terms.term
+            ) > 0
 ),
 
 numbered_diagnoses as (
@@ -121,7 +123,7 @@ naming_diagnoses as (
     inner join scrub_terms
         on
             tried.pathology = scrub_terms.pathology
-            and strpos(lower(numbered_diagnoses.title), scrub_terms.term) > 0
+            and strpos({{ folded_case('numbered_diagnoses.title') }}, scrub_terms.term) > 0
     group by numbered_diagnoses.hadm_id
 ),
 

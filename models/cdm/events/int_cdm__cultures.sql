@@ -25,12 +25,8 @@ final as (
         charttime,
         event_date,
         min(storetime) as storetime,
-        string_agg(
-            distinct {{ text_order('org_name') }}, ', ' order by {{ text_order('org_name') }}
-        ) as organism_name,
-        string_agg(
-            distinct {{ text_order('comments') }}, ', ' order by {{ text_order('comments') }}
-        ) as comments
+        {{ joined_different_texts('org_name', "', '") }} as organism_name,
+        {{ joined_different_texts('comments', "', '") }} as comments
     from with_finding
     group by
         hadm_id,

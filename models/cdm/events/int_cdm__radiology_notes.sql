@@ -41,9 +41,11 @@ details_of_notes as (
 exam_names as (
     select
         note_id,
-        string_agg(
-            field_value, ' ' order by field_ordinal asc nulls last, {{ text_order('field_value') }}
-        ) as exam_name
+        {{ joined_texts(
+            'field_value',
+            "' '",
+            order_by='field_ordinal asc nulls last, ' ~ text_order('field_value')
+        ) }} as exam_name
     from details_of_notes
     where field_name = 'exam_name'
     group by note_id

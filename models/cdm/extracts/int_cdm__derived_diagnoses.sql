@@ -10,8 +10,7 @@ section_lines as (
         {{ trimmed('split_lines.text_line') }} as text_line
     from sections
     cross join
-        lateral unnest(string_to_array(sections.text, chr(10)))
-        with ordinality as split_lines (text_line, line_number)
+        {{ parts_of('sections.text', line_feed(), 'split_lines', 'text_line', 'line_number') }}
 ),
 
 with_bullets as materialized (
@@ -24,7 +23,7 @@ with_bullets as materialized (
 shadows as materialized (
     select
         *,
-        lower({{ shadow('bulleted_line') }}) as shadow_line
+        {{ ascii_lower(shadow('bulleted_line')) }} as shadow_line
     from with_bullets
 ),
 
@@ -34,10 +33,7 @@ with_parts as materialized (
         *,
         strpos(
             replace(
-                replace(
-                    regexp_replace(shadow_line, ' +', ' ', 'g'),
-                    'with secondary', ''
-                ),
+                replace({{ replace_all('shadow_line', "' +'", "' '") }}, 'with secondary', ''),
                 'secondary to', ''
             ),
             'secondary'
@@ -53,10 +49,19 @@ without_marks as materialized (
     from with_parts
 ),
 
+-- As in `Primary Diagnosis: ...`; a line may be nothing else. Without a colon the words belong to a
+-- name, as in `Primary biliary cirrhosis`.
 without_labels as materialized (
     select
         *,
-        {{ without_diagnosis_label('shadow_text') }} as shadow_name
+        ltrim(
+            {{ replace_first(
+                'shadow_text',
+                "'^((primary|secondary|active|discharge|diagnosis|diagnoses|dx)[ /]*)+(:|$)'",
+                "''"
+            ) }},
+            ' '
+        ) as shadow_name
     from without_marks
 ),
 

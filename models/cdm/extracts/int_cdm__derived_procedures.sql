@@ -10,8 +10,7 @@ section_lines as (
         {{ trimmed('split_lines.text_line') }} as text_line
     from sections
     cross join
-        lateral unnest(string_to_array(sections.text, chr(10)))
-        with ordinality as split_lines (text_line, line_number)
+        {{ parts_of('sections.text', line_feed(), 'split_lines', 'text_line', 'line_number') }}
 ),
 
 with_bullets as materialized (
@@ -24,7 +23,7 @@ with_bullets as materialized (
 shadows as materialized (
     select
         *,
-        lower({{ shadow('bulleted_line') }}) as shadow_line
+        {{ ascii_lower(shadow('bulleted_line')) }} as shadow_line
     from with_bullets
 ),
 
@@ -37,20 +36,26 @@ without_marks as materialized (
 
 -- A line goes on where the one before it ended, unless it begins with a mark of a list, a masked
 -- date or a word for an earlier operation.
+continued_entries as (
+    select
+        hadm_id,
+        line_number,
+        case
+            when
+                entry <> text_line
+                or {{ matches('shadow_line', "'^(___:|s/p|status post|prior|history of)'") }}
+                then ' . ' || entry
+            else ' ' || entry
+        end as continued_entry
+    from without_marks
+),
+
 joined as (
     select
         hadm_id,
-        string_agg(
-            case
-                when
-                    entry <> text_line
-                    or shadow_line ~ '^(___:|s/p|status post|prior|history of)'
-                    then ' . ' || entry
-                else ' ' || entry
-            end,
-            '' order by line_number asc
-        ) || ' ' as procedure_text
-    from without_marks
+        {{ joined_texts('continued_entry', "''", order_by='line_number asc') }} || ' '
+            as procedure_text
+    from continued_entries
     group by hadm_id
 ),
 
@@ -61,14 +66,15 @@ parts as (
         {{ trimmed('parts.part') }} as title
     from joined
     cross join
-        lateral unnest(regexp_split_to_array(joined.procedure_text, ': |, |[.] | - '))
-        with ordinality as parts (part, part_number)
+        {{ parts_between_matches(
+            'joined.procedure_text', "': |, |[.] | - '", 'parts', 'part', 'part_number'
+        ) }}
 ),
 
 folded as (
     select
         *,
-        lower({{ shadow('title') }}) as shadow_title
+        {{ ascii_lower(shadow('title')) }} as shadow_title
     from parts
 ),
 
@@ -77,7 +83,7 @@ named as (
     select * from folded
     where
         {{ names_something('title') }}
-        and shadow_title !~ '^(none|nil|no|n/a|na)( on)?[ ._]*$'
+        and not {{ matches('shadow_title', "'^(none|nil|no|n/a|na)( on)?[ ._]*$'") }}
 ),
 
 final as (
@@ -86,8 +92,10 @@ final as (
         cast(row_number() over (partition by hadm_id order by part_number asc) as integer)
             as seq_num,
         title,
-        shadow_title
-        ~ '(^|[^0-9_a-z])(s/p|status post|prior|history of)([^0-9_a-z]|$)' as is_previous
+        {{ matches(
+            'shadow_title',
+            "'(^|[^0-9_a-z])(s/p|status post|prior|history of)([^0-9_a-z]|$)'"
+        ) }} as is_previous
     from named
 )
 

@@ -1,3 +1,21 @@
+{#- A heading as the heading table writes it: lower case, single blanks, nothing at the ends. Most are
+    written in printable ASCII with single blanks, and need little; only the others take the costly
+    way. Letters beyond ASCII stay as they are, since the table has none. -#}
+{%- set upper_case = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ' -%}
+{%- set plain_heading -%}
+    translate(
+        #,
+        {{ white_space() }} || '{{ upper_case }}',
+        '{{ ' ' * white_space_code_points() | length }}{{ upper_case | lower }}'
+    )
+{%- endset -%}
+{%- set folded_heading -%}
+    case
+        when not {{ matches('#', "'([^ -~]|  )'") }} then trim({{ ascii_lower('#') }})
+        else trim({{ replace_all(plain_heading, "' +'", "' '") }})
+    end
+{%- endset -%}
+
 -- A heading is what stands before the first colon of a line, all of it: so `Medications:` is not in
 -- `Discharge Medications:`, nor is that in `Past Discharge Medications:`.
 with notes as (
@@ -14,19 +32,13 @@ heading_table as (
     from {{ ref('discharge_headings') }}
 ),
 
-note_lines as materialized (
-    select
-        hadm_id,
-        string_to_array(text, chr(10)) as text_lines
-    from notes
-),
-
 numbered_lines as (
     select
-        hadm_id,
-        unnest(text_lines) as text_line,
-        generate_subscripts(text_lines, 1) as line_number
-    from note_lines
+        notes.hadm_id,
+        parts.text_line,
+        parts.line_number
+    from notes
+    cross join {{ parts_of('notes.text', line_feed(), 'parts', 'text_line', 'line_number') }}
 ),
 
 colon_lines as materialized (
@@ -46,7 +58,7 @@ colon_lines as materialized (
 folded_lines as materialized (
     select
         *,
-        {{ folded_heading('heading') }} as folded_heading
+        {{ folded_heading | replace('#', 'heading') }} as folded_heading
     from colon_lines
 ),
 
@@ -71,7 +83,7 @@ with_lines_before as (
         notes.note_id,
         case
             when matched.line_before is not null and matched.line_number > 1
-                then split_part(notes.text, chr(10), matched.line_number - 1)
+                then split_part(notes.text, {{ line_feed() }}, matched.line_number - 1)
         end as note_line_before
     from matched
     inner join notes on matched.hadm_id = notes.hadm_id
@@ -85,7 +97,7 @@ known as (
         line_number as colon_line_number,
         case
             when line_before is null then heading
-            else note_line_before || chr(10) || heading
+            else note_line_before || {{ line_feed() }} || heading
         end as heading,
         is_bare_mask,
         section_order,
@@ -93,7 +105,9 @@ known as (
         form,
         form in ('template', 'masked', 'alias') as is_clear
     from with_lines_before
-    where line_before is null or {{ folded_heading('note_line_before') }} = line_before
+    where
+        line_before is null
+        or {{ folded_heading | replace('#', 'note_line_before') }} = line_before
 ),
 
 -- How far the clear headings before a line have come in the template, and where those behind it

@@ -117,24 +117,20 @@ bounded as (
 note_lines as materialized (
     select
         hadm_id,
-        string_to_array(text, chr(10)) as text_lines
+        {{ lines_of('text') }} as text_lines
     from notes
 ),
 
 cut as materialized (
     select
         bounded.*,
-        -- The line of the heading from its colon on, then the lines to the end.
-        substr(
-            note_lines.text_lines[bounded.colon_line_number],
-            strpos(note_lines.text_lines[bounded.colon_line_number], ':') + 1
-        ) as first_line,
-        array_to_string(
-            note_lines.text_lines[
-                bounded.colon_line_number + 1:coalesce(bounded.end_line_number - 1, 1000000)
-            ],
-            chr(10)
-        ) as other_lines
+        -- The line of the heading counts from its colon on, then come the lines to the end.
+        {{ line_at('note_lines.text_lines', 'bounded.colon_line_number') }} as heading_line,
+        {{ lines_between(
+            'note_lines.text_lines',
+            'bounded.colon_line_number + 1',
+            'coalesce(bounded.end_line_number - 1, 1000000)'
+        ) }} as other_lines
     from bounded
     inner join note_lines on bounded.hadm_id = note_lines.hadm_id
 ),
@@ -142,7 +138,10 @@ cut as materialized (
 trimmed_texts as (
     select
         *,
-        {{ trimmed("first_line || chr(10) || coalesce(other_lines, '')") }} as section_text
+        {{ trimmed(
+            "substr(heading_line, strpos(heading_line, ':') + 1) || " ~ line_feed()
+            ~ " || coalesce(other_lines, '')"
+        ) }} as section_text
     from cut
 ),
 
@@ -158,11 +157,9 @@ final as (
             -- Procedures end at the first blank line.
             when section = 'major_surgical_or_invasive_procedure'
                 then
-                    regexp_replace(
-                        section_text,
-                        '(?s)' || chr(10) || '[' || {{ white_space() }} || ']*' || chr(10) || '.*',
-                        ''
-                    )
+                    {{ replace_first(
+                        'section_text', "'(?s)\\n[' || " ~ white_space() ~ " || ']*\\n.*'", "''"
+                    ) }}
             else section_text
         end as text
     from trimmed_texts

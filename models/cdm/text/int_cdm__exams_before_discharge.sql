@@ -16,7 +16,7 @@ shadowed_exams as materialized (
     select
         hadm_id,
         exam,
-        lower({{ shadow('exam') }}) as shadow
+        {{ ascii_lower(shadow('exam')) }} as shadow
     from trimmed_exams
 ),
 
@@ -103,8 +103,11 @@ without_capital_discharge as materialized (
         case
             when strpos(exam, 'DISCHARGE') = 0 then shadow
             else {{ without_end_space(
-                "left(shadow, length(regexp_replace(left(exam, length(shadow)), '(?s)(^|[^"
-                ~ word_characters() ~ "])DISCHARGE($|[^" ~ word_characters() ~ "]).*', '\\1')))"
+                "left(shadow, length(" ~ replace_first(
+                    'left(exam, length(shadow))',
+                    "'(?s)(^|[^" ~ word_characters() ~ "])DISCHARGE($|[^" ~ word_characters() ~ "]).*'",
+                    "'\\1'"
+                ) ~ "))"
             ) }}
         end as shadow
     from without_discharge_rule

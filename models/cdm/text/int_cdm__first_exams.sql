@@ -1,3 +1,6 @@
+{#- A sign that no shadow holds, since it is not ASCII. -#}
+{%- set heading_mark = text_of_code_points([182]) -%}
+
 -- An exam section may go on after the first exam, with results or with another exam. As in
 -- `int_cdm__exams_before_discharge`, the steps search a lower-case shadow and shorten it.
 with exams as (
@@ -11,7 +14,7 @@ spaced_exams as materialized (
         hadm_id,
         exam,
         case
-            when exam ~* '(?s){{ any_case("labs.and.imaging") }}'
+            when {{ matches_in_any_case('exam', "'(?s)" ~ any_case('labs.and.imaging') ~ "'") }}
                 then {{ with_line_feeds('exam') }}
             else exam
         end as spaced_exam
@@ -22,7 +25,7 @@ shadowed_exams as materialized (
     select
         hadm_id,
         exam,
-        lower({{ shadow('spaced_exam') }}) as shadow
+        {{ ascii_lower(shadow('spaced_exam')) }} as shadow
     from spaced_exams
 ),
 
@@ -34,9 +37,11 @@ shielded_results as materialized (
         exam,
         case
             when strpos(shadow, 'admission') = 0 then shadow
-            else regexp_replace(
-                shadow, 'admission[ \n](labs|laboratory|imaging|diagnostics)', 'admission_\1', 'g'
-            )
+            else {{ replace_all(
+                'shadow',
+                "'admission[ \\n](labs|laboratory|imaging|diagnostics)'",
+                "'admission_\\1'"
+            ) }}
         end as shadow
     from shadowed_exams
 ),
@@ -57,7 +62,7 @@ exams_without_results as materialized (
     select
         hadm_id,
         exam,
-        left(lower({{ shadow('exam') }}), length(shadow)) as shadow
+        left({{ ascii_lower(shadow('exam')) }}, length(shadow)) as shadow
     from without_results
 ),
 
@@ -69,7 +74,10 @@ shielded_exams as materialized (
         shadow,
         case
             when strpos(shadow, 'exam:') = 0 then shadow
-            else regexp_replace(shadow, '(scrotal|pelvic)([ \n])exam:', '\1\2exam;', 'g')
+            else
+                {{ replace_all(
+                    'shadow', "'(scrotal|pelvic)([ \\n])exam:'", "'\\1\\2exam;'"
+                ) }}
         end as shielded_shadow
     from exams_without_results
 ),
@@ -80,15 +88,14 @@ marked_headings as materialized (
     select
         hadm_id,
         shielded_shadow,
-        regexp_replace(
-            shielded_shadow,
-            '\n([^\n]{0,15}(physical[ \n]+exam:?|transfer[ \n]+exam:|examination:|exam:'
-            || '|p/e:|pe:|vs:|vital[ \n]+signs:|ama:))',
-            {{ heading_mark() }} || '\1',
-            'g'
-        ) as marked_shadow
+        {{ replace_all(
+            'shielded_shadow',
+            "'\\n([^\\n]{0,15}(physical[ \\n]+exam:?|transfer[ \\n]+exam:|examination:|exam:'"
+            ~ " || '|p/e:|pe:|vs:|vital[ \\n]+signs:|ama:))'",
+            heading_mark ~ " || '\\1'"
+        ) }} as marked_shadow
     from shielded_exams
-    where substr(shielded_shadow, 202) ~ 'exam|p/?e:|vs:|signs:|ama:'
+    where {{ matches('substr(shielded_shadow, 202)', "'exam|p/?e:|vs:|signs:|ama:'") }}
 ),
 
 heading_parts as (
@@ -98,9 +105,9 @@ heading_parts as (
         length(parts.part) as part_length
     from marked_headings
     cross join
-        lateral unnest(
-            string_to_array(marked_headings.marked_shadow, {{ heading_mark() }})
-        ) with ordinality as parts (part, part_number)
+        {{ parts_of(
+            'marked_headings.marked_shadow', heading_mark, 'parts', 'part', 'part_number'
+        ) }}
 ),
 
 -- The characters before the mark that begins a part.
@@ -127,8 +134,10 @@ second_exams as (
     inner join marked_headings on heading_positions.hadm_id = marked_headings.hadm_id
     where
         heading_positions.position_in_exam > 200
-        and substr(marked_headings.shielded_shadow, heading_positions.position_in_exam + 1, 22)
-        !~ '{{ shadow_pattern("<(gen|heent)~*:") }}'
+        and not {{ matches(
+            'substr(marked_headings.shielded_shadow, heading_positions.position_in_exam + 1, 22)',
+            "'" ~ shadow_pattern('<(gen|heent)~*:') ~ "'"
+        ) }}
     group by marked_headings.hadm_id
 ),
 
@@ -162,7 +171,7 @@ shadowed_first_exams as materialized (
     select
         hadm_id,
         exam,
-        lower({{ shadow('exam') }}) as shadow
+        {{ ascii_lower(shadow('exam')) }} as shadow
     from without_early_departure
 ),
 
@@ -173,7 +182,10 @@ blunted_heent as materialized (
         exam,
         case
             when strpos(shadow, 'heent') = 0 then shadow
-            else regexp_replace(shadow, '{{ shadow_pattern("<heent(~*):") }}', '\1first\2;')
+            else
+                {{ replace_first(
+                    'shadow', "'" ~ shadow_pattern('<heent(~*):') ~ "'", "'\\1first\\2;'"
+                ) }}
         end as shadow
     from shadowed_first_exams
 ),

@@ -33,12 +33,12 @@ unlabelled_histories as materialized (
         present_illness,
         right(
             past_history,
-            length(regexp_replace(
-                lower(shadow),
-                '^(past[ \n]+medical[ \n]*(and|/)?[ \n]*surgical[ \n]+history'
-                || '|past[ \n]+medical[ \n]+history|pmhx/pshx|pmhx|pmh)[ \n]*:?[ \n]*',
-                ''
-            ))
+            length({{ replace_first(
+                ascii_lower('shadow'),
+                "'^(past[ \\n]+medical[ \\n]*(and|/)?[ \\n]*surgical[ \\n]+history'"
+                ~ " || '|past[ \\n]+medical[ \\n]+history|pmhx/pshx|pmhx|pmh)[ \\n]*:?[ \\n]*'",
+                "''"
+            ) }})
         ) as past_history
     from shadowed_histories
 ),
@@ -49,7 +49,7 @@ histories as materialized (
         hadm_id,
         is_history_missing,
         is_past_history_missing,
-        present_illness || chr(10) || chr(10) || 'Past Medical History: '
+        present_illness || {{ line_feed() }} || {{ line_feed() }} || 'Past Medical History: '
         || past_history as history
     from unlabelled_histories
 ),

@@ -11,7 +11,7 @@ marked_diagnoses as (
     select
         hadm_id,
         seq_num,
-        {{ marked_words('lower(title)') }} as marked_title
+        {{ marked_words(folded_case('title')) }} as marked_title
     from diagnoses
 ),
 

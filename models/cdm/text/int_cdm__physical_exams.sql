@@ -13,11 +13,13 @@ unlabelled_exams as materialized (
         hadm_id,
         case
             when strpos(exam, ':') = 0 then exam
-            else {{ trimmed(
-                "regexp_replace(exam, '(^|[^" ~ word_characters() ~ "])((pe|" ~ any_case('physical')
+            else {{ trimmed(replace_all_in_any_case(
+                'exam',
+                "'(^|[^" ~ word_characters() ~ "])((pe|" ~ any_case('physical')
                 ~ "[' || " ~ white_space() ~ " || ']+" ~ any_case('exam(ination)?') ~ ")[' || "
-                ~ white_space() ~ " || ']*:[' || " ~ white_space() ~ " || ']*)+', '\\1', 'gi')"
-            ) }}
+                ~ white_space() ~ " || ']*:[' || " ~ white_space() ~ " || ']*)+'",
+                "'\\1'"
+            )) }}
         end as exam
     from exams
 ),
@@ -35,7 +37,7 @@ exams_without_review as materialized (
 masked_exams as materialized (
     select
         hadm_id,
-        regexp_replace(exam, '[xX]{5,}', '___', 'g') as exam
+        {{ replace_all('exam', "'[xX]{5,}'", "'___'") }} as exam
     from exams_without_review
 ),
 
@@ -44,7 +46,7 @@ without_opening_line as materialized (
     select
         hadm_id,
         case
-            when starts_with(exam, '===') then {{ trimmed("ltrim(exam, '=')") }} else exam
+            when {{ starts_with('exam', "'==='") }} then {{ trimmed("ltrim(exam, '=')") }} else exam
         end as exam
     from masked_exams
 ),
@@ -62,7 +64,7 @@ without_opening_underscores as materialized (
     select
         hadm_id,
         case
-            when starts_with(exam, '_____') then {{ trimmed("ltrim(exam, '_')") }} else exam
+            when {{ starts_with('exam', "'_____'") }} then {{ trimmed("ltrim(exam, '_')") }} else exam
         end as exam
     from without_closing_line
 ),
@@ -80,7 +82,7 @@ without_opening_mask as materialized (
     select
         hadm_id,
         case
-            when starts_with(exam, '___:') then {{ trimmed("substr(exam, 5)") }} else exam
+            when {{ starts_with('exam', "'___:'") }} then {{ trimmed("substr(exam, 5)") }} else exam
         end as exam
     from without_closing_underscores
 ),

@@ -48,7 +48,10 @@ final as (
             modalities.category,
             -- A plain film of the chest often names its views only.
             case
-                when starts_with(searchable_names.searchable_name, {{ word_start() }} || 'CHEST')
+                when
+                    {{ starts_with(
+                        'searchable_names.searchable_name', word_start() ~ " || 'CHEST'"
+                    ) }}
                     then 'Radiograph'
             end
         ) as modality,

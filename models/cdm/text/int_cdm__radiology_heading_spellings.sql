@@ -7,33 +7,43 @@ heading_parts as (
         headings.heading,
         parts.word
     from headings
-    cross join
-        lateral unnest(string_to_array(headings.heading, ' ')) as parts (word)
+    cross join {{ parts_of('headings.heading', "' '", 'parts', 'word', 'word_number') }}
 ),
 
--- How many letters may be left out is told by the longest word: "KEY FINDING" is near to others.
+-- How many letters may be left out is told by the longest word ("KEY FINDING" is near to others):
+-- none of a short one.
 longest_words as (
     select
         heading,
-        max({{ most_letters_left_out('word') }}) as most_left_out
+        max(
+            case when length(word) >= 10 then 2 when length(word) >= 6 then 1 else 0 end
+        ) as most_left_out
     from heading_parts
     group by heading
+),
+
+letters as (
+    select
+        heading,
+        part,
+        stands_alone,
+        {{ replace_all('heading', "'[^A-Z]'", "''") }} as word
+    from headings
 ),
 
 -- Blanks and hyphens do not count. Of headings that differ by these alone, one is enough.
 numbered_words as (
     select
-        regexp_replace(headings.heading, '[^A-Z]', '', 'g') as word,
-        headings.heading,
-        headings.part,
-        headings.stands_alone,
+        letters.word,
+        letters.heading,
+        letters.part,
+        letters.stands_alone,
         longest_words.most_left_out,
         row_number() over (
-            partition by regexp_replace(headings.heading, '[^A-Z]', '', 'g')
-            order by {{ text_order('headings.heading') }}
+            partition by letters.word order by {{ text_order('letters.heading') }}
         ) as place
-    from headings
-    inner join longest_words on headings.heading = longest_words.heading
+    from letters
+    inner join longest_words on letters.heading = longest_words.heading
 ),
 
 words as (

@@ -51,7 +51,7 @@ final as (
             marked_keyword as searched_keyword
         {% else %}
             case
-                when is_stem then {{ without_end_mark('marked_keyword') }}
+                when is_stem then rtrim(marked_keyword, {{ word_end() }})
                 else marked_keyword
             end as searched_keyword
         {% endif %}

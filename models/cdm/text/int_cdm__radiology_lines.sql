@@ -1,3 +1,10 @@
+{#- Letters, colons and dashes beyond ASCII, and those that they read as. -#}
+{%- set signs, look_alikes = [], [] -%}
+{%- for row in seed_rows('radiology_look_alikes', ['sign', 'look_alikes'], 'sign') -%}
+    {%- do signs.append(row.sign * row.look_alikes | length) -%}
+    {%- do look_alikes.append(row.look_alikes) -%}
+{%- endfor -%}
+
 with notes as (
     select * from {{ ref('int_cdm__radiology_notes') }}
 ),
@@ -25,8 +32,7 @@ lines as (
         parts.report_line
     from plain_texts
     cross join
-        lateral unnest(string_to_array(plain_texts.report, chr(10)))
-        with ordinality as parts (report_line, line_number)
+        {{ parts_of('plain_texts.report', line_feed(), 'parts', 'report_line', 'line_number') }}
 ),
 
 -- A heading ends in a colon or a dash, is in capitals, or stands alone on a short line.
@@ -35,10 +41,15 @@ lines_with_headings as materialized (
         note_id,
         line_number,
         report_line,
-        {{ with_plain_letters('report_line') }} as plain_line
+        -- Of the same length, so that what is found in it is cut from the original. Nearly every line
+        -- is ASCII, and a translation is slow.
+        case
+            when bit_length(report_line) = 8 * length(report_line) then report_line
+            else translate(report_line, '{{ look_alikes | join }}', '{{ signs | join }}')
+        end as plain_line
     from lines
     where
-        report_line ~ '(:| -|--|[A-Z]{5})'
+        {{ matches('report_line', "'(:| -|--|[A-Z]{5})'") }}
         or length(report_line) between 3 and 40
         or bit_length(report_line) > 8 * length(report_line)
 ),

@@ -29,8 +29,7 @@ lines as materialized (
         parts.report_line
     from trimmed_texts
     cross join
-        lateral unnest(string_to_array(trimmed_texts.report, chr(10)))
-        with ordinality as parts (report_line, line_number)
+        {{ parts_of('trimmed_texts.report', line_feed(), 'parts', 'report_line', 'line_number') }}
 ),
 
 shadows as materialized (
@@ -50,8 +49,8 @@ promoted_lines as materialized (
         line_number,
         case
             when
-                line_shadow ~ '[A-Z]'
-                and line_shadow !~ '[a-z]'
+                {{ matches('line_shadow', "'[A-Z]'") }}
+                and not {{ matches('line_shadow', "'[a-z]'") }}
                 and (
                     strpos(report_line, ':') = 0
                     or (line_number = 1 and right(rtrim(line_shadow, ' '), 1) <> ':')
@@ -68,7 +67,9 @@ headed_lines as materialized (
         note_id,
         line_number,
         report_line,
-        case when report_line ~ '^[A-Z \t,._-]+:' then strpos(report_line, ':') end as heading_end
+        case
+            when {{ matches('report_line', "'^[A-Z \\t,._-]+:'") }} then strpos(report_line, ':')
+        end as heading_end
     from promoted_lines
 ),
 
@@ -90,10 +91,11 @@ untrimmed_sections as (
         note_id,
         section_number,
         max({{ text_order('left(report_line, cast(heading_end - 1 as integer))') }}) as heading,
-        string_agg(
-            substr(report_line, cast(coalesce(heading_end, 0) + 1 as integer)),
-            chr(10) order by line_number
-        ) as body
+        {{ joined_texts(
+            'substr(report_line, cast(coalesce(heading_end, 0) + 1 as integer))',
+            line_feed(),
+            order_by='line_number'
+        ) }} as body
     from numbered_lines
     where section_number > 0
     group by note_id, section_number
@@ -136,7 +138,7 @@ final as (
             from headings
             where
                 headings.is_dropped_by_reference
-                and starts_with(repeated_sections.heading, headings.heading)
+                and {{ starts_with('repeated_sections.heading', 'headings.heading') }}
         )
 )
 

@@ -33,8 +33,7 @@ segments as (
         ) as segment_count
     from lines_with_colons
     cross join
-        lateral unnest(string_to_array(lines_with_colons.report_line, ':'))
-        with ordinality as parts (segment, segment_number)
+        {{ parts_of('lines_with_colons.report_line', "':'", 'parts', 'segment', 'segment_number') }}
 ),
 
 -- Where a heading may stand: at the start of a line before a colon, or alone on it; before another
@@ -52,15 +51,19 @@ runs as materialized (
     from segments
     where
         segment_number < segment_count
-        or (not has_colon and length(segment) <= 40 and segment !~ '[.,;] *$')
+        or (
+            not has_colon
+            and length(segment) <= 40
+            and not {{ matches('segment', "'[.,;] *$'") }}
+        )
     union all
     select
         note_id,
         line_number,
         'capitals' as kind,
-        regexp_replace(line_shadow, '[A-Za-z0-9]*[a-z0-9]', '|', 'g') as run
+        {{ replace_all('line_shadow', "'[A-Za-z0-9]*[a-z0-9]'", "'|'") }} as run
     from lines
-    where line_shadow ~ '[A-Z]{5}'
+    where {{ matches('line_shadow', "'[A-Z]{5}'") }}
 ),
 
 different_runs as materialized (
@@ -68,7 +71,7 @@ different_runs as materialized (
         kind,
         run
     from runs
-    where run ~ '[A-Za-z]'
+    where {{ matches('run', "'[A-Za-z]'") }}
 ),
 
 -- A piece is a word and what stands behind it; the first is what stands before any word. A capital
@@ -81,18 +84,17 @@ pieces as (
         parts.piece_number
     from different_runs
     cross join
-        lateral unnest(
-            string_to_array(
-                regexp_replace(
-                    different_runs.run,
-                    '([A-Z]+[a-z0-9]*|[a-z0-9]+)',
-                    {{ heading_start() }} || '\1',
-                    'g'
-                ),
-                {{ heading_start() }}
-            )
-        )
-        with ordinality as parts (piece, piece_number)
+        {{ parts_of(
+            replace_all(
+                'different_runs.run',
+                "'([A-Z]+[a-z0-9]*|[a-z0-9]+)'",
+                heading_start() ~ " || '\\1'"
+            ),
+            heading_start(),
+            'parts',
+            'piece',
+            'piece_number'
+        ) }}
 ),
 
 placed_pieces as (
@@ -100,7 +102,7 @@ placed_pieces as (
         kind,
         run,
         piece_number,
-        regexp_replace(piece, '(?s)[^A-Za-z0-9].*$', '') as word,
+        {{ replace_first('piece', "'(?s)[^A-Za-z0-9].*$'", "''") }} as word,
         1 + sum(length(piece)) over (
             partition by kind, run
             order by piece_number
@@ -125,7 +127,7 @@ words as materialized (
         case when heading_words.word is null then 0 else 1 end as is_known,
         case when length(placed_pieces.word) = 1 then 1 else 0 end as is_letter
     from placed_pieces
-    left join heading_words on upper(placed_pieces.word) = heading_words.word
+    left join heading_words on {{ ascii_upper('placed_pieces.word') }} = heading_words.word
     where placed_pieces.word <> ''
     window
         run_words as (partition by placed_pieces.kind, placed_pieces.run),
@@ -185,7 +187,7 @@ folded_groups as materialized (
         run,
         found_text,
         is_whole,
-        upper(regexp_replace(found_text, '[^A-Za-z0-9]', '', 'g')) as word,
+        {{ ascii_upper(replace_all('found_text', "'[^A-Za-z0-9]'", "''")) }} as word,
         case when is_whole or kind = 'capitals' then 2 else 1 end as most_left_out
     from word_groups
     where strpos(found_text, '|') = 0
@@ -241,12 +243,13 @@ read_groups as (
         readings.heading,
         readings.part,
         readings.difference,
-        strpos(upper(folded_groups.found_text), readings.heading) > 0 as is_well_spelt,
+        strpos({{ ascii_upper('folded_groups.found_text') }}, readings.heading) > 0
+            as is_well_spelt,
         readings.stands_alone
         or (
             folded_groups.is_whole
             and readings.part = 'conclusion'
-            and folded_groups.found_text ~ '^[a-z]'
+            and {{ matches('folded_groups.found_text', "'^[a-z]'") }}
         ) as has_no_pattern
     from folded_groups
     inner join readings

@@ -17,10 +17,11 @@ patterns as (
 section_texts as (
     select
         note_id,
-        string_agg(
-            heading || ':' || chr(10) || body,
-            chr(10) || chr(10) order by section_number
-        ) as report
+        {{ joined_texts(
+            "heading || ':' || " ~ line_feed() ~ " || body",
+            line_feed() ~ ' || ' ~ line_feed(),
+            order_by='section_number'
+        ) }} as report
     from sections
     group by note_id
 ),

@@ -95,7 +95,7 @@ numbered as (
             case when without_rank.no_report is null then copies.copy_number end as sequence_num
         from without_rank
         cross join result_cap
-        inner join generate_series(1, 3) as copies (copy_number)
+        inner join {{ whole_numbers(1, 3, 'copies', 'copy_number') }}
             on
                 copies.copy_number = 1
                 or (

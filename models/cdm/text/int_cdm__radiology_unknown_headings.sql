@@ -34,7 +34,7 @@ lines_in_order as (
             case
                 when
                     lines_of_findings.note_id is not null
-                    or strpos(upper(lines.line_shadow), 'FINDING') > 0
+                    or strpos({{ ascii_upper('lines.line_shadow') }}, 'FINDING') > 0
                     then 1
             end
         ) over (
@@ -59,12 +59,15 @@ capital_headings as materialized (
     from lines_in_order
     where
         findings_count > 0
-        and line_shadow ~ '^[^a-z:]{1,80}:'
+        and {{ matches('line_shadow', "'^[^a-z:]{1,80}:'") }}
         and (
-            line_shadow ~ '^[^:]*[A-Z]'
-            or (line_shadow ~ '^[^:]*_' and strpos(left(report_line, heading_end), '_') = 0)
+            {{ matches('line_shadow', "'^[^:]*[A-Z]'") }}
+            or (
+                {{ matches('line_shadow', "'^[^:]*_'") }}
+                and strpos(left(report_line, heading_end), '_') = 0
+            )
         )
-        and line_shadow !~ '^[^:]*[A-Z][^:]*[.;] +[^:]*[A-Z]'
+        and not {{ matches('line_shadow', "'^[^:]*[A-Z][^:]*[.;] +[^:]*[A-Z]'") }}
 ),
 
 different_headings as (
@@ -81,17 +84,17 @@ words as (
         parts.word
     from different_headings
     cross join
-        lateral unnest(
-            regexp_split_to_array(
-                regexp_replace(
-                    replace(different_headings.heading, '''', ''),
-                    'FINDINGS([A-Z])',
-                    'FINDINGS \1',
-                    'g'
-                ),
-                '[^A-Z0-9]+'
-            )
-        ) as parts (word)
+        {{ parts_between_matches(
+            replace_all(
+                "replace(different_headings.heading, '''', '')",
+                "'FINDINGS([A-Z])'",
+                "'FINDINGS \\1'"
+            ),
+            "'[^A-Z0-9]+'",
+            'parts',
+            'word',
+            'word_number'
+        ) }}
     where parts.word <> ''
 ),
 
@@ -107,14 +110,14 @@ headings_of_the_body as (
     having
         min(
             case
-                when words.word ~ '^[CTLS]?[0-9]{1,2}$' then 1
+                when {{ matches('words.word', "'^[CTLS]?[0-9]{1,2}$'") }} then 1
                 when heading_words.kind in ('body', 'examination', 'joining') then 1
                 else 0
             end
         ) = 1
         and max(
             case
-                when words.word ~ '^[CTLS][0-9]{1,2}$' then 1
+                when {{ matches('words.word', "'^[CTLS][0-9]{1,2}$'") }} then 1
                 when heading_words.kind in ('body', 'examination') then 1
                 else 0
             end
@@ -127,7 +130,10 @@ headings_of_a_part as (
     from different_headings
     inner join headings
         on
-            (headings.part = 'other' and starts_with(different_headings.heading, headings.heading))
+            (
+                headings.part = 'other'
+                and {{ starts_with('different_headings.heading', 'headings.heading') }}
+            )
             or (
                 headings.part = 'conclusion'
                 and headings.is_told_by_capital

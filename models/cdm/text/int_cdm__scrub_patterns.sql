@@ -6,15 +6,24 @@ terms as (
     select * from {{ ref('cdm_scrub_terms') }}
 ),
 
+marked_terms as (
+    select
+        *,
+        {{ replace_first('term', "'^.* '", "''") }} as last_word,
+        {{ marked_words('term') }} as marked_term
+    from terms
+),
+
+-- Patterns for any case: the terms are of ASCII letters and blanks.
 term_patterns as (
     select
         pathology,
         term_order,
         term,
-        regexp_replace(term, '^.* ', '') as last_word,
-        {{ term_pattern('term') }} as term_pattern,
-        {{ marked_words('term') }} as marked_term
-    from terms
+        last_word,
+        {{ any_case_of('term') }} as term_pattern,
+        {{ any_case_of('marked_term') }} as marked_term_pattern
+    from marked_terms
 ),
 
 -- What the first and the last of the words share in byte order, all of them share.
@@ -32,7 +41,7 @@ shared_starts as (
         word_ranges.pathology,
         max(lengths.shared_length) as shared_length
     from word_ranges
-    cross join generate_series(0, 40) as lengths (shared_length)
+    cross join {{ whole_numbers(0, 40, 'lengths', 'shared_length') }}
     where
         left(word_ranges.first_word, cast(lengths.shared_length as integer))
         = left(word_ranges.last_word, cast(lengths.shared_length as integer))
@@ -46,10 +55,9 @@ patterns as (
         pathology,
         min(length(term)) as shortest_term,
         min({{ text_order('last_word') }}) as first_word,
-        string_agg(term_pattern, '|' order by term_order) as term_pattern,
-        string_agg(
-            {{ term_pattern('marked_term') }}, '|' order by term_order
-        ) as marked_term_pattern
+        {{ joined_texts('term_pattern', "'|'", order_by='term_order') }} as term_pattern,
+        {{ joined_texts('marked_term_pattern', "'|'", order_by='term_order') }}
+            as marked_term_pattern
     from term_patterns
     group by pathology
 ),

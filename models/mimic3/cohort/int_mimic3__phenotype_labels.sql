@@ -22,7 +22,10 @@ phenotypes_of_stay as (
 labels as (
     select
         icustay_id,
-        {{ phenotype_columns('max(case when phenotype_id = # then 1 else 0 end) as label_#') }}
+        {% for phenotype_id in range(1, 26) -%}
+            max(case when phenotype_id = {{ phenotype_id }} then 1 else 0 end)
+                as label_{{ phenotype_id }}{{ ',' if not loop.last }}
+        {% endfor %}
     from phenotypes_of_stay
     group by icustay_id
 ),
@@ -32,7 +35,10 @@ final as (
     select
         cohort.icustay_id,
         labels.icustay_id is not null as has_label,
-        {{ phenotype_columns('coalesce(labels.label_#, 0) as label_#') }}
+        {% for phenotype_id in range(1, 26) -%}
+            coalesce(labels.label_{{ phenotype_id }}, 0)
+                as label_{{ phenotype_id }}{{ ',' if not loop.last }}
+        {% endfor %}
     from cohort
     left join labels on cohort.icustay_id = labels.icustay_id
 )

@@ -1,3 +1,4 @@
+{%- set two_pressures = "'^[0-9]{1,100}/[0-9]{1,100}$'" -%}
 -- The one pass over the raw events on DuckDB, which stores it as a table; see dbt_project.yml.
 with checked_events as (
     select * from {{ ref('int_mimic3__checked_events') }}
@@ -21,7 +22,11 @@ with_rule as (
         readings.*,
         item_rules.variable_id,
         item_rules.cleaning_rule,
-        coalesce(lower(readings.valueuom), '') as unit,
+        -- What the rules of these three look at: the unit, and the label of the item.
+        case
+            when item_rules.cleaning_rule in ('fio2', 'weight', 'height')
+                then coalesce({{ folded_case('readings.valueuom') }}, '')
+        end as unit,
         item_rules.item_label,
         case when readings.is_number then {{ number_from_text('readings.value') }} end as number
     from readings
@@ -50,9 +55,9 @@ blood_pressure as (
         *,
         case
             when cleaning_rule in ('sbp', 'dbp') and strpos(value, '/') = 0 then number
-            when cleaning_rule = 'sbp' and value ~ '^[0-9]{1,100}/[0-9]{1,100}$'
+            when cleaning_rule = 'sbp' and {{ matches('value', two_pressures) }}
                 then cast(split_part(value, '/', 1) as {{ type_double() }})
-            when cleaning_rule = 'dbp' and value ~ '^[0-9]{1,100}/[0-9]{1,100}$'
+            when cleaning_rule = 'dbp' and {{ matches('value', two_pressures) }}
                 then cast(split_part(value, '/', 2) as {{ type_double() }})
         end as pressure
     from capillary_refill
@@ -73,8 +78,8 @@ inspired_oxygen as (
 laboratory as (
     select
         *,
-        cleaning_rule in ('lab', 'o2sat') and value ~ '^([0-9]+[.]?[0-9]*|[.][0-9]+)$'
-            as is_laboratory_text,
+        cleaning_rule in ('lab', 'o2sat')
+        and {{ matches('value', "'^([0-9]+[.]?[0-9]*|[.][0-9]+)$'") }} as is_laboratory_text,
         case
             when cleaning_rule = 'lab' then number
             when cleaning_rule = 'o2sat' and number <= 1 then number * 100

@@ -12,7 +12,7 @@ final as (
         variable_ranges.variable_id,
         item_variables.variable,
         item_variables.cleaning_rule,
-        lower(item_variables.item_label) as item_label
+        {{ ascii_lower('item_variables.item_label') }} as item_label
     from item_variables
     inner join variable_ranges on item_variables.variable = variable_ranges.variable
 )

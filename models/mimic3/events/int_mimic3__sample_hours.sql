@@ -20,8 +20,11 @@ hours as (
         cast(stay_hours.sample_hour as {{ type_double() }}) as sample_hour
     from episodes
     cross join
-        {{ whole_hours(
-            'episodes.los_hours + ' ~ mimic3_epsilon(), 'stay_hours', 'sample_hour'
+        {{ whole_numbers(
+            0,
+            'cast(ceil(episodes.los_hours + ' ~ mimic3_epsilon() ~ ') as bigint) - 1',
+            'stay_hours',
+            'sample_hour'
         ) }}
 ),
 

@@ -1,0 +1,13 @@
+{#- A text of characters, from their code points. -#}
+{% macro text_of_code_points(code_points) -%}
+    {{ return(adapter.dispatch('text_of_code_points', 'medeval')(code_points)) }}
+{%- endmacro %}
+
+
+{% macro default__text_of_code_points(code_points) -%}
+    {{- '(' if code_points | length > 1 -}}
+    {%- for code_point in code_points -%}
+        chr({{ code_point }}){{ ' || ' if not loop.last }}
+    {%- endfor -%}
+    {{- ')' if code_points | length > 1 -}}
+{%- endmacro %}

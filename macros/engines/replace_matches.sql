@@ -1,0 +1,34 @@
+{#- A text with the first match of a pattern replaced. `\1` in the replacement is the first group.
+    -#}
+{% macro replace_first(text, pattern, replacement) -%}
+    {{ replace_matches(text, pattern, replacement, '') }}
+{%- endmacro %}
+
+
+{#- A text with all matches of a pattern replaced. -#}
+{% macro replace_all(text, pattern, replacement) -%}
+    {{ replace_matches(text, pattern, replacement, 'g') }}
+{%- endmacro %}
+
+
+{#- The same whatever the case of ASCII letters. -#}
+{% macro replace_all_in_any_case(text, pattern, replacement) -%}
+    {{ replace_matches(text, pattern, replacement, 'gi') }}
+{%- endmacro %}
+
+
+{#- `flags` as the engines have them: g for all matches, i for any case. -#}
+{% macro replace_matches(text, pattern, replacement, flags) -%}
+    {{ return(adapter.dispatch('replace_matches', 'medeval')(text, pattern, replacement, flags)) }}
+{%- endmacro %}
+
+
+{% macro default__replace_matches(text, pattern, replacement, flags) -%}
+    regexp_replace({{ text }}, {{ pattern }}, {{ replacement }}, '{{ flags }}')
+{%- endmacro %}
+
+
+{#- The case of the database's locale is not that of English everywhere. -#}
+{% macro postgres__replace_matches(text, pattern, replacement, flags) -%}
+    regexp_replace(({{ text }}) collate "C", {{ pattern }}, {{ replacement }}, '{{ flags }}')
+{%- endmacro %}

@@ -1,0 +1,10 @@
+{#- A lateral relation of the whole numbers from one to another, a row each; none if the last is
+    missing or below the first. -#}
+{% macro whole_numbers(first, last, alias, column) -%}
+    {{ return(adapter.dispatch('whole_numbers', 'medeval')(first, last, alias, column)) }}
+{%- endmacro %}
+
+
+{% macro default__whole_numbers(first, last, alias, column) -%}
+    generate_series({{ first }}, {{ last }}) as {{ alias }} ({{ column }})
+{%- endmacro %}
