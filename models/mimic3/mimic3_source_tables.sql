@@ -111,7 +111,7 @@ complete as (
         expected_row_count,
         case
             when row_count = coalesce(expected_row_count, row_count) then row_count
-            when not {{ var('mimic3_check_row_counts') }} then row_count
+            when not {{ is_true('mimic3_check_row_counts') }} then row_count
             else {{ wrong_row_count() }}
         end as row_count
     from expected
