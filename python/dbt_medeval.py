@@ -1,5 +1,7 @@
-"""The project's plugin of dbt, for every engine: what dbt writes shows no data and is private.
+"""The project's plugin of dbt, for every engine.
 
+It checks the variables, gives the macros the functions of `medeval` (`modules.medeval`), leaves out
+the tests of what is not built, and sees to it that what dbt writes shows no data and is private.
 dbt imports every module whose name begins with `dbt_` before it opens a database, whatever the
 target. Only dbt's first lines in `dbt.log`, its version and settings, are written before that.
 """
@@ -7,35 +9,245 @@ target. Only dbt's first lines in `dbt.log`, its version and settings, are writt
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from dbt.adapters.factory import FACTORY
+from dbt.adapters.factory import FACTORY, get_adapter
+from dbt.context import base
 from dbt.flags import get_flags
 from dbt.plugins.manager import dbtPlugin
-from dbt_common.exceptions import DbtRuntimeError
+from dbt.task.test import TestTask
+from dbt_common.events.functions import fire_event
+from dbt_common.events.types import Note
+from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
-from medeval.engine_errors import kind_of_fault, shown
+import medeval
+from medeval import floors
+from medeval.cdm.source_needs import check_absent_tables, check_unnamed_list
+from medeval.duckdb_files import Table, attach, database_alias, empty_query, source_views
+from medeval.engine_errors import is_missing_table, kind_of_fault, shown
+from medeval.errors import UserError
 from medeval.private_files import UMASK, exposed, make_private
+from medeval.profile import find_project
+from medeval.sources import (
+    Place,
+    columns_of,
+    floor_place,
+    is_optional,
+    source_place,
+    variables_of,
+    variables_set,
+)
+from medeval.variables import PACKAGE, check_schema, check_variables, settings
+from medeval.warehouse import schema_name
 
 
 class Plugin(dbtPlugin):
-    """Sets the umask, closes dbt's folders to others, and filters the errors of the engines."""
+    """Begins before dbt opens a database."""
 
     def initialize(self) -> None:
-        """Begin, before dbt opens a database; another project of this environment is left alone."""
-        if self.project_name != "medeval":
+        """Begin where the project or one of its packages is medeval; others are left alone."""
+        flags = get_flags()  # type: ignore[no-untyped-call]
+        project = Path(flags.PROJECT_DIR).absolute()
+        package = find_project(project)
+        if package is None:
             return
         os.umask(UMASK)
-        flags = get_flags()  # type: ignore[no-untyped-call]
         log_folder = getattr(flags, "LOG_PATH", None) or "logs"
-        target_folder = getattr(flags, "TARGET_PATH", None) or Path(flags.PROJECT_DIR, "target")
+        target_folder = getattr(flags, "TARGET_PATH", None) or project / "target"
         make_private(exposed(Path(log_folder), "dbt.log*"))
         make_private(exposed(Path(target_folder)))
         for plugin in FACTORY.plugins.values():
             _filter_errors(plugin.adapter.ConnectionManager)
+        check_variables(flags.VARS or {}, project, package)
+        check_schema(schema_name("medeval"), "with MEDEVAL_SCHEMA_PREFIX")
+        _give_functions(package)
+        _leave_out_untestable()
+
+
+# What macros ask
+
+
+class Functions:
+    """What the macros of `macros/sources` cannot do in SQL."""
+
+    def __init__(self, package: Path) -> None:
+        self._package = package
+
+    def named(self) -> dict[str, Any]:
+        """Return the functions by the names under which macros call them."""
+        of_this_project = (self.source_place, self.floor_place)
+        of_modules = (
+            *(attach, database_alias, empty_query, source_views),
+            *(floors.built_floors, floors.is_part, floors.read_sources),
+            *(floors.outcome_of_tests, floors.tests_by_floor),
+            *(check_absent_tables, check_unnamed_list, is_empty_by_default, settings),
+        )
+        functions = {function.__name__: _told(function) for function in of_this_project}
+        functions |= {function.__name__: _told(function) for function in of_modules}
+        return {**functions, "version": medeval.__version__}
+
+    def source_place(self, tables: Sequence[Table], graph: floors.Graph) -> Place:
+        """Return where a source is.
+
+        Raises:
+            UserError: a folder and a database are named; or it is nowhere and may not be.
+        """
+        meta = tables[0]["config"]["meta"]
+        of_floor = floors.source_metas(graph, meta["floor"])
+        place = source_place(meta, of_floor, self._package)
+        if place.kind == "absent" and not all(is_optional(table) for table in tables):
+            raise UserError(
+                f"{variables_of([meta])[0]} is not set, though"
+                f" {' and '.join(variables_set(of_floor))} is. Name the folder of"
+                f" {tables[0]['source_name']} too: real and synthetic rows do not mix."
+            )
+        return place
+
+    def floor_place(
+        self,
+        graph: floors.Graph,
+        floor: str,
+        target: Mapping[str, Any],
+        newest: Mapping[str, Any] | None,
+    ) -> dict[str, str]:
+        """Return the kind and the locations of what a benchmark is built of.
+
+        Args:
+            graph: of dbt.
+            floor: the benchmark.
+            target: of dbt.
+            newest: the last build of it, if there is one.
+
+        Raises:
+            UserError: the demo would be built over real data because a variable is not set in this
+                shell; or the variables contradict each other.
+        """
+        if target["type"] == "postgres":
+            schemas = [
+                f"{target['dbname']}.{table['schema']}"
+                for table in graph["sources"].values()
+                if table["package_name"] == PACKAGE and table["config"]["meta"]["floor"] == floor
+            ]
+            kind, places = "schema" if schemas else "none", [*dict.fromkeys(schemas)]
+        else:
+            metas = floors.source_metas(graph, floor)
+            kind, places = floor_place(metas, self._package)
+            if kind == "demo" and newest and newest["source_kind"] != "demo":
+                raise UserError(
+                    f"This warehouse holds {floor} of {newest['source_location']}, and no source is"
+                    " named now, so the synthetic demo would take its place. Name the source"
+                    f" ({' or '.join(variables_of(metas[:1]))}), or build the demo into a file of"
+                    " its own: MEDEVAL_DUCKDB=demo.duckdb."
+                )
+        return {"kind": kind, "location": "; ".join(places)}
+
+
+def is_empty_by_default(table: Table, there: Mapping[str, Sequence[str]], database: str) -> bool:
+    """Tell whether a table of PostgreSQL is to be made, empty: one of the extracts, which are ours.
+
+    Args:
+        table: of a source.
+        there: the columns of each relation of its schema.
+        database: for messages.
+
+    Raises:
+        UserError: any other table that is not there, or one without a column that is read.
+    """
+    name, meta = f"{table['schema']}.{table['name']}", table["config"]["meta"]
+    if table["name"] in there:
+        for column in columns_of(table):
+            if column not in there[table["name"]]:
+                raise UserError(
+                    f'The table {name} has no column "{column}". If `load` has made it, make it'
+                    f" anew: `python -m medeval load {meta['load_kind']} --replace`."
+                )
+        return False
+    if meta["demo"]:
+        raise UserError(
+            f'The table {name} is not in the database "{database}". Load it with `python -m medeval'
+            f" load {meta['load_kind']} DIR`, or name the schema that holds it: --vars"
+            f" '{{{table['source_name']}_schema: ...}}'."
+        )
+    return True
+
+
+def _give_functions(package: Path) -> None:
+    """Let macros call them as `modules.medeval`, beside dbt's own modules."""
+    of_dbt = getattr(base.get_context_modules, "of_dbt", base.get_context_modules)
+
+    def get_context_modules() -> dict[str, Any]:
+        return {**of_dbt(), "medeval": Functions(package).named()}
+
+    get_context_modules.of_dbt = of_dbt  # type: ignore[attr-defined]
+    base.get_context_modules = get_context_modules
+
+
+def _told(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let dbt show a mistake of the user as its own macros do."""
+
+    @wraps(function)
+    def called(*arguments: Any, **settings: Any) -> Any:
+        try:
+            return function(*arguments, **settings)
+        except UserError as error:
+            raise CompilationError(str(error)) from None
+
+    return called
+
+
+# Tests
+
+
+def _leave_out_untestable() -> None:
+    """Let `dbt test` leave out, and name, the tests of benchmarks that are not built.
+
+    dbt would count each of them as an error of its own.
+    """
+    make = getattr(TestTask.get_node_selector, "of_dbt", TestTask.get_node_selector)
+
+    def get_node_selector(self: Any) -> Any:
+        selector = make(self)
+        filter_selection = selector.filter_selection
+
+        def of_what_is_built(selected: Any) -> Any:
+            tests: Any = filter_selection(selected)
+            return tests - _untestable(self, tests)
+
+        selector.filter_selection = of_what_is_built  # type: ignore[method-assign]
+        return selector
+
+    get_node_selector.of_dbt = make  # type: ignore[attr-defined]
+    TestTask.get_node_selector = get_node_selector  # type: ignore[method-assign]
+
+
+def _untestable(task: Any, tests: set[str]) -> set[str]:
+    """Return the tests that read tables that were never built, and say which benchmarks' they are.
+
+    Raises:
+        DbtRuntimeError: there are no others.
+    """
+    adapter = get_adapter(task.config)
+    with adapter.connection_named("medeval"):
+        query = "select table_schema, table_name from information_schema.tables"
+        _, relations = adapter.execute(query, fetch=True)
+    there = {(row[0], row[1]) for row in relations.rows}
+    left_out, built = floors.untestable(task.manifest.flat_graph, tests, there)
+    if left_out and not built:
+        raise DbtRuntimeError(
+            f"The tests of {' and '.join(left_out)} read tables that were never built: run `dbt"
+            f" build --select {' '.join(left_out)}`."
+        )
+    for floor in left_out:
+        said = f"{floor} is not built, so its tests are left out (`dbt build --select {floor}`)."
+        fire_event(Note(msg=said))
+    return {test for of_floor in left_out.values() for test in of_floor}
+
+
+# Errors
 
 
 def _filter_errors(manager: Any) -> None:
@@ -59,7 +271,7 @@ def _filter_errors(manager: Any) -> None:
                     error.__cause__.args = (error.msg,)
                 raise
             except Exception as error:
-                error.args = (shown(error),)
+                error.args = (shown(error) + _advice(error),)
                 raise
 
     def execute_and_fetch(self: Any, sql: str, *arguments: Any, **settings: Any) -> Any:
@@ -69,6 +281,14 @@ def _filter_errors(manager: Any) -> None:
 
     manager.exception_handler, manager.execute = exception_handler, execute_and_fetch
     manager.medeval_filters = True
+
+
+def _advice(error: Exception) -> str:
+    """Return what to do where a preview reads what was never built."""
+    which = get_flags().WHICH  # type: ignore[no-untyped-call]
+    if which != "show" or not is_missing_table(error):
+        return ""
+    return "\nA preview reads what is built. Build it first: `dbt build --select NAME`."
 
 
 plugins = [Plugin]

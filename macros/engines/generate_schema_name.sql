@@ -10,5 +10,5 @@
 
 
 {% macro built_schema(name) -%}
-    {{ checked_name(env_var('MEDEVAL_SCHEMA_PREFIX', '') ~ name, 'with MEDEVAL_SCHEMA_PREFIX') }}
+    {{ env_var('MEDEVAL_SCHEMA_PREFIX', '') ~ name }}
 {%- endmacro %}

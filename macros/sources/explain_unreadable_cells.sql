@@ -22,22 +22,19 @@
 {#- The rows of a scan are numbered in their order in the file only on one thread that keeps the
     order. -#}
 {% macro default__explain_unreadable_cell(source_name, table_name, column, expected) %}
-    {% set table = graph.sources['source.' ~ project_name ~ '.' ~ source_name ~ '.' ~ table_name] %}
-    {% set place = source_place(table.config.meta) %}
-    {% set source_table = find_tables(source_name, place, [table])[table_name] %}
+    {% set table = graph.sources['source.medeval.' ~ source_name ~ '.' ~ table_name] %}
+    {% set location = source_views([table]).locations[table_name] %}
     {% set threads = run_query("select current_setting('threads')").rows[0][0] %}
     {% do run_query('set preserve_insertion_order = true') %}
     {% do run_query('set threads = 1') %}
-    {% do log_unreadable_cell(
-        source_name, source_table.location, table_relation(table), column, expected
-    ) %}
+    {% do log_unreadable_cell(source_name, location, table_relation(table), column, expected) %}
     {% do run_query('set threads = ' ~ threads) %}
     {% do run_query('set preserve_insertion_order = false') %}
 {% endmacro %}
 
 
 {% macro postgres__explain_unreadable_cell(source_name, table_name, column, expected) %}
-    {% set table = graph.sources['source.' ~ project_name ~ '.' ~ source_name ~ '.' ~ table_name] %}
+    {% set table = graph.sources['source.medeval.' ~ source_name ~ '.' ~ table_name] %}
     {% do log_unreadable_cell(
         source_name, table.schema ~ '.' ~ table_name, table_relation(table), column, expected
     ) %}

@@ -113,7 +113,7 @@ complete as (
         expected_row_count,
         case
             when row_count = coalesce(expected_row_count, row_count) then row_count
-            when not {{ var('mimic3_check_row_counts') }} then row_count
+            when not {{ is_true('mimic3_check_row_counts') }} then row_count
             else {{ stop_with(
                 "concat(" ~ ascii_upper('source_table') ~ ", case"
                 ~ " when row_count < expected_row_count then ' looks truncated'"

@@ -1,15 +1,17 @@
-"""A dbt-duckdb plugin: what SQL cannot see of a user's files.
+"""The user's files as views of DuckDB: which they are, what is wrong with them, how SQL reads them.
 
-DuckDB has no function for the folder that a relative path starts from or for a file's header as it
-is written, and it reads a plain CSV file that is cut inside its last cell without a word.
-profiles.yml names this module; the macros of `macros/sources` use the functions.
+DuckDB reads a plain CSV file that is cut inside its last cell without a word, guesses types and
+quotes from the first rows, and has no function for a file's header as it is written. So the files
+are looked at here, and each is read by a statement that leaves nothing to guess. The plugin of
+dbt-duckdb that profiles.yml names closes the warehouse's files to others.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,105 +20,331 @@ from dbt.adapters.duckdb.plugins import BasePlugin
 from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.private_files import exposed_warehouse, make_private
-from medeval.sources import real_path
+from medeval.sources import Place, absolute_path, columns_of, is_list, is_optional, unread_columns
 
 if TYPE_CHECKING:
     from dbt.adapters.duckdb.credentials import DuckDBCredentials
-    from duckdb import DuckDBPyConnection
 
     from medeval.raw_files import RawFile
 
+# A table of a source, as dbt's graph has it.
+Table = Mapping[str, Any]
+
 _MAGIC = slice(8, 12)
+_PATTERN = re.compile(r"[*?[]")
 
 
-def absolute_path(path: str) -> str:
-    """Return the path with the current folder in front where it is relative, and ``~`` resolved."""
-    return os.path.normpath(Path(path).expanduser().absolute())
+@dataclass(frozen=True)
+class Found:
+    """Where a table's rows are: a place for messages, its columns, and an expression of SQL."""
+
+    location: str
+    columns: Sequence[str]
+    relation: str
 
 
-def table_files(folder: str, modules: str, tables: str, optional: str) -> str:
-    """Find the files of tables in a folder, whole as far as their last bytes can tell.
+@dataclass
+class Views:
+    """The views of one source.
+
+    Attributes:
+        queries: of each table's view, by its name.
+        locations: where each table is that is there.
+        absent: the tables that are not there and need not be; their views are empty.
+        notes: what to say.
+        warnings: what to warn of.
+    """
+
+    queries: dict[str, str] = field(default_factory=dict)
+    locations: dict[str, str] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def source_views(
+    tables: Sequence[Table],
+    place: Place,
+    catalogue: Iterable[Sequence[str]] = (),
+    *,
+    cohort_file: str = "",
+    counts_rows: bool = False,
+) -> Views:
+    """Return the views over one source: the columns that the models read, as text.
 
     Args:
-        folder: the absolute path.
-        modules: the folders in it that may hold the files (`["hosp", "core"]`), as a JSON array.
-        tables: the lower-case names as a JSON array.
-        optional: those of them that may be absent, as a JSON array.
+        tables: of the source, all or some.
+        place: of the source.
+        catalogue: schema, table and column of the database that is attached; see `attach`.
+        cohort_file: the user's list of admissions, which is a table of one source.
+        counts_rows: whether forms of one table must have as many rows; a build pays for it.
 
-    Returns:
-        JSON: `{"files": {table: [{"path", "form", "columns"}, ...]}}`, the preferred form of a
-        table first and its columns in lower case; or `{"problem": a sentence for the user}`.
+    Raises:
+        UserError: what the user must mend: a table or column that is not there, a file that is cut.
     """
-    # It imports numpy and pyarrow, for which the commands that lay no source need not wait.
-    from medeval.raw_files import find_files, module_folders
+    views, extra = Views(), []
+    files = [table for table in tables if not is_list(table)]
+    found = _find(files, place, catalogue, views, counts_rows=counts_rows)
+    for table in sorted(tables, key=lambda table: str(table["name"])):
+        name, columns = table["name"], columns_of(table)
+        if is_list(table) and cohort_file:
+            views.queries[name] = _cohort_query(absolute_path(cohort_file))
+        elif name in found:
+            extra += _check_columns(table, found[name])
+            views.locations[name] = found[name].location
+            cells = ", ".join(f'cast("{column}" as varchar) as "{column}"' for column in columns)
+            views.queries[name] = f"select {cells} from {found[name].relation}"
+        else:
+            views.absent.append(name)
+            views.queries[name] = empty_query(table)
+    if place.kind != "absent":
+        views.notes.append(f"{tables[0]['source_name']} is read from {place.description}.")
+    if extra:
+        views.warnings.append(
+            f"Columns that {tables[0]['source_name']} does not have are ignored: {', '.join(extra)}"
+        )
+    return views
 
+
+def empty_query(table: Table) -> str:
+    """Return a query with the columns of a table and no row, on any engine."""
+    cells = ", ".join(f'cast(null as varchar) as "{column}"' for column in columns_of(table))
+    return f"select {cells} where false"
+
+
+def attach(place: Place, variable: str, attached: Iterable[Sequence[str]]) -> list[str]:
+    """Return the statements that attach the user's DuckDB file, as mimic-code makes it, read-only.
+
+    One process may see several files in turn, and DuckDB attaches a file once, whatever sources are
+    in it.
+
+    Args:
+        place: the file.
+        variable: the environment variable that names it: MEDEVAL_MIMIC4_DB is `mimic4_source`.
+        attached: name and path of the databases that are attached.
+
+    Raises:
+        UserError: it cannot be read, or is no DuckDB file.
+    """
     try:
-        if any(character in folder for character in "*?["):
-            raise UserError(
-                f"The path {folder} has one of the characters * ? [ in it, which DuckDB reads as a "
-                "pattern. Rename the folder."
-            )
-        files = {
-            table: [_described(file) for file in found]
-            for table, found in find_files(
-                module_folders(Path(folder), json.loads(modules)),
-                json.loads(tables),
-                json.loads(optional),
-            ).items()
-        }
-    except UserError as error:
-        return json.dumps({"problem": str(error)})
-    return json.dumps({"files": files})
-
-
-def _described(file: RawFile) -> dict[str, Any]:
-    from medeval.raw_files import check_last_line, read_header
-
-    columns = read_header(file)
-    check_last_line(file)
-    return {"path": str(file.path), "form": file.form, "columns": columns}
-
-
-def database_problem(path: str) -> str:
-    """Return what is wrong with the path of a DuckDB file as a sentence, or nothing."""
-    try:
-        with Path(path).open("rb") as file:
+        with Path(place.location).open("rb") as file:
             head = file.read(_MAGIC.stop)
     except OSError as error:
-        return f"The DuckDB file {path} cannot be read: {error.strerror}."
-    return "" if head[_MAGIC] == b"DUCK" else f"The file {path} is not a DuckDB file."
+        raise UserError(
+            f"The DuckDB file {place.location} cannot be read: {error.strerror}."
+        ) from None
+    if head[_MAGIC] != b"DUCK":
+        raise UserError(f"The file {place.location} is not a DuckDB file.")
+    alias = database_alias(variable)
+    path = {row[0]: row[1] for row in attached}.get(alias)
+    if path == place.location:
+        return []
+    return [
+        *([f'detach "{alias}"'] if path else []),
+        f'attach {_literal(place.location)} as "{alias}" (read_only)',
+    ]
 
 
-def cohort_problem(path: str) -> str:
-    """Return what is wrong with a file of admission ids as a sentence, or nothing."""
+def database_alias(variable: str) -> str:
+    """Return what the file is attached as that an environment variable names."""
+    return variable.lower().removeprefix("medeval_").removesuffix("_db") + "_source"
+
+
+def _find(
+    tables: Sequence[Table],
+    place: Place,
+    catalogue: Iterable[Sequence[str]],
+    views: Views,
+    *,
+    counts_rows: bool,
+) -> dict[str, Found]:
+    """Return where the tables are; optional ones may be absent from the answer."""
+    if not tables or place.kind == "absent":
+        return {}
+    meta = tables[0]["config"]["meta"]
+    name = tables[0]["name"]
+    if meta.get("holds") == "notes":
+        return {name: _notes(place.location)}
+    if meta.get("file_variable"):
+        return {name: _records(place.location)}
+    optional = [table["name"] for table in tables if is_optional(table)]
+    names = sorted(table["name"] for table in tables)
+    if place.kind == "database":
+        alias = database_alias(meta["database_variable"])
+        return _tables_in_database(alias, place.location, names, optional, catalogue)
+    return _tables_in_folder(place, meta.get("subfolders", ()), names, optional, views, counts_rows)
+
+
+def _tables_in_folder(
+    place: Place,
+    modules: Sequence[str],
+    names: Sequence[str],
+    optional: Sequence[str],
+    views: Views,
+    counts_rows: bool,
+) -> dict[str, Found]:
+    """Return the tables of a folder: `.csv.gz` before `.csv` before `.parquet`, any case."""
+    # It imports numpy and pyarrow, for which the commands that lay no source need not wait.
+    from medeval.raw_files import (
+        check_last_line,
+        count_rows,
+        find_files,
+        module_folders,
+        read_header,
+    )
+
+    if _PATTERN.search(place.location):
+        raise UserError(
+            f"The path {place.location} has one of the characters * ? [ in it, which DuckDB reads"
+            " as a pattern. Rename the folder."
+        )
+    found = {}
+    folders = module_folders(Path(place.location), modules)
+    for table, files in find_files(folders, names, optional).items():
+        columns = [read_header(file) for file in files]
+        for file in files:
+            check_last_line(file)
+        first = files[0]
+        found[table] = Found(str(first.path), columns[0], _reader(first, columns[0]))
+        if len(files) == 1 or not counts_rows:
+            continue
+        counts = [count_rows(file) for file in files]
+        if len({*counts}) > 1:
+            forms = ", ".join(
+                f"{file.path} ({rows} rows)" for file, rows in zip(files, counts, strict=True)
+            )
+            raise UserError(
+                f"The table {table} is there in forms that differ: {forms}. Keep the one that is"
+                " complete."
+            )
+        views.notes.append(
+            f"The table {table} is there in {len(files)} forms with {counts[0]} rows each;"
+            f" {first.path} is read."
+        )
+    return found
+
+
+def _reader(file: RawFile, columns: Sequence[str]) -> str:
+    """Return the expression that reads a file.
+
+    No sniffing: the sniffer takes a file for unquoted whose first quoted cell is past its sample.
+    Quoted empty cells stay apart from nothing; staging treats both as missing. A folder called
+    `a=b` is no column. A row with a note may be longer than the two million bytes that DuckDB
+    allows.
+    """
+    path = _literal(str(file.path))
+    if file.form == ".parquet":
+        return f"read_parquet({path}, hive_partitioning = false)"
+    types = ", ".join(f"{_literal(column)}: 'varchar'" for column in columns)
+    compression = "gzip" if file.form == ".csv.gz" else "none"
+    longest = ", max_line_size = 16777216" if "text" in columns else ""
+    return (
+        f"read_csv({path}, auto_detect = false, header = true, columns = {{{types}}},"
+        f" compression = '{compression}', delim = ',', quote = '\"', escape = '\"', nullstr = '',"
+        " allow_quoted_nulls = false, strict_mode = true, hive_partitioning = false"
+        f"{longest})"
+    )
+
+
+def _tables_in_database(
+    alias: str,
+    path: str,
+    names: Sequence[str],
+    optional: Sequence[str],
+    catalogue: Iterable[Sequence[str]],
+) -> dict[str, Found]:
+    """Return the tables of the attached file, by their names in any case."""
+    places: dict[str, dict[str, list[str]]] = {name: {} for name in names}
+    for schema, table, column in catalogue:
+        # The file is the user's, and a schema of it may be called anything.
+        relation = ".".join(f'"{part}"' for part in (alias, schema.replace('"', '""'), table))
+        if table.lower() in places:
+            places[table.lower()].setdefault(relation, []).append(column.lower())
+    missing = [name for name in names if not places[name] and name not in optional]
+    if missing:
+        raise UserError(
+            f"Missing in {path}: the table {', the table '.join(missing)} (names in upper or lower"
+            " case)."
+        )
+    found = {}
+    for name, relations in places.items():
+        plain = [relation.replace('"', "") for relation in relations]
+        if len(relations) > 1:
+            raise UserError(
+                f"The table {name} stands more than once in {path}: {', '.join(plain)}. Keep one."
+            )
+        for relation, columns in relations.items():
+            found[name] = Found(f"{path} ({plain[0]})", columns, relation)
+    return found
+
+
+def _check_columns(table: Table, found: Found) -> list[str]:
+    """Return the columns that the source's layout does not know.
+
+    Raises:
+        UserError: one that the models read is not there.
+    """
+    known = [*columns_of(table), *unread_columns(table)]
+    missing = [column for column in columns_of(table) if column not in found.columns]
+    if missing:
+        # A file without a header has cells in that place, so only known names are shown.
+        shown = [column for column in found.columns if column in known]
+        raise UserError(
+            f"{found.location} has no column {', '.join(missing)}. The table {table['name']} needs"
+            f" it. The header has {len(found.columns)} columns, {len(shown)} of them known:"
+            f" {', '.join(shown)}."
+        )
+    return [f"{table['name']}.{column}" for column in found.columns if column not in known]
+
+
+def _cohort_query(path: str) -> str:
+    """Return the user's list of admissions as rows, numbered as the lines that are not blank.
+
+    The statement names the file and holds no id, since statements stand in the log.
+
+    Raises:
+        UserError: what is wrong with the file.
+    """
     from medeval.cohort_file import read_cohort_file
 
-    try:
-        read_cohort_file(Path(path))
-    except UserError as error:
-        return str(error)
-    return ""
+    read_cohort_file(Path(path))
+    return (
+        "with lines as (select line, line_number from"
+        f" (select content from read_text({_one_file(path)})) as file,"
+        " unnest(regexp_split_to_array(file.content, '\\r\\n|\\r|\\n')) with ordinality"
+        " as split (line, line_number)),"
+        " ids as (select trim(line, concat(' ', chr(9), chr(65279))) as hadm_id, line_number"
+        " from lines) select cast(row_number() over (order by line_number) as varchar) as"
+        " list_position, hadm_id from ids where hadm_id <> ''"
+    )
 
 
-def record_file(path: str) -> str:
-    """Tell how a JSON file holds its records.
-
-    Returns:
-        JSON: `{"form": "array" or "lines"}`, or `{"problem": a sentence for the user}`.
-    """
-    if any(character in path for character in "*?["):
+def _records(path: str) -> Found:
+    """Return the records of a JSON file with their places: one array, or one record a line."""
+    form, problem = "", ""
+    if _PATTERN.search(path):
         problem = "has one of the characters * ? [ in its path, which DuckDB reads as a pattern"
     else:
         try:
-            return json.dumps({"form": _form_of_records(Path(path).read_text(encoding="utf-8"))})
+            form = _form_of_records(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             problem = f"cannot be read: {error.strerror}"
         except UnicodeDecodeError:
             problem = "is not text in UTF-8"
         except ValueError as error:
             problem = str(error)
-    advice = "`python -m medeval load yier FILE --out CLEAN` mends a file."
-    return json.dumps({"problem": f"The file {path} {problem}. {advice}"})
+    if problem:
+        advice = "`python -m medeval load yier FILE --out CLEAN` mends a file."
+        raise UserError(f"The file {path} {problem}. {advice}")
+    records = {
+        "array": "select cast(entry.key as bigint) + 1 as line_number,"
+        " cast(entry.value as varchar) as record from file, json_each(file.content) as entry",
+        "lines": "select line_number, record from file,"
+        " unnest(string_to_array(file.content, chr(10))) with ordinality"
+        " as lines (record, line_number) where trim(record, E' \\t\\r') <> ''",
+    }[form]
+    file = f"select content from read_text({_literal(path)})"
+    return Found(path, ("line_number", "record"), f"(with file as ({file}) {records}) as records")
 
 
 def _form_of_records(text: str) -> str:
@@ -146,37 +374,44 @@ def _form_of_records(text: str) -> str:
     return form
 
 
-def note_files(path: str) -> str:
-    """Find the files of notes, each of which can be read as text.
+def _notes(path: str) -> Found:
+    """Return the notes of a folder of text files or of a JSON Lines file, whichever is there.
 
-    Returns:
-        JSON: `{"form": "folder", "lines" or "lines.gz", "files": [path, ...], "data_class": that of
-        all of them}`, or `{"problem": a sentence for the user}`.
+    Raises:
+        UserError: one of them cannot be read as text.
     """
     from medeval.mtsamples.notes import read_notes
 
-    try:
-        found = read_notes(Path(path))
-    except UserError as error:
-        return json.dumps({"problem": str(error)})
-    said = strictest(note.data_class for note in found.notes)
-    return json.dumps({"form": found.form, "files": [*map(str, found.paths)], "data_class": said})
+    found = read_notes(Path(path))
+    files = ", ".join(_one_file(str(file)) for file in found.paths)
+    if found.form == "folder":
+        said = strictest(note.data_class for note in found.notes)
+        notes = (
+            "select split_part(filename, '/', -1) as filename, content as text,"
+            f" {_literal(said)} as data_class from read_text([{files}])"
+        )
+    else:
+        compression = "gzip" if found.form == "lines.gz" else "none"
+        notes = (
+            "select json ->> 'filename' as filename, json ->> 'text' as text,"
+            f" json ->> 'data_class' as data_class from read_json_objects({files},"
+            f" format = 'newline_delimited', compression = '{compression}')"
+        )
+    return Found(path, ("filename", "text", "data_class"), f"({notes}) as notes")
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _one_file(path: str) -> str:
+    """Return the literal of a pattern that matches this one path, whatever is in its name."""
+    return _literal(_PATTERN.sub(r"[\g<0>]", path))
 
 
 class Plugin(BasePlugin):
-    """Registers the functions on the connection that dbt opens, and closes its files to others."""
+    """Closes the files of the warehouse to others."""
 
     def update_connection_config(self, creds: DuckDBCredentials, config: dict[str, Any]) -> None:
-        """Close the files of the warehouse that were made when they were open to others."""
+        """Close the files that were made when they were open to others."""
         make_private(exposed_warehouse(creds.path, config["temp_directory"]))
-
-    def configure_connection(self, conn: DuckDBPyConnection) -> None:
-        """Register the functions of this module as `medeval_<name>`."""
-        text: Any = "VARCHAR"
-        conn.create_function("medeval_absolute_path", absolute_path, [text], text)
-        conn.create_function("medeval_real_path", real_path, [text], text)
-        conn.create_function("medeval_table_files", table_files, [text] * 4, text)
-        conn.create_function("medeval_cohort_problem", cohort_problem, [text], text)
-        conn.create_function("medeval_record_file", record_file, [text], text)
-        conn.create_function("medeval_note_files", note_files, [text], text)
-        conn.create_function("medeval_database_problem", database_problem, [text], text)

@@ -68,6 +68,13 @@ def shown(error: Exception) -> str:
     return f"{fault}. {_NOT_SHOWN}"
 
 
+def is_missing_table(error: Exception) -> bool:
+    """Tell whether an engine says that there is no such table, or no such schema."""
+    if state := getattr(getattr(error, "diag", None), "sqlstate", None):
+        return state in ("42P01", "3F000")
+    return type(error).__name__ == "CatalogException" and "does not exist" in str(error)
+
+
 def kind_of_fault(error: Exception) -> str:
     """Return the kind of an error about data: in words of our own, or the exception's name."""
     for pattern, words in _FAULTS:

@@ -27,7 +27,7 @@ class Target:
 
 
 def project_root(start: Path | None = None) -> Path:
-    """Return the nearest folder at or above `start` that holds dbt_project.yml.
+    """Return the folder of the project `medeval`: at or above `start`, or a package of one there.
 
     Raises:
         UserError: no such folder; medeval runs from a checkout of the project.
@@ -35,10 +35,29 @@ def project_root(start: Path | None = None) -> Path:
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / "dbt_project.yml").is_file():
-            return folder
+            if found := find_project(folder):
+                return found
+            raise UserError(
+                f"The dbt project in {folder} is not medeval and has no package medeval. If"
+                " packages.yml names it, run `dbt deps`."
+            )
     raise UserError(
         f"No dbt_project.yml in {here} or above it. Run the command from the medeval checkout."
     )
+
+
+def find_project(folder: Path) -> Path | None:
+    """Return the project `medeval`: the dbt project in a folder, or one of its packages."""
+    try:
+        read = yaml.safe_load((folder / "dbt_project.yml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return None
+    project = read if isinstance(read, dict) else {}
+    if project.get("name") == "medeval":
+        return folder
+    packages = folder / str(project.get("packages-install-path", "dbt_packages"))
+    found = packages / "medeval"
+    return found if (found / "dbt_project.yml").is_file() else None
 
 
 def project_variable(name: str, root: Path | None = None) -> Any:

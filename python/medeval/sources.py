@@ -4,17 +4,132 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from medeval.errors import UserError
 from medeval.profile import Target, project_variable
 
-# The keys of a source that name its variables, in the order in which they count.
-_VARIABLES = ("file_variable", "cache_variable", "directory_variable", "database_variable")
+# What a source says of itself under `config.meta`.
+Meta = Mapping[str, Any]
+
+# The keys of a source that name its variables, in the order in which they count; the kind of place
+# that each names, and its words.
+_VARIABLES = {
+    "file_variable": ("file", "the file"),
+    "cache_variable": ("cache", "the download in"),
+    "directory_variable": ("folder", "the folder"),
+    "database_variable": ("database", "the DuckDB file"),
+}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a source is.
+
+    Attributes:
+        kind: `file`, `cache`, `folder`, `database`, `demo` or `absent`.
+        location: an absolute path.
+        description: both in words.
+    """
+
+    kind: str = "absent"
+    location: str = ""
+    description: str = "nowhere"
+
+
+def source_place(meta: Meta, of_floor: Sequence[Meta], root: Path) -> Place:
+    """Return where a source is by the environment's variables.
+
+    The demo stands in only where none of the benchmark's variables is set, so that real and
+    synthetic rows never mix.
+
+    Args:
+        meta: of the source.
+        of_floor: of every source of its benchmark.
+        root: the project's folder, in which the demo lies.
+
+    Raises:
+        UserError: a folder and a database are named.
+    """
+    folder, database = (meta.get(key, "") for key in ("directory_variable", "database_variable"))
+    if _named(folder) and _named(database) and not meta.get("folder_wins"):
+        raise UserError(
+            f"{folder} and {database} are both set. Name one of them: a folder of files or a DuckDB"
+            " file."
+        )
+    for key, (kind, words) in _VARIABLES.items():
+        if path := _named(meta.get(key, "")):
+            location = absolute_path(path)
+            return Place(kind, location, f"{words} {location}")
+    if meta["demo"] and not variables_set(of_floor):
+        location = absolute_path(f"{root / meta['demo']}")
+        return Place("demo", location, f"the synthetic demo {location}")
+    return Place()
+
+
+def variables_of(metas: Sequence[Meta]) -> list[str]:
+    """Return the environment variables that may name sources, each once."""
+    return list(dict.fromkeys(meta[key] for meta in metas for key in _VARIABLES if key in meta))
+
+
+def variables_set(metas: Sequence[Meta]) -> list[str]:
+    """Return those of them that are set."""
+    return [name for name in variables_of(metas) if _named(name)]
+
+
+def floor_place(metas: Sequence[Meta], root: Path) -> tuple[str, list[str]]:
+    """Return the kind of a benchmark's first source that is there, and every place once.
+
+    The places have no links: what reads the tables asks whether the same is named.
+
+    Raises:
+        UserError: a folder and a database are named for one source.
+    """
+    places = [source_place(meta, metas, root) for meta in metas]
+    there = [place for place in places if place.kind != "absent"]
+    kind = there[0].kind if there else "none"
+    return kind, list(dict.fromkeys(real_path(place.location) for place in there))
+
+
+def absolute_path(path: str) -> str:
+    """Return a path with the current folder in front where it is relative, and ``~`` resolved."""
+    return os.path.normpath(Path(path).expanduser().absolute())
+
+
+def columns_of(table: Meta) -> list[str]:
+    """Return the columns of a table that the models read, in order."""
+    columns = table["columns"]
+    # dbt's graph has them by name; the file of properties lists them.
+    return [*columns] if isinstance(columns, Mapping) else [column["name"] for column in columns]
+
+
+def unread_columns(table: Meta) -> list[str]:
+    """Return the columns of a table that its layout has and no model reads."""
+    return [*_meta(table).get("columns_not_read", ())]
+
+
+def is_optional(table: Meta) -> bool:
+    """Tell whether a table may be absent."""
+    return bool(_meta(table).get("optional"))
+
+
+def is_list(table: Meta) -> bool:
+    """Tell whether a table is the user's list of admissions, which no folder and database holds."""
+    return bool(_meta(table).get("needed_by") == "list")
+
+
+def _meta(table: Meta) -> Meta:
+    meta: Meta = table.get("config", {}).get("meta", {})
+    return meta
+
+
+def _named(variable: str) -> str:
+    return os.environ.get(variable, "") if variable else ""
 
 
 @dataclass(frozen=True)
@@ -64,8 +179,8 @@ def real_path(path: str) -> str:
     return os.path.realpath(Path(path).expanduser())
 
 
-def named_now(floor: str, target: Target, root: Path) -> tuple[str, set[str]]:
-    """Return what a build would read now, as `floor_place` of the dbt project says it.
+def named_now(floor: str, target: Target, root: Path) -> tuple[str, list[str]]:
+    """Return what a build would read now, as the record of builds says it.
 
     Args:
         floor: the benchmark.
@@ -73,26 +188,21 @@ def named_now(floor: str, target: Target, root: Path) -> tuple[str, set[str]]:
         root: the project's folder.
 
     Returns:
-        `demo`, or `folder or file`, or `schema`; and the places: paths without links, or schemas.
+        The kind of place, and the places: paths without links, or schemas.
+
+    Raises:
+        UserError: a folder and a database are named for one source.
     """
     entries = [one for one in _declared(root) if one["config"]["meta"]["floor"] == floor]
     if target.type == "postgres":
         names = [project_variable(_schema_variable(one), root) for one in entries]
-        return "schema", {f"{target.settings['dbname']}.{name}" for name in names}
-    metas = [one["config"]["meta"] for one in entries]
-    named = [
-        next((path for key in _VARIABLES if (path := os.environ.get(meta.get(key, "")))), "")
-        for meta in metas
-    ]
-    if not any(named):
-        return "demo", {real_path(f"{root / meta['demo']}") for meta in metas if meta["demo"]}
-    return "folder or file", {real_path(path) for path in named if path}
+        return "schema", [f"{target.settings['dbname']}.{name}" for name in names]
+    return floor_place([one["config"]["meta"] for one in entries], root)
 
 
 def variables(root: Path) -> list[str]:
     """Return the environment variables that name a user's own data."""
-    metas = [one["config"]["meta"] for one in _declared(root)]
-    return list(dict.fromkeys(meta[key] for meta in metas for key in _VARIABLES if key in meta))
+    return variables_of([one["config"]["meta"] for one in _declared(root)])
 
 
 def sources(root: Path) -> dict[str, Source]:
@@ -125,17 +235,16 @@ def _schema_variable(entry: dict[str, Any]) -> str:
 
 def _source(entry: dict[str, Any]) -> Source:
     meta = entry["config"]["meta"]
-    tables = {table["name"]: table["config"]["meta"] for table in entry["tables"]}
-    lists = [name for name, of_table in tables.items() if of_table.get("needed_by") == "list"]
+    tables = entry["tables"]
     return Source(
         name=entry["name"],
         folder_variable=meta["directory_variable"],
         database_variable=meta.get("database_variable", ""),
         demo=meta.get("demo", ""),
         schema_variable=_schema_variable(entry),
-        tables={name: tuple(of_table["columns_read"]) for name, of_table in tables.items()},
+        tables={table["name"]: tuple(columns_of(table)) for table in tables},
         kind=meta.get("load_kind", entry["name"]),
         subfolders=tuple(meta.get("subfolders", ())),
-        optional=frozenset(name for name, of_table in tables.items() if of_table.get("optional")),
-        list_table=lists[0] if lists else "",
+        optional=frozenset(table["name"] for table in tables if is_optional(table)),
+        list_table=next((table["name"] for table in tables if is_list(table)), ""),
     )

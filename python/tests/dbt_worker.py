@@ -50,8 +50,10 @@ def _run_dbt(folder: str, args: tuple[str, ...], env: dict[str, str]) -> tuple[b
         done = dbtRunner(manifest=manifest).invoke([*args, *options])
     for name in env:
         del os.environ[name]
-    DuckDBConnectionManager.env().close()
-    DuckDBConnectionManager.close_all_connections()
+    # There is none where dbt stopped before it opened the database.
+    if DuckDBConnectionManager._ENV is not None:
+        DuckDBConnectionManager.env().close()
+        DuckDBConnectionManager.close_all_connections()
     return done.success, output.getvalue()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import io
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -24,13 +23,13 @@ import pytest
 from commands import PROJECT_ROOT, run_medeval
 from postgres_server import new_database
 
-from medeval.duckdb_files import cohort_problem, note_files, record_file, table_files
+from medeval.duckdb_files import source_views
 from medeval.engine_errors import shown
 from medeval.errors import UserError
 from medeval.load import Part, load_parts
 from medeval.private_files import exposed
 from medeval.profile import load_target
-from medeval.sources import sources
+from medeval.sources import Place, sources
 
 # In every cell of every first row. Its letters stand nowhere else.
 MARKER = "Zqvmarker"
@@ -243,6 +242,18 @@ def test_load_shows_nothing_of_a_broken_file(
         assert caught.value.__cause__ is None or MARKER not in str(caught.value.__cause__)
 
 
+def table(name: str, **meta: str) -> dict[str, Any]:
+    """A table of a source, as dbt's graph has it."""
+    return {"name": name, "source_name": "s", "columns": {"x": {}}, "config": {"meta": meta}}
+
+
+def refused(table: dict[str, Any], path: Path, **settings: str) -> str:
+    """Return what is said of files that no view can be laid over."""
+    with pytest.raises(UserError) as caught:
+        source_views([table], Place("folder", str(path), f"the folder {path}"), **settings)
+    return str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
 @pytest.mark.parametrize(
     "header",
@@ -256,9 +267,7 @@ def test_load_shows_nothing_of_a_broken_file(
 )
 def test_a_header_that_is_no_header_is_not_shown(tmp_path: Path, name: str, header: str) -> None:
     mimic3_folder.write(tmp_path / name, header)
-    answer = table_files(str(tmp_path), "", '["t"]', "[]")
-    assert "problem" in json.loads(answer)
-    assert MARKER not in answer
+    assert MARKER not in refused(table("t"), tmp_path)
 
 
 def test_a_file_without_a_header_is_not_shown(dbt: Dbt, tmp_path: Path) -> None:
@@ -283,22 +292,28 @@ RECORDS = {
 }
 
 
-@pytest.mark.parametrize("broken", RECORDS)
-@pytest.mark.parametrize("reader", [record_file, note_files])
+@pytest.mark.parametrize(
+    ("meta", "broken"),
+    [
+        *(({"holds": "notes"}, broken) for broken in RECORDS),
+        # A record may hold any texts.
+        *(({"file_variable": "X"}, broken) for broken in RECORDS if broken != "texts as names"),
+    ],
+)
 def test_notes_and_questions_that_cannot_be_read_are_not_shown(
-    tmp_path: Path, reader: Callable[[str], str], broken: str
+    tmp_path: Path, meta: dict[str, str], broken: str
 ) -> None:
     path = mimic3_folder.write(tmp_path / "records.jsonl", RECORDS[broken])
-    answer = reader(str(path))
-    assert MARKER not in answer
-    if (reader, broken) != (record_file, "texts as names"):
-        assert str(path) in json.loads(answer)["problem"]
+    said = refused(table("t", **meta), path)
+    assert MARKER not in said
+    assert str(path) in said
 
 
 def test_a_file_of_text_as_the_list_of_admissions_is_not_shown(tmp_path: Path) -> None:
     path = mimic3_folder.write(tmp_path / "list.txt", f"20000001\n{MARKER}\n")
-    assert cohort_problem(str(path)).startswith(f"{path}, line 2 is not a hadm_id.")
-    assert MARKER not in cohort_problem(str(path))
+    said = refused(table("t", needed_by="list"), tmp_path, cohort_file=str(path))
+    assert said.startswith(f"{path}, line 2 is not a hadm_id.")
+    assert MARKER not in said
 
 
 # What an engine says

@@ -40,7 +40,7 @@ final as (
     select
         kind,
         category_order,
-        {% if var('pelvis_as_abdomen') %}
+        {% if is_true('pelvis_as_abdomen') %}
             case when category = 'Pelvis' then 'Abdomen' else category end as category,
         {% else %}
             category,

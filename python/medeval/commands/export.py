@@ -58,13 +58,20 @@ def export(
             " (the default).",
         ),
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Refuse tables that the tests of dbt have not passed since they were built.",
+        ),
+    ] = False,
     target: DbtTarget = None,
     as_built: AsBuilt = False,
 ) -> None:
     """Write the published tables as files, with a manifest of their hashes and their source."""
     # Here, not above: every other command starts without these.
     from medeval.exporting import cdm
-    from medeval.exporting.builds import newest_build, open_built
+    from medeval.exporting.builds import newest_build, open_built, untested
     from medeval.exporting.cdm_rows import Mode
     from medeval.exporting.floor import Request, build_command
     from medeval.exporting.registry import FLOORS, chosen_tasks
@@ -96,8 +103,13 @@ def export(
                 print(f"medeval: {name} is not built, left out ({hint})", file=sys.stderr)
             chosen = {name: floor.tasks for name, floor in built.items()}
             _check_options(options, list(chosen))
-        for name in chosen:
-            newest_build(warehouse, name)  # all are looked at before the first is written
+        # All are looked at before the first is written.
+        builds = {name: newest_build(warehouse, name) for name in chosen}
+        told = [untested(name, build, warehouse.target) for name, build in builds.items()]
+        if strict and any(told):
+            raise UserError(" ".join(filter(None, told)))
+        for line in filter(None, told):
+            print(f"medeval: {line}", file=sys.stderr)
         choice = cdm.CaseChoice(Mode.FIRST_ONLY if first_only else Mode.EXTENDED, num_cases)
         exports = {name: floor.export for name, floor in FLOORS.items()}
         exports[cdm.NAME] = partial(cdm.export, choice=choice)

@@ -17,7 +17,13 @@ from medeval.warehouse import Warehouse, flat, open_warehouse, schema_name
 
 @dataclass(frozen=True)
 class Build:
-    """The dbt invocation that made the published tables of a floor."""
+    """The dbt invocation that made the published tables of a floor.
+
+    Attributes:
+        settings: every variable of the floor with its value, as JSON; nothing of a build by a
+            version that kept none.
+        tests: `passed` or `failed`, by all data tests; nothing where not all have run since.
+    """
 
     invocation_id: str
     started_at: str
@@ -26,6 +32,8 @@ class Build:
     target: str
     source_kind: str
     source_location: str
+    settings: str = ""
+    tests: str = ""
 
 
 def open_built(floors: str, target: str | None, *, as_built: bool = False) -> Warehouse:
@@ -61,7 +69,10 @@ def newest_build(warehouse: Warehouse, floor: str, tables: Sequence[str] = ()) -
     schema = schema_name("medeval")
     if not warehouse.relation_exists(schema, "builds"):
         raise UserError(f"The warehouse has no log of builds. Run `{command}`.")
-    columns = ["succeeded", *(field.name for field in fields(Build))]
+    there = warehouse.columns(schema, "builds")
+    named = [field.name for field in fields(Build)]
+    # A build by an earlier version has not all of them.
+    columns = ["succeeded", *(name if name in there else "''" for name in named)]
     newest = "where floor = $1 order by sequence_number desc"
     rows = flat(warehouse.select(columns, schema, "builds", newest, (floor,)))
     # A build that stopped at its source has touched no table.
@@ -73,12 +84,29 @@ def newest_build(warehouse: Warehouse, floor: str, tables: Sequence[str] = ()) -
     build = Build(*("" if text is None else str(text) for text in texts))
     require_named(floor, build.source_kind, build.source_location, warehouse.target)
     if rows[0][0] is None and not warehouse.target.as_built:
+        stopped = rows[0][1 + named.index("source_location")]
         raise UserError(
-            f"The last build of {floor}, of {rows[0][-1]}, stopped at its source; the tables are"
-            f" those of {build.source_location}. Run `{command}` again, or take them: --as-built."
+            f"The last build of {floor}, of {stopped}, stopped at its source; the tables are those"
+            f" of {build.source_location}. Run `{command}` again, or take them: --as-built."
         )
     _require_tables(warehouse, floor, tables)
     return build
+
+
+def untested(floor: str, build: Build, target: Target) -> str:
+    """Return what to say of tables that the data tests have not passed; nothing if they have.
+
+    Args:
+        floor: the benchmark.
+        build: the last one of it.
+        target: of profiles.yml, where it was built.
+    """
+    command = f"dbt test --select {floor} --target {target.name}"
+    if build.tests == "passed":
+        return ""
+    if build.tests == "failed":
+        return f"{floor}: tests of these tables have failed (`{command}` says which)."
+    return f"{floor}: nothing has tested these tables. Run `{command}`."
 
 
 def require_named(floor: str, kind: str, location: str, target: Target) -> None:
@@ -96,7 +124,7 @@ def require_named(floor: str, kind: str, location: str, target: Target) -> None:
         UserError: they differ, and the target is not taken `as_built`; naming both.
     """
     kind_now, named = named_now(floor, target, project_root())
-    now = "; ".join(sorted(named))
+    now = "; ".join(sorted(dict.fromkeys(named)))
     is_same = kind == kind_now == "demo" or {*location.split("; ")} == {*now.split("; ")}
     if not (is_same or target.as_built):
         raise UserError(

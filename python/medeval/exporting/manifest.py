@@ -88,6 +88,8 @@ def make_manifest(
         },
         "target": warehouse.target.name,
         "build": {"invocation_id": build.invocation_id, "started_at": build.started_at},
+        "settings": _settings(build),
+        "tests": build.tests or "not run",
         "versions": {
             "medeval": medeval.__version__,
             "project": build.project_version,
@@ -102,6 +104,15 @@ def make_manifest(
     manifest["tasks"] = dict(sorted((kept_tasks | tasks).items()))
     manifest["files"] = sorted(kept_files + files, key=lambda file: str(file["path"]))
     return manifest
+
+
+def _settings(build: Build) -> dict[str, Any]:
+    """Return the variables of a build; none of one by a version that kept them as a text."""
+    try:
+        found: dict[str, Any] = json.loads(build.settings)
+    except ValueError:
+        return {}
+    return found
 
 
 def _still_valid(

@@ -1,0 +1,22 @@
+{#- What SQL cannot do: the functions that the Python package `medeval` gives to dbt. -#}
+{% macro plugin() %}
+    {% if modules.medeval is not defined %}
+        {% do exceptions.raise_compiler_error(
+            'The Python package medeval is not installed where dbt runs: `pip install -e` the folder'
+            ~ ' of this project.'
+        ) %}
+    {% endif %}
+    {{ return(modules.medeval) }}
+{% endmacro %}
+
+
+{#- A variable that is true or false, also where it is written as a text. -#}
+{% macro is_true(variable) %}
+    {{ return(var(variable) | string | lower == 'true') }}
+{% endmacro %}
+
+
+{#- The inside of a SQL text literal. -#}
+{% macro sql_text(value) %}
+    {{ return(value | replace("'", "''")) }}
+{% endmacro %}

@@ -1,0 +1,24 @@
+{#- dbt's own, but in a preview (`dbt show`), before which no hook has laid a view: there a source is
+    read where it lies, and nothing is written. -#}
+{% macro source(source_name, table_name) %}
+    {% set relation = builtins.source(source_name, table_name) %}
+    {% if execute and flags.WHICH == 'show' %}
+        {% set table = graph.sources['source.medeval.' ~ source_name ~ '.' ~ table_name] %}
+        {{ return(adapter.dispatch('previewed_source', 'medeval')(table, relation)) }}
+    {% endif %}
+    {{ return(relation) }}
+{% endmacro %}
+
+
+{% macro default__previewed_source(table, relation) %}
+    {{ return('(' ~ source_views([table]).queries[table.name] ~ ')') }}
+{% endmacro %}
+
+
+{% macro postgres__previewed_source(table, relation) %}
+    {% set there = postgres_columns(table.schema) %}
+    {% if plugin().is_empty_by_default(table, there, target.dbname) %}
+        {{ return('(' ~ plugin().empty_query(table) ~ ') as ' ~ table.name) }}
+    {% endif %}
+    {{ return(relation) }}
+{% endmacro %}
