@@ -4,14 +4,14 @@
     between 1e-300 and 1e300 in size: PostgreSQL stops where a double, or a product of it, overflows,
     and DuckDB goes on with infinity or 0. -#}
 {% macro is_number(expression) -%}
+    {%- set form = "'^ *[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
+        ~ "|[iI][nN][fF]([iI][nN][iI][tT][yY])?) *$'" -%}
     case
-        when
-            {{ expression }}
-            ~ '^ *[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?|[iI][nN][fF]([iI][nN][iI][tT][yY])?) *$'
+        when {{ matches(expression, form) }}
             then
                 case
-                    when {{ expression }} !~ '[eE]' and length({{ expression }}) <= 100 then true
-                    when {{ expression }} !~ '^[^eE]*[1-9]' then true
+                    when not {{ matches(expression, "'[eE]'") }} and length({{ expression }}) <= 100 then true
+                    when not {{ matches(expression, "'^[^eE]*[1-9]'") }} then true
                     when {{ is_within_double('trim(' ~ expression ~ ')') }}
                         then {{ is_number_in_range(number_from_text(expression)) }}
                     else false

@@ -10,7 +10,7 @@
     ] -%}
     {%- set leap_day = '(' ~ leap_years | join('|') ~ ')-02-29' -%}
     {%- set clock = '([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6}0*)?)?' -%}
-    {{ cell }} ~ '^({{ any_year }}|{{ leap_day }})([ T]{{ clock }})?$'
+    {{ matches(cell, "'^(" ~ any_year ~ '|' ~ leap_day ~ ')([ T]' ~ clock ~ ")?$'") }}
 {%- endmacro %}
 
 
@@ -18,7 +18,7 @@
     times takes twice as long. -#}
 {% macro is_usual_time(cell) -%}
     {%- set day = '[1-9][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])' -%}
-    {{ cell }} ~ '^{{ day }} ([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$'
+    {{ matches(cell, "'^" ~ day ~ " ([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]$'") }}
 {%- endmacro %}
 
 

@@ -1,6 +1,6 @@
 {#- Digits, as a database of floating-point ids also writes them: `200001.0`. -#}
 {% macro is_whole_number(cell) -%}
-    {{ cell }} ~ '^ *[0-9]{1,9}([.]0*)? *$'
+    {{ matches(cell, "'^ *[0-9]{1,9}([.]0*)? *$'") }}
 {%- endmacro %}
 
 
@@ -20,7 +20,7 @@
     {%- endset -%}
     {%- set from_text -%}
     case
-        when {{ cell }} ~ '^ *[0-9]{1,9} *$' then cast({{ cell }} as integer)
+        when {{ matches(cell, "'^ *[0-9]{1,9} *$'") }} then cast({{ cell }} as integer)
         when {{ is_whole_number(cell) }} then cast(split_part({{ cell }}, '.', 1) as integer)
         {{ last_branches }}
     end

@@ -10,12 +10,6 @@
 {% endmacro %}
 
 
-{#- A variable that is true or false, also where it is written as a text. -#}
-{% macro is_true(variable) %}
-    {{ return(var(variable) | string | lower == 'true') }}
-{% endmacro %}
-
-
 {#- The inside of a SQL text literal. -#}
 {% macro sql_text(value) %}
     {{ return(value | replace("'", "''")) }}

@@ -37,12 +37,7 @@ OPERATORS_OF_ONE_ENGINE = re.compile(r"~|\bstarts_with\(")
 # Blocks of Jinja that hold patterns, and Jinja itself.
 JINJA = re.compile(r"\{%-? set \w+ -?%\}.*?\{%-? endset -?%\}|\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 # Each engine has its own way to cast a cell, and to find a table.
-CASTS = {"exact_text", "missing", "numbers", "read_typed"}
-PORTABLE_FILES = [
-    path
-    for path in SQL_FILES
-    if path.parent.name not in ("engines", "sources", "casts") and path.stem not in CASTS
-]
+PORTABLE_FILES = [path for path in SQL_FILES if path.parent.name not in ("engines", "sources")]
 # In the name of a test: where an object is in memory, and the time that compressed data hold.
 CHANGES = re.compile(r"\b0x[0-9a-f]{6,}|\\x1f\\x8b\\x08(?:\\x..|[^\\])(?!(?:\\x00){4})")
 PAGES = [PROJECT_ROOT / "README.md", *sorted(PROJECT_ROOT.glob("docs/*.md"))]
@@ -100,7 +95,6 @@ def test_every_macro_is_described_with_its_arguments() -> None:
     macros = {
         name: arguments
         for path in PROJECT_ROOT.glob("macros/**/*.sql")
-        if path.parent.name not in ("sources", "casts") and path.stem not in CASTS
         for name, arguments in macros_of(path)
     }
     described = {
