@@ -75,7 +75,7 @@ flags as (
     select
         icustay_id,
         {% for code_position in range(1, code_count + 1) -%}
-            max(case when code_position = {{ code_position }} then '1' else '0' end)
+            case when bool_or(code_position = {{ code_position }}) then '1' else '0' end
             {%- if not loop.last %} || {% endif %}
         {% endfor %} as diagnosis_flags
     from listed_codes
