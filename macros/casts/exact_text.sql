@@ -9,19 +9,3 @@
 {% macro without_zero_width(expression) -%}
     translate({{ expression }}, {{ text_of_code_points([8203, 8204, 8205, 8288, 65279]) }}, '')
 {%- endmacro %}
-
-
-{#- A text whose letters and marks are composed, Unicode's form NFC. -#}
-{% macro composed(expression) -%}
-    {{ return(adapter.dispatch('composed', 'medeval')(expression)) }}
-{%- endmacro %}
-
-
-{% macro default__composed(expression) -%}
-    nfc_normalize({{ expression }})
-{%- endmacro %}
-
-
-{% macro postgres__composed(expression) -%}
-    normalize({{ expression }}, nfc)
-{%- endmacro %}
