@@ -70,7 +70,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/sqlfluff lint --processes 2 models
-	$(BIN)/sqlfluff lint --templater jinja --exclude-rules LT02,AM04,ST06 macros/engines macros/seeds macros/settings macros/text
+	$(BIN)/sqlfluff lint --templater jinja --exclude-rules LT02,AM04,ST06 macros
 
 docs: setup
 	$(BIN)/dbt docs generate --static

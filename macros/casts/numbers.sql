@@ -10,7 +10,11 @@
         when {{ matches(expression, form) }}
             then
                 case
-                    when not {{ matches(expression, "'[eE]'") }} and length({{ expression }}) <= 100 then true
+                    when
+                        length({{ expression }}) <= 100
+                        and strpos({{ expression }}, 'e') = 0
+                        and strpos({{ expression }}, 'E') = 0
+                        then true
                     when not {{ matches(expression, "'^[^eE]*[1-9]'") }} then true
                     when {{ is_within_double('trim(' ~ expression ~ ')') }}
                         then {{ is_number_in_range(number_from_text(expression)) }}

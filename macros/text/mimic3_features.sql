@@ -38,11 +38,3 @@
         {% endif -%}
     {%- endfor -%}
 {%- endmacro %}
-
-
-{#- The mean of numbers from 0 to 1, the same to the last bit in any order: each number's part in it is
-    rounded to a whole number of units of 2^-62, and whole numbers are summed. -#}
-{% macro mean_of_places(expression) -%}
-    {%- set one = 'cast(4611686018427387904 as ' ~ type_double() ~ ')' -%}
-    cast(sum(cast({{ expression }} * {{ one }} / #_count as bigint)) as bigint) / {{ one }}
-{%- endmacro %}

@@ -1,3 +1,11 @@
+{%- set one = 'cast(4611686018427387904 as ' ~ type_double() ~ ')' -%}
+{%- set moments = [] -%}
+{%- for power in ['#_place', '#_place * #_place', '#_place * #_place * #_place'] -%}
+    {%- do moments.append(
+        'cast(sum(cast(' ~ power ~ ' * ' ~ one ~ ' / #_count as bigint)) as bigint) / ' ~ one
+        ~ ' as #_moment_' ~ loop.index
+    ) -%}
+{%- endfor -%}
 -- A sum of doubles depends on its order, and that on threads and engine. So a value is its place in
 -- the range of its sub-window, from 0 to 1, and of the places, their squares and their third powers
 -- whole numbers are summed: the parts that they add to the mean, in units of 2^-62.
@@ -34,17 +42,16 @@ places as (
             ~ ' then (value - #_minimum) / (#_maximum - #_minimum) end as #_place'
         ) }}
     from members
+    {{ calculated_once() }}
 ),
 
--- The parts of a mean sum to less than 2^63, so that the sum is a bigint, and a double next to it.
+-- The parts of a mean sum to less than 2^63, which a bigint holds; its cast is the next double.
 moments as (
     select
         icustay_id,
         window_hours,
         variable_id,
-        {{ for_each_sub_window(mean_of_places('#_place') ~ ' as #_moment_1') }},
-        {{ for_each_sub_window(mean_of_places('#_place * #_place') ~ ' as #_moment_2') }},
-        {{ for_each_sub_window(mean_of_places('#_place * #_place * #_place') ~ ' as #_moment_3') }}
+        {{ for_each_sub_window(moments | join(', ')) }}
     from places
     group by
         icustay_id,
