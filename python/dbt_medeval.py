@@ -19,6 +19,7 @@ from dbt.adapters.factory import FACTORY, get_adapter
 from dbt.context import base
 from dbt.flags import get_flags
 from dbt.plugins.manager import dbtPlugin
+from dbt.task.show import ShowTask
 from dbt.task.test import TestTask
 from dbt_common.events.functions import fire_event
 from dbt_common.events.types import Note
@@ -41,7 +42,7 @@ from medeval.sources import (
     variables_of,
     variables_set,
 )
-from medeval.variables import PACKAGE, check_schema, check_variables, settings
+from medeval.variables import PACKAGE, VARIABLES, check_schema, check_variables, settings
 from medeval.warehouse import schema_name
 
 
@@ -65,7 +66,8 @@ class Plugin(dbtPlugin):
         check_variables(flags.VARS or {}, project, package)
         check_schema(schema_name("medeval"), "with MEDEVAL_SCHEMA_PREFIX")
         _give_functions(package)
-        _leave_out_untestable()
+        _leave_out(TestTask, _untestable)
+        _leave_out(ShowTask, _tests_of_previews)
 
 
 # What macros ask
@@ -199,33 +201,43 @@ def _told(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-# Tests
+# Which tests run
 
 
-def _leave_out_untestable() -> None:
-    """Let `dbt test` leave out, and name, the tests of benchmarks that are not built.
+def _leave_out(task: Any, unwanted: Callable[[Any, set[str]], set[str]]) -> None:
+    """Let a command of dbt leave nodes out of those that are selected.
 
-    dbt would count each of them as an error of its own.
+    Args:
+        task: the class of the command.
+        unwanted: returns them, given the task and the selected nodes.
     """
-    make = getattr(TestTask.get_node_selector, "of_dbt", TestTask.get_node_selector)
+    make = getattr(task.get_node_selector, "of_dbt", task.get_node_selector)
 
     def get_node_selector(self: Any) -> Any:
         selector = make(self)
         filter_selection = selector.filter_selection
 
-        def of_what_is_built(selected: Any) -> Any:
-            tests: Any = filter_selection(selected)
-            return tests - _untestable(self, tests)
+        def wanted(selected: set[str]) -> set[str]:
+            nodes: set[str] = filter_selection(selected)
+            return nodes - unwanted(self, nodes)
 
-        selector.filter_selection = of_what_is_built  # type: ignore[method-assign]
+        selector.filter_selection = wanted
         return selector
 
     get_node_selector.of_dbt = make  # type: ignore[attr-defined]
-    TestTask.get_node_selector = get_node_selector  # type: ignore[method-assign]
+    task.get_node_selector = get_node_selector
+
+
+def _tests_of_previews(_: Any, selected: set[str]) -> set[str]:
+    """Return the tests of previewed models: dbt would run them and show nothing of them."""
+    tests = {node for node in selected if node.split(".")[0] in ("test", "unit_test")}
+    return tests if tests != selected else set()
 
 
 def _untestable(task: Any, tests: set[str]) -> set[str]:
     """Return the tests that read tables that were never built, and say which benchmarks' they are.
+
+    dbt would count each of them as an error of its own.
 
     Raises:
         DbtRuntimeError: there are no others.
@@ -288,7 +300,11 @@ def _advice(error: Exception) -> str:
     which = get_flags().WHICH  # type: ignore[no-untyped-call]
     if which != "show" or not is_missing_table(error):
         return ""
-    return "\nA preview reads what is built. Build it first: `dbt build --select NAME`."
+    names = sorted({variable.floor for variable in VARIABLES.values()} - {""})
+    return (
+        "\nA preview reads what is built. Build the benchmark first: `dbt build --select NAME`"
+        f" ({', '.join(names)})."
+    )
 
 
 plugins = [Plugin]

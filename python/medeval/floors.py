@@ -69,13 +69,13 @@ def source_metas(graph: Graph, floor: str) -> list[Mapping[str, Any]]:
     return [*found.values()]
 
 
-def built_floors(graph: Graph, selected: Sequence[str], ran: Iterable[Node]) -> list[str]:
-    """Return the benchmarks of which models are built; `ran` is for a retry, which selects none."""
-    nodes = [graph["nodes"].get(unique_id, {}) for unique_id in selected] or [*ran]
+def built_floors(graph: Graph, nodes: Iterable[str]) -> list[str]:
+    """Return the benchmarks of which models are among some nodes."""
+    found = (graph["nodes"].get(unique_id, {}) for unique_id in nodes)
     return sorted(
         {
             floor_of(node)
-            for node in nodes
+            for node in found
             if node.get("package_name") == PACKAGE and node["resource_type"] == "model"
         }
     )

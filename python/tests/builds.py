@@ -66,8 +66,9 @@ class Build:
     floor: str = "mimic3"
 
     def dbt(self, *args: str) -> str:
-        """Run dbt on the warehouse and return its output; a failure is the test's."""
-        done = run_dbt(*args, "--target", self.target, env=self.env, folder=self.folder)
+        """Run dbt, with the unit tests, and return its output; a failure is the test's."""
+        env = {"MEDEVAL_UNIT_TESTS": "1", **self.env}
+        done = run_dbt(*args, "--target", self.target, env=env, folder=self.folder)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

@@ -23,7 +23,10 @@ def run_medeval(
 
 
 def run_dbt(
-    *args: str | Path, env: Mapping[str, str] | None = None, folder: Path | None = None
+    *args: str | Path,
+    env: Mapping[str, str] | None = None,
+    folder: Path | None = None,
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run `dbt` with its target and log folders outside the checkout.
 
@@ -33,6 +36,7 @@ def run_dbt(
         folder: for dbt's files and, unless `env` says otherwise, the DuckDB warehouse and its
             spill files. The default is one a session and target, since the parse cache of one
             target is worthless to another.
+        cwd: where it runs; the default is the project's root.
     """
     env = env or {}
     words = [str(arg) for arg in args]
@@ -44,7 +48,7 @@ def run_dbt(
     }
     dbt = Path(sys.executable).with_name("dbt")
     folders = ["--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
-    return _run([str(dbt), *words, *folders], {**warehouse, **env}, None)
+    return _run([str(dbt), *words, *folders], {**warehouse, **env}, cwd)
 
 
 def _run(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
+import yaml
 from cdm_cases import ask, case, culture, facts, image, lab, report, toolbox
 from commands import PROJECT_ROOT
 from counted_work import growth
@@ -15,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.cdm.facts import load_facts
+from medeval.cdm.seeds import DATA
 from medeval.cdm.toolbox import TOOLS, Toolbox
 from medeval.cdm.tools.imaging_words import understood
 from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
@@ -648,23 +652,77 @@ def test_every_name_of_a_condition_leads_to_criteria() -> None:
 
 def test_facts_of_another_folder_are_missing(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"cdm_\w+\.csv cannot be read"):
-        load_facts(tmp_path)
+        load_facts(PROJECT_ROOT, tmp_path)
 
 
-def copied_seeds(tmp_path: Path) -> Path:
-    folder = tmp_path / "seeds" / "cdm"
-    folder.mkdir(parents=True)
-    for path in (PROJECT_ROOT / "seeds" / "cdm").glob("*.csv"):
-        (folder / path.name).write_bytes(path.read_bytes())
-    return folder
+def copied_data(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(DATA, tmp_path / "data"))
 
 
-def test_the_facts_are_those_of_the_seeds(tmp_path: Path) -> None:
-    folder = copied_seeds(tmp_path)
-    assert load_facts(tmp_path) == facts()
+def test_the_facts_are_those_of_the_files(tmp_path: Path) -> None:
+    folder = copied_data(tmp_path)
+    assert load_facts(PROJECT_ROOT, folder) == facts()
     with (folder / "cdm_negation_phrases.csv").open("a", encoding="utf-8") as file:
         file.write("never\n")
-    assert load_facts(tmp_path).negations == (*facts().negations, "never")
+    assert load_facts(PROJECT_ROOT, folder).negations == (*facts().negations, "never")
+
+
+FACTS = {
+    entry["name"]: entry
+    for entry in yaml.safe_load((DATA / "facts.yml").read_text(encoding="utf-8"))["facts"]
+}
+CHECKS = [
+    (name, column, test)
+    for name, entry in FACTS.items()
+    for column, tests in (
+        ("", entry.get("data_tests", [])),
+        *((column["name"], column.get("data_tests", [])) for column in entry["columns"]),
+    )
+    for test in tests
+]
+
+
+def test_every_file_of_facts_is_described() -> None:
+    assert {path.stem for path in DATA.glob("*.csv")} == {*FACTS}
+    for name, entry in FACTS.items():
+        assert entry["description"].startswith("One row per"), name
+        header = (DATA / f"{name}.csv").read_text(encoding="utf-8").split("\n", 1)[0]
+        assert header.split(",") == [column["name"] for column in entry["columns"]], name
+        assert all(column["description"] for column in entry["columns"]), name
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "test"),
+    CHECKS,
+    ids=[
+        f"{name}-{column}-{test if isinstance(test, str) else next(iter(test))}"
+        for name, column, test in CHECKS
+    ],
+)
+def test_what_is_said_of_the_facts_holds(name: str, column: str, test: Any) -> None:
+    kind, settings = (test, {}) if isinstance(test, str) else next(iter(test.items()))
+    arguments = settings.get("arguments", {})
+    table = f"read_csv('{DATA / name}.csv', header = true)"
+    if kind in ("unique", "unique_combination_of_columns"):
+        key = ", ".join(arguments.get("columns", [column]))
+        wrong = f"select {key} from {table} group by all having count(*) > 1"
+    elif kind == "relationships":
+        other = arguments["to"].split("'")[1]
+        wrong = (
+            f"select {column} from {table} where {column} not in (select {arguments['field']}"
+            f" from read_csv('{DATA / other}.csv', header = true))"
+        )
+    else:
+        values = ", ".join(f"'{value}'" for value in arguments.get("values", ()))
+        holds = {
+            "not_null": f"{column} is not null",
+            "accepted_values": f"cast({column} as varchar) in ({values})",
+            "accepted_range": f"{column} between {arguments.get('minimum')}"
+            f" and {arguments.get('maximum')}",
+            "expression_is_true": arguments.get("expression"),
+        }[kind]
+        wrong = f"select * from {table} where not ({holds})"
+    assert duckdb.sql(wrong).fetchall() == []
 
 
 @pytest.mark.parametrize(
@@ -676,9 +734,10 @@ def test_the_facts_are_those_of_the_seeds(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_seed_is_named(tmp_path: Path, seed: str, text: str, message: str) -> None:
-    (copied_seeds(tmp_path) / f"{seed}.csv").write_text(text, encoding="utf-8")
+    folder = copied_data(tmp_path)
+    (folder / f"{seed}.csv").write_text(text, encoding="utf-8")
     with pytest.raises(UserError, match=message) as raised:
-        load_facts(tmp_path)
+        load_facts(PROJECT_ROOT, folder)
     assert seed in str(raised.value)
 
 

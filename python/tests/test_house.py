@@ -146,6 +146,14 @@ def test_published_models_have_a_contract_that_is_enforced() -> None:
     for model in properties("models"):
         if model["name"].startswith(("cdm_", "mimic3_", "mtsamples_", "yier_")):
             assert model["config"]["contract"]["enforced"], model["name"]
+            assert model["config"]["access"] == "public", model["name"]
+
+
+def test_every_column_of_a_source_is_described() -> None:
+    for source in properties("sources"):
+        for table in source["tables"]:
+            assert table["description"].startswith("One row"), table["name"]
+            assert all(column["description"] for column in table["columns"]), table["name"]
 
 
 def test_every_seed_states_where_its_facts_come_from() -> None:
@@ -185,6 +193,7 @@ def test_variables_of_the_pages_are_read_somewhere() -> None:
         path.read_text(encoding="utf-8")
         for pattern in (
             "profiles.yml",
+            "dbt_project.yml",
             "macros/**/*.sql",
             "models/**/*.yml",
             "python/medeval/**/*.py",

@@ -1,6 +1,6 @@
 """What the CDM benchmark knows: laboratory panels, imaging, treatments, names of diagnoses.
 
-The facts are seeds of the warehouse (`seeds/cdm`), where each says where it comes from.
+No model reads them, so they are files of the package; `data/facts.yml` says where each comes from.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from medeval.cdm.imaging_facts import ImagingFacts, read_imaging
 from medeval.cdm.lab_facts import LabFacts, read_labs
 from medeval.cdm.negation_facts import NegationCues, read_negation_cues, read_other_organs
-from medeval.cdm.seeds import Seeds, grouped
+from medeval.cdm.seeds import DATA, Seeds, grouped
 from medeval.cdm.treatment_facts import TreatmentFacts, read_treatments
 
 
@@ -54,16 +54,17 @@ class Facts:
     condition_names: Mapping[str, str]
 
 
-def load_facts(root: Path | None = None) -> Facts:
-    """Read the facts from the seeds of a checkout.
+def load_facts(root: Path | None = None, data: Path = DATA) -> Facts:
+    """Read the facts.
 
     Args:
         root: the project's folder; None searches upwards from the current one.
+        data: the folder of the package's own files.
 
     Raises:
-        UserError: a seed is missing or cannot be read.
+        UserError: a file is missing or cannot be read.
     """
-    seeds = Seeds(root)
+    seeds = Seeds(root, data)
     columns = ("pathology", "grade", "location_stem", "modifier_stem")
     pairs = grouped(
         seeds.rows("cdm_diagnosis_alternatives", columns),

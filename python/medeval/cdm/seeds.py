@@ -1,4 +1,7 @@
-"""The project's seeds of the CDM floor, read as they lie in the checkout."""
+"""The facts of tools and scores as CSV files: the package's own, and a seed that models read too.
+
+`data/facts.yml` says of each where it comes from and what holds for its cells.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,26 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Seeds:
-    """The CSV files of one folder; what is wrong with one is said with its name and line."""
+DATA = Path(__file__).with_name("data")
 
-    def __init__(self, root: Path | None = None) -> None:
-        """Take the project's folder; None searches upwards from the current one."""
-        self._folder = (root or project_root()) / "seeds" / "cdm"
+
+class Seeds:
+    """The CSV files; what is wrong with one is said with its name and line."""
+
+    def __init__(self, root: Path | None = None, data: Path = DATA) -> None:
+        """Take the project's folder; None searches upwards from the current one.
+
+        Args:
+            root: the project's folder, for its seeds.
+            data: the folder of the package's own files.
+        """
+        self._data = data
+        self._root = root
+
+    def _path(self, name: str) -> Path:
+        path = self._data / f"{name}.csv"
+        # Only a seed of the floor needs a checkout.
+        return path if path.exists() else (self._root or project_root()) / f"seeds/cdm/{name}.csv"
 
     def rows(self, name: str, columns: Sequence[str]) -> list[Cells]:
         """Return the rows of a seed in the order of its file.
@@ -29,7 +46,7 @@ class Seeds:
         Raises:
             UserError: no such file, or one of the columns or a cell is missing.
         """
-        path = self._folder / f"{name}.csv"
+        path = self._path(name)
         try:
             with path.open(encoding="utf-8", newline="") as file:
                 reader = csv.DictReader(file)
@@ -53,7 +70,7 @@ class Seeds:
         try:
             return int(cell)
         except ValueError:
-            raise UserError(f"{self._folder / name}.csv: {cell!r} is no whole number.") from None
+            raise UserError(f"{self._path(name)}: {cell!r} is no whole number.") from None
 
 
 def grouped(
