@@ -1,5 +1,5 @@
-{#- A text in the form in which two are compared: composed (NFC), without characters of no width, and
-    without white space at its ends. -#}
+{#- A text in the form in which two are compared: composed (NFC), without characters of no width,
+    and without white space at its ends. -#}
 {% macro exact_text(expression) -%}
     {{ trimmed(composed(without_zero_width(expression))) }}
 {%- endmacro %}

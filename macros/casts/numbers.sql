@@ -1,8 +1,8 @@
 {#- Does a text read as a number? Blanks at the ends, a sign, digits with an optional point, an
     exponent of at most three digits, or infinity. The engines' own tests disagree (PostgreSQL takes
     `0x10`, DuckDB takes `1_000`), so the pattern decides and the cast follows. A number is 0 or
-    between 1e-300 and 1e300 in size: PostgreSQL stops where a double, or a product of it, overflows,
-    and DuckDB goes on with infinity or 0. -#}
+    between 1e-300 and 1e300 in size: PostgreSQL stops where a double, or a product of it,
+    overflows, and DuckDB goes on with infinity or 0. -#}
 {% macro is_number(expression) -%}
     {%- set form = "'^ *[+-]?(([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,3})?"
         ~ "|[iI][nN][fF]([iI][nN][iI][tT][yY])?) *$'" -%}

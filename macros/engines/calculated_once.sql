@@ -1,5 +1,5 @@
-{#- The end of a query whose columns are calculated once, however often they are used. PostgreSQL puts
-    an expression in place of each use of a column, unless the query has an offset. -#}
+{#- The end of a query whose columns are calculated once, however often they are used. PostgreSQL
+    puts an expression in place of each use of a column, unless the query has an offset. -#}
 {% macro calculated_once() -%}
     {{ return(adapter.dispatch('calculated_once', 'medeval')()) }}
 {%- endmacro %}

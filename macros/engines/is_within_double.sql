@@ -1,5 +1,5 @@
-{#- Can a text that looks like a number be cast to a double? PostgreSQL stops where it is too large, or too
-    small and not 0; DuckDB casts any. -#}
+{#- Can a text that looks like a number be cast to a double? PostgreSQL stops where it is too large,
+    or too small and not 0; DuckDB casts any. -#}
 {% macro is_within_double(text) -%}
     {{ return(adapter.dispatch('is_within_double', 'medeval')(text)) }}
 {%- endmacro %}

@@ -41,7 +41,8 @@
 {% endmacro %}
 
 
-{#- Of the cell only digits and signs are shown: where a row has shifted, it may be a piece of a note. -#}
+{#- Of the cell only digits and signs are shown: where a row has shifted, it may be a piece of a
+    note. -#}
 {% macro log_unreadable_cell(source_name, location, relation, column, expected) %}
     {% set readable = {
         'a whole number': is_whole_number, 'a number': is_number, 'a time': is_time,

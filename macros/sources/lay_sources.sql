@@ -5,7 +5,9 @@
         {#- A retry selects nothing; it reads what there is. -#}
         {% set there = [] %}
         {% if not selected_resources %}
-            {% for row in run_query('select table_schema, table_name from information_schema.tables').rows %}
+            {% for row in run_query(
+                'select table_schema, table_name from information_schema.tables'
+            ).rows %}
                 {% do there.append((row[0], row[1])) %}
             {% endfor %}
         {% endif %}
@@ -84,7 +86,8 @@
         {% if table.config.meta.optional %}
             {% if not run_query('select 1 from ' ~ relation ~ ' limit 1').rows %}
                 {% do absent.append(table.name) %}
-            {% elif table.name == 'cohort_list' and not var('cdm_cohort_file') and flags.WHICH != 'test' %}
+            {% elif table.name == 'cohort_list' and not var('cdm_cohort_file')
+                and flags.WHICH != 'test' %}
                 {% set count = run_query('select count(*) from ' ~ relation).rows[0][0] %}
                 {% do plugin().check_unnamed_list(count, table.schema) %}
             {% endif %}

@@ -1,8 +1,9 @@
-{#- The log of builds. Of each benchmark a row is written before its sources are looked at (`succeeded`
-    is null: what was built before still stands whole), one when dbt starts to build tables (false),
-    and one when it has ended well (true). What reads the tables takes the newest row, so a build that
-    failed, was killed or stopped at its source is seen. `tests` says what the data tests said of the
-    tables: passed, failed, or nothing where not all of them have run. No row is changed but by this. -#}
+{#- The log of builds. Of each benchmark a row is written before its sources are looked at
+    (`succeeded` is null: what was built before still stands whole), one when dbt starts to build
+    tables (false), and one when it has ended well (true). What reads the tables takes the newest
+    row, so a build that failed, was killed or stopped at its source is seen. `tests` says what the
+    data tests said of the tables: passed, failed, or nothing where not all of them have run. No row
+    is changed but by this. -#}
 
 {#- With the database in front: a DuckDB file called medeval.duckdb is a database of the schema's
     name. -#}
@@ -70,7 +71,7 @@
 {% endmacro %}
 
 
-{#- On PostgreSQL what stops the next hook would take the rows back; DuckDB keeps each by itself. -#}
+{#- On PostgreSQL what stops the next hook would take the rows back; DuckDB keeps each. -#}
 {% macro default__keep_build_rows() %}
 {% endmacro %}
 
@@ -80,10 +81,11 @@
 {% endmacro %}
 
 
-{#- A part of a benchmark says of itself alone that it ended well, so the build before must say it of
-    the rest, with the same source and settings. -#}
+{#- A part of a benchmark says of itself alone that it ended well, so the build before must say it
+    of the rest, with the same source and settings. -#}
 {% macro record_build_end(results) %}
-    {% if execute and flags.WHICH in ('build', 'run', 'test') and not flags.EMPTY and not flags.SAMPLE %}
+    {% if execute and flags.WHICH in ('build', 'run', 'test')
+        and not flags.EMPTY and not flags.SAMPLE %}
         {% set statuses = {} %}
         {% for result in results if result.node.package_name == 'medeval' %}
             {% do statuses.update({result.node.unique_id: result.status | string}) %}

@@ -1,5 +1,5 @@
-{#- dbt's own, but in a preview (`dbt show`), before which no hook has laid a view: there a source is
-    read where it lies, and nothing is written. -#}
+{#- dbt's own, but in a preview (`dbt show`), before which no hook has laid a view: there a source
+    is read where it lies, and nothing is written. -#}
 {% macro source(source_name, table_name) %}
     {% set relation = builtins.source(source_name, table_name) %}
     {% if execute and flags.WHICH == 'show' %}
