@@ -34,11 +34,9 @@ heading_table as (
 
 numbered_lines as (
     select
-        notes.hadm_id,
-        parts.text_line,
-        parts.line_number
+        hadm_id,
+        {{ parts_of('text', line_feed(), 'text_line', 'line_number') }}
     from notes
-    cross join {{ parts_of('notes.text', line_feed(), 'parts', 'text_line', 'line_number') }}
 ),
 
 colon_lines as materialized (

@@ -152,12 +152,9 @@ placed_notes as (
 placed_lines as (
     select
         plain_texts.note_id,
-        parts.line_number,
-        parts.report_line
+        {{ parts_of('plain_texts.report', line_feed(), 'report_line', 'line_number') }}
     from plain_texts
     inner join placed_notes on plain_texts.note_id = placed_notes.note_id
-    cross join
-        {{ parts_of('plain_texts.report', line_feed(), 'parts', 'report_line', 'line_number') }}
 ),
 
 placed_headings as (
@@ -284,17 +281,20 @@ with_sub_headings as materialized (
 ),
 
 -- The first piece is what stands before any heading.
+lettered_pieces as (
+    select
+        note_id,
+        {{ parts_of('report', heading_start(), 'lettered_piece', 'piece_number') }}
+    from with_sub_headings
+),
+
 pieces as (
     select
-        with_sub_headings.note_id,
-        parts.piece_number,
-        left(parts.piece, 1) as part,
-        substr(parts.piece, 2) as piece
-    from with_sub_headings
-    cross join
-        {{ parts_of(
-            'with_sub_headings.report', heading_start(), 'parts', 'piece', 'piece_number'
-        ) }}
+        note_id,
+        piece_number,
+        left(lettered_piece, 1) as part,
+        substr(lettered_piece, 2) as piece
+    from lettered_pieces
 ),
 
 pieces_in_order as (
@@ -342,23 +342,28 @@ findings as (
         )
 ),
 
--- What stands before the first sub-heading belongs to the heading of the findings.
 parts_of_findings as (
     select
-        findings.note_id,
-        findings.piece_number,
-        parts.part_number,
+        note_id,
+        piece_number,
+        heading,
+        {{ parts_of('body', sub_heading_start(), 'part', 'part_number') }}
+    from findings
+),
+
+-- What stands before the first sub-heading belongs to the heading of the findings.
+headed_parts as (
+    select
+        note_id,
+        piece_number,
+        part_number,
         case
-            when parts.part_number = 1 then findings.heading
-            else left(parts.part, strpos(parts.part, ':') - 1)
+            when part_number = 1 then heading else left(part, strpos(part, ':') - 1)
         end as heading,
         case
-            when parts.part_number = 1 then parts.part
-            else substr(parts.part, strpos(parts.part, ':') + 1)
+            when part_number = 1 then part else substr(part, strpos(part, ':') + 1)
         end as body
-    from findings
-    cross join
-        {{ parts_of('findings.body', sub_heading_start(), 'parts', 'part', 'part_number') }}
+    from parts_of_findings
 ),
 
 final as (
@@ -372,7 +377,7 @@ final as (
         ) as section_number,
         trim(heading, ' *=~') as heading,
         {{ trimmed('body') }} as body
-    from parts_of_findings
+    from headed_parts
     where {{ trimmed('body') }} <> ''
 )
 

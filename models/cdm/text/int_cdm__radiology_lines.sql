@@ -27,12 +27,9 @@ plain_texts as (
 
 lines as (
     select
-        plain_texts.note_id,
-        parts.line_number,
-        parts.report_line
+        note_id,
+        {{ parts_of('report', line_feed(), 'report_line', 'line_number') }}
     from plain_texts
-    cross join
-        {{ parts_of('plain_texts.report', line_feed(), 'parts', 'report_line', 'line_number') }}
 ),
 
 -- A heading ends in a colon or a dash, is in capitals, or stands alone on a short line.
