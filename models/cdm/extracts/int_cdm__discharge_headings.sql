@@ -1,6 +1,6 @@
-{#- A heading as the heading table writes it: lower case, single blanks, nothing at the ends. Most are
-    written in printable ASCII with single blanks, and need little; only the others take the costly
-    way. Letters beyond ASCII stay as they are, since the table has none. -#}
+{#- A heading as the heading table writes it: lower case, single blanks, nothing at the ends. Most
+    are written in printable ASCII with single blanks, and need little; only the others take the
+    costly way. Letters beyond ASCII stay as they are, since the table has none. -#}
 {%- set upper_case = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ' -%}
 {%- set plain_heading -%}
     translate(

@@ -31,8 +31,8 @@
 {%- set colon_or_dash -%} (?:{{ colon }}|--|[{{ "\u2012-\u2015" }}]|[ \n]-+[ \n]) {%- endset -%}
 {%- set plural -%} (?:[Ss]|[(][Ss][)])? {%- endset -%}
 
-{#- Whatever may stand between the words of a heading and its colon: "(S)", "(PRELIM)", "#1", "**"; no
-    other heading. -#}
+{#- Whatever may stand between the words of a heading and its colon: "(S)", "(PRELIM)", "#1", "**";
+    no other heading. -#}
 {%- set heading_tail -%}
     {{ plural }}[ \n]*(?:[(\[][^()\n' || {{ heading_start() }} || ']{0,60}[)\]])?[ \n0-9#.)*_]*
 {%- endset -%}
@@ -43,8 +43,8 @@
 {#- The start of a sentence within a line, or of a column. -#}
 {%- set sentence_start -%} [.!?;)\]] *|  + {%- endset -%}
 
-{#- The forms in which headings stand in reports. Each has two groups: what stands before the heading,
-    and the heading. -#}
+{#- The forms in which headings stand in reports. Each has two groups: what stands before the
+    heading, and the heading. -#}
 
 {#- Headings of findings need a colon: "FINDINGS CONSISTENT WITH ..." stands in impressions. At the
     start of a line with a capital, within a line in capitals ("bypass.FINDINGS:"). -#}
@@ -102,8 +102,8 @@
 {%- endset -%}
 
 {#- Other headings end the findings: at the start of a line with a colon or alone, in capitals also
-    before a dash or as the beginning of a longer heading. A heading that is only a mask may have been
-    any of them. -#}
+    before a dash or as the beginning of a longer heading. A heading that is only a mask may have
+    been any of them. -#}
 {%- set others_line -%}
     '({{ line_start }})({{ in_any_case.other }}
     {{- plural }} *(?:\n|(?:[(][^()\n]{0,60}[)])? *{{ colon }})
@@ -210,8 +210,9 @@ marked_reports as (
 reports as materialized (
     select
         plain_texts.note_id,
-        {{ line_feed() }} || coalesce(marked_reports.report, plain_texts.report) || {{ line_feed() }}
-            as report
+        {{ line_feed() }}
+        || coalesce(marked_reports.report, plain_texts.report)
+        || {{ line_feed() }} as report
     from plain_texts
     left join marked_reports on plain_texts.note_id = marked_reports.note_id
 ),

@@ -38,8 +38,8 @@ lines_with_headings as materialized (
         note_id,
         line_number,
         report_line,
-        -- Of the same length, so that what is found in it is cut from the original. Nearly every line
-        -- is ASCII, and a translation is slow.
+        -- Of the same length, so that what is found in it is cut from the original. Nearly every
+        -- line is ASCII, and a translation is slow.
         case
             when bit_length(report_line) = 8 * length(report_line) then report_line
             else translate(report_line, '{{ look_alikes | join }}', '{{ signs | join }}')
