@@ -212,29 +212,31 @@ texts_with_short_names as materialized (
             ) > 0
 ),
 
-long_words as materialized (
+pieces_with_long_words as (
     select
-        lower_case_texts.shown_text,
-        split_part(parts.piece, {{ word_end() }}, 1) as word,
-        count(*) as hit_count
-    from lower_case_texts
-    cross join
+        shown_text,
         {{ parts_of(
             replace_all(
-                "translate(lower_case_texts.lower_case_text, "
-                ~ word_start() ~ " || " ~ word_end() ~ ", '')",
+                'translate(lower_case_text, ' ~ word_start() ~ ' || ' ~ word_end() ~ ", '')",
                 "'([a-z]{10,})'",
                 word_start() ~ " || '\\1' || " ~ word_end()
             ),
             word_start(),
-            'parts',
             'piece',
             'piece_number'
         ) }}
-    where
-        {{ matches('lower_case_texts.lower_case_text', "'[a-z]{10}'") }}
-        and parts.piece_number > 1
-    group by lower_case_texts.shown_text, split_part(parts.piece, {{ word_end() }}, 1)
+    from lower_case_texts
+    where {{ matches('lower_case_text', "'[a-z]{10}'") }}
+),
+
+long_words as materialized (
+    select
+        shown_text,
+        split_part(piece, {{ word_end() }}, 1) as word,
+        count(*) as hit_count
+    from pieces_with_long_words
+    where piece_number > 1
+    group by shown_text, split_part(piece, {{ word_end() }}, 1)
 ),
 
 disease_names as (

@@ -58,8 +58,8 @@ final as (
         decompensation.length_of_stay_hours,
         decompensation.decompensation_hours,
         decompensation.first_decompensation_hour,
-        {% for phenotype_id in range(1, 26) -%}
-            phenotype_labels.label_{{ phenotype_id }}{{ ',' if not loop.last }}
+        {% for phenotype_id in range(1, 26) %}
+            phenotype_labels.label_{{ phenotype_id }}{% if not loop.last %},{% endif %}
         {% endfor %}
     from decompensation
     inner join phenotype_labels on decompensation.icustay_id = phenotype_labels.icustay_id

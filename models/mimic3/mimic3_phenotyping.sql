@@ -17,8 +17,8 @@ final as (
         episodes.partition,
         episodes.is_validation,
         episodes.los_hours as period_length,
-        {% for phenotype_id in range(1, 26) -%}
-            phenotype_labels.label_{{ phenotype_id }}{{ ',' if not loop.last }}
+        {% for phenotype_id in range(1, 26) %}
+            phenotype_labels.label_{{ phenotype_id }}{% if not loop.last %},{% endif %}
         {% endfor %}
     from episodes
     inner join phenotype_labels on episodes.icustay_id = phenotype_labels.icustay_id

@@ -9,6 +9,7 @@ import sys
 import unicodedata
 from collections.abc import Callable
 
+import duckdb
 import pytest
 from commands import PROJECT_ROOT
 
@@ -96,6 +97,20 @@ def test_case_variants_of_ascii_letters_are_written_out() -> None:
         for letter in filter(re.compile(variant, re.IGNORECASE).match, string.ascii_lowercase):
             expected.setdefault(letter, set()).add(variant)
     assert written == expected
+
+
+def test_letters_of_postgres_have_the_lower_case_of_duckdb() -> None:
+    macro = (PROJECT_ROOT / "macros/engines/lower_case.sql").read_text(encoding="utf-8")
+    blocks = [tuple(map(int, block)) for block in re.findall(r"\((\d+), (\d+)\)", macro)]
+    of_blocks = [chr(point) for first, last in blocks for point in range(first, last + 1)]
+    written = {letter: letter.lower()[0] for letter in of_blocks if letter.lower() != letter}
+    characters = [chr(point) for point in range(128, sys.maxunicode + 1)]
+    known = [character for character in characters if character.isprintable()]
+    query = "select letter, lower(letter) from (select unnest(?) as letter)"
+    folded = dict(duckdb.execute(query, [known]).fetchall())
+    assert written.items() <= folded.items()
+    if unicodedata.unidata_version == UNICODE:
+        assert written == {letter: lower for letter, lower in folded.items() if letter != lower}
 
 
 def look_alikes() -> dict[str, str]:

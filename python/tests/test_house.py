@@ -24,7 +24,7 @@ from benchmarks import (
 )
 from benchmarks.kept import Kept
 from benchmarks.page import Page
-from commands import PROJECT_ROOT, run_medeval
+from commands import PROJECT_ROOT, run_dbt, run_medeval
 
 SQL_FILES = sorted([*PROJECT_ROOT.glob("models/**/*.sql"), *PROJECT_ROOT.glob("macros/**/*.sql")])
 MODEL_FILES = sorted(PROJECT_ROOT.glob("models/**/*.sql"))
@@ -104,6 +104,19 @@ def test_every_macro_is_described_with_its_arguments() -> None:
         if macro["description"]
     }
     assert described == macros
+
+
+def test_a_model_made_of_a_seed_compiles_before_the_first_build(tmp_path: Path) -> None:
+    models = ["int_cdm__radiology_lines", "int_mimic3__measurements"]
+    compiled = run_dbt("compile", "--select", *models, folder=tmp_path)
+    assert compiled.returncode == 0, compiled.stdout
+    done = run_dbt("run", "--select", *models, folder=tmp_path)
+    assert done.returncode == 1
+    for seed in ("radiology_look_alikes", "item_variables"):
+        assert (
+            f"The seed {seed} is not built. Build it first: `dbt seed --select {seed}`"
+            in done.stdout
+        )
 
 
 @pytest.mark.parametrize("path", MODEL_FILES, ids=names(MODEL_FILES))

@@ -5,19 +5,24 @@ with sections as (
 
 section_lines as (
     select
-        sections.hadm_id,
-        split_lines.line_number,
-        {{ trimmed('split_lines.text_line') }} as text_line
+        hadm_id,
+        {{ parts_of('text', line_feed(), 'text_line', 'line_number') }}
     from sections
-    cross join
-        {{ parts_of('sections.text', line_feed(), 'split_lines', 'text_line', 'line_number') }}
+),
+
+trimmed_lines as (
+    select
+        hadm_id,
+        line_number,
+        {{ trimmed('text_line') }} as text_line
+    from section_lines
 ),
 
 with_bullets as materialized (
     select
         *,
         {{ with_plain_bullets('text_line') }} as bulleted_line
-    from section_lines
+    from trimmed_lines
 ),
 
 shadows as materialized (
@@ -61,21 +66,24 @@ joined as (
 
 parts as (
     select
-        joined.hadm_id,
-        parts.part_number,
-        {{ trimmed('parts.part') }} as title
+        hadm_id,
+        {{ parts_between_matches('procedure_text', "': |, |[.] | - '", 'part', 'part_number') }}
     from joined
-    cross join
-        {{ parts_between_matches(
-            'joined.procedure_text', "': |, |[.] | - '", 'parts', 'part', 'part_number'
-        ) }}
+),
+
+titles as (
+    select
+        hadm_id,
+        part_number,
+        {{ trimmed('part') }} as title
+    from parts
 ),
 
 folded as (
     select
         *,
         {{ ascii_lower(shadow('title')) }} as shadow_title
-    from parts
+    from titles
 ),
 
 -- Notes without a procedure say so in words or by a mask.

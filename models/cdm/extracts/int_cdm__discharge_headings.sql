@@ -1,6 +1,6 @@
-{#- A heading as the heading table writes it: lower case, single blanks, nothing at the ends. Most are
-    written in printable ASCII with single blanks, and need little; only the others take the costly
-    way. Letters beyond ASCII stay as they are, since the table has none. -#}
+{#- A heading as the heading table writes it: lower case, single blanks, nothing at the ends. Most
+    are written in printable ASCII with single blanks, and need little; only the others take the
+    costly way. Letters beyond ASCII stay as they are, since the table has none. -#}
 {%- set upper_case = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ' -%}
 {%- set plain_heading -%}
     translate(
@@ -34,11 +34,9 @@ heading_table as (
 
 numbered_lines as (
     select
-        notes.hadm_id,
-        parts.text_line,
-        parts.line_number
+        hadm_id,
+        {{ parts_of('text', line_feed(), 'text_line', 'line_number') }}
     from notes
-    cross join {{ parts_of('notes.text', line_feed(), 'parts', 'text_line', 'line_number') }}
 ),
 
 colon_lines as materialized (

@@ -100,14 +100,9 @@ marked_headings as materialized (
 
 heading_parts as (
     select
-        marked_headings.hadm_id,
-        parts.part_number,
-        length(parts.part) as part_length
+        hadm_id,
+        {{ parts_of('marked_shadow', heading_mark, 'part', 'part_number') }}
     from marked_headings
-    cross join
-        {{ parts_of(
-            'marked_headings.marked_shadow', heading_mark, 'parts', 'part', 'part_number'
-        ) }}
 ),
 
 -- The characters before the mark that begins a part.
@@ -115,7 +110,7 @@ heading_positions as (
     select
         hadm_id,
         cast(
-            sum(part_length + 1) over (
+            sum(length(part) + 1) over (
                 partition by hadm_id
                 order by part_number asc nulls last
                 rows between unbounded preceding and 1 preceding

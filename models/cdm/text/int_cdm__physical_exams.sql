@@ -64,7 +64,8 @@ without_opening_underscores as materialized (
     select
         hadm_id,
         case
-            when {{ starts_with('exam', "'_____'") }} then {{ trimmed("ltrim(exam, '_')") }} else exam
+            when {{ starts_with('exam', "'_____'") }} then {{ trimmed("ltrim(exam, '_')") }}
+            else exam
         end as exam
     from without_closing_line
 ),

@@ -31,8 +31,8 @@
 {%- set colon_or_dash -%} (?:{{ colon }}|--|[{{ "\u2012-\u2015" }}]|[ \n]-+[ \n]) {%- endset -%}
 {%- set plural -%} (?:[Ss]|[(][Ss][)])? {%- endset -%}
 
-{#- Whatever may stand between the words of a heading and its colon: "(S)", "(PRELIM)", "#1", "**"; no
-    other heading. -#}
+{#- Whatever may stand between the words of a heading and its colon: "(S)", "(PRELIM)", "#1", "**";
+    no other heading. -#}
 {%- set heading_tail -%}
     {{ plural }}[ \n]*(?:[(\[][^()\n' || {{ heading_start() }} || ']{0,60}[)\]])?[ \n0-9#.)*_]*
 {%- endset -%}
@@ -43,8 +43,8 @@
 {#- The start of a sentence within a line, or of a column. -#}
 {%- set sentence_start -%} [.!?;)\]] *|  + {%- endset -%}
 
-{#- The forms in which headings stand in reports. Each has two groups: what stands before the heading,
-    and the heading. -#}
+{#- The forms in which headings stand in reports. Each has two groups: what stands before the
+    heading, and the heading. -#}
 
 {#- Headings of findings need a colon: "FINDINGS CONSISTENT WITH ..." stands in impressions. At the
     start of a line with a capital, within a line in capitals ("bypass.FINDINGS:"). -#}
@@ -102,8 +102,8 @@
 {%- endset -%}
 
 {#- Other headings end the findings: at the start of a line with a colon or alone, in capitals also
-    before a dash or as the beginning of a longer heading. A heading that is only a mask may have been
-    any of them. -#}
+    before a dash or as the beginning of a longer heading. A heading that is only a mask may have
+    been any of them. -#}
 {%- set others_line -%}
     '({{ line_start }})({{ in_any_case.other }}
     {{- plural }} *(?:\n|(?:[(][^()\n]{0,60}[)])? *{{ colon }})
@@ -152,12 +152,9 @@ placed_notes as (
 placed_lines as (
     select
         plain_texts.note_id,
-        parts.line_number,
-        parts.report_line
+        {{ parts_of('plain_texts.report', line_feed(), 'report_line', 'line_number') }}
     from plain_texts
     inner join placed_notes on plain_texts.note_id = placed_notes.note_id
-    cross join
-        {{ parts_of('plain_texts.report', line_feed(), 'parts', 'report_line', 'line_number') }}
 ),
 
 placed_headings as (
@@ -213,8 +210,9 @@ marked_reports as (
 reports as materialized (
     select
         plain_texts.note_id,
-        {{ line_feed() }} || coalesce(marked_reports.report, plain_texts.report) || {{ line_feed() }}
-            as report
+        {{ line_feed() }}
+        || coalesce(marked_reports.report, plain_texts.report)
+        || {{ line_feed() }} as report
     from plain_texts
     left join marked_reports on plain_texts.note_id = marked_reports.note_id
 ),
@@ -284,17 +282,20 @@ with_sub_headings as materialized (
 ),
 
 -- The first piece is what stands before any heading.
+lettered_pieces as (
+    select
+        note_id,
+        {{ parts_of('report', heading_start(), 'lettered_piece', 'piece_number') }}
+    from with_sub_headings
+),
+
 pieces as (
     select
-        with_sub_headings.note_id,
-        parts.piece_number,
-        left(parts.piece, 1) as part,
-        substr(parts.piece, 2) as piece
-    from with_sub_headings
-    cross join
-        {{ parts_of(
-            'with_sub_headings.report', heading_start(), 'parts', 'piece', 'piece_number'
-        ) }}
+        note_id,
+        piece_number,
+        left(lettered_piece, 1) as part,
+        substr(lettered_piece, 2) as piece
+    from lettered_pieces
 ),
 
 pieces_in_order as (
@@ -342,23 +343,28 @@ findings as (
         )
 ),
 
--- What stands before the first sub-heading belongs to the heading of the findings.
 parts_of_findings as (
     select
-        findings.note_id,
-        findings.piece_number,
-        parts.part_number,
+        note_id,
+        piece_number,
+        heading,
+        {{ parts_of('body', sub_heading_start(), 'part', 'part_number') }}
+    from findings
+),
+
+-- What stands before the first sub-heading belongs to the heading of the findings.
+headed_parts as (
+    select
+        note_id,
+        piece_number,
+        part_number,
         case
-            when parts.part_number = 1 then findings.heading
-            else left(parts.part, strpos(parts.part, ':') - 1)
+            when part_number = 1 then heading else left(part, strpos(part, ':') - 1)
         end as heading,
         case
-            when parts.part_number = 1 then parts.part
-            else substr(parts.part, strpos(parts.part, ':') + 1)
+            when part_number = 1 then part else substr(part, strpos(part, ':') + 1)
         end as body
-    from findings
-    cross join
-        {{ parts_of('findings.body', sub_heading_start(), 'parts', 'part', 'part_number') }}
+    from parts_of_findings
 ),
 
 final as (
@@ -372,7 +378,7 @@ final as (
         ) as section_number,
         trim(heading, ' *=~') as heading,
         {{ trimmed('body') }} as body
-    from parts_of_findings
+    from headed_parts
     where {{ trimmed('body') }} <> ''
 )
 

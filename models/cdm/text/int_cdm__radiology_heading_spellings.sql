@@ -4,10 +4,9 @@ with headings as (
 
 heading_parts as (
     select
-        headings.heading,
-        parts.word
+        heading,
+        {{ parts_of('heading', "' '", 'word', 'word_number') }}
     from headings
-    cross join {{ parts_of('headings.heading', "' '", 'parts', 'word', 'word_number') }}
 ),
 
 -- How many letters may be left out is told by the longest word ("KEY FINDING" is near to others):

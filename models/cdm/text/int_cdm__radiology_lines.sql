@@ -27,12 +27,9 @@ plain_texts as (
 
 lines as (
     select
-        plain_texts.note_id,
-        parts.line_number,
-        parts.report_line
+        note_id,
+        {{ parts_of('report', line_feed(), 'report_line', 'line_number') }}
     from plain_texts
-    cross join
-        {{ parts_of('plain_texts.report', line_feed(), 'parts', 'report_line', 'line_number') }}
 ),
 
 -- A heading ends in a colon or a dash, is in capitals, or stands alone on a short line.
@@ -41,8 +38,8 @@ lines_with_headings as materialized (
         note_id,
         line_number,
         report_line,
-        -- Of the same length, so that what is found in it is cut from the original. Nearly every line
-        -- is ASCII, and a translation is slow.
+        -- Of the same length, so that what is found in it is cut from the original. Nearly every
+        -- line is ASCII, and a translation is slow.
         case
             when bit_length(report_line) = 8 * length(report_line) then report_line
             else translate(report_line, '{{ look_alikes | join }}', '{{ signs | join }}')

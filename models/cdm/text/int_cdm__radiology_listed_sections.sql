@@ -24,12 +24,9 @@ trimmed_texts as (
 
 lines as materialized (
     select
-        trimmed_texts.note_id,
-        parts.line_number,
-        parts.report_line
+        note_id,
+        {{ parts_of('report', line_feed(), 'report_line', 'line_number') }}
     from trimmed_texts
-    cross join
-        {{ parts_of('trimmed_texts.report', line_feed(), 'parts', 'report_line', 'line_number') }}
 ),
 
 shadows as materialized (

@@ -23,17 +23,11 @@ lines_with_colons as (
 
 segments as (
     select
-        lines_with_colons.note_id,
-        lines_with_colons.line_number,
-        parts.segment,
-        parts.segment_number,
-        strpos(lines_with_colons.report_line, ':') > 0 as has_colon,
-        count(*) over (
-            partition by lines_with_colons.note_id, lines_with_colons.line_number
-        ) as segment_count
+        note_id,
+        line_number,
+        length(report_line) - length(replace(report_line, ':', '')) + 1 as segment_count,
+        {{ parts_of('report_line', "':'", 'segment', 'segment_number') }}
     from lines_with_colons
-    cross join
-        {{ parts_of('lines_with_colons.report_line', "':'", 'parts', 'segment', 'segment_number') }}
 ),
 
 -- Where a heading may stand: at the start of a line before a colon, or alone on it; before another
@@ -43,7 +37,7 @@ runs as materialized (
         note_id,
         line_number,
         case
-            when not has_colon then 'alone'
+            when segment_count = 1 then 'alone'
             when segment_number = 1 and length(segment) <= 60 then 'line'
             else 'tail'
         end as kind,
@@ -52,7 +46,7 @@ runs as materialized (
     where
         segment_number < segment_count
         or (
-            not has_colon
+            segment_count = 1
             and length(segment) <= 40
             and not {{ matches('segment', "'[.,;] *$'") }}
         )
@@ -78,23 +72,17 @@ different_runs as materialized (
 -- behind a small letter begins a word: "scanIMPRESSION".
 pieces as (
     select
-        different_runs.kind,
-        different_runs.run,
-        parts.piece,
-        parts.piece_number
-    from different_runs
-    cross join
+        kind,
+        run,
         {{ parts_of(
             replace_all(
-                'different_runs.run',
-                "'([A-Z]+[a-z0-9]*|[a-z0-9]+)'",
-                heading_start() ~ " || '\\1'"
+                'run', "'([A-Z]+[a-z0-9]*|[a-z0-9]+)'", heading_start() ~ " || '\\1'"
             ),
             heading_start(),
-            'parts',
             'piece',
             'piece_number'
         ) }}
+    from different_runs
 ),
 
 placed_pieces as (

@@ -79,23 +79,17 @@ different_headings as (
 
 words as (
     select
-        different_headings.heading,
-        different_headings.is_ascii,
-        parts.word
-    from different_headings
-    cross join
+        heading,
+        is_ascii,
         {{ parts_between_matches(
             replace_all(
-                "replace(different_headings.heading, '''', '')",
-                "'FINDINGS([A-Z])'",
-                "'FINDINGS \\1'"
+                "replace(heading, '''', '')", "'FINDINGS([A-Z])'", "'FINDINGS \\1'"
             ),
             "'[^A-Z0-9]+'",
-            'parts',
             'word',
             'word_number'
         ) }}
-    where parts.word <> ''
+    from different_headings
 ),
 
 -- Parts of the body, levels of the spine (L4-5) and ways of examining them make a heading known, if
@@ -106,6 +100,7 @@ headings_of_the_body as (
         words.is_ascii
     from words
     left join heading_words on words.word = heading_words.word
+    where words.word <> ''
     group by words.heading, words.is_ascii
     having
         min(

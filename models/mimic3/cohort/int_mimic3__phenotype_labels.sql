@@ -22,9 +22,9 @@ phenotypes_of_stay as (
 labels as (
     select
         icustay_id,
-        {% for phenotype_id in range(1, 26) -%}
+        {% for phenotype_id in range(1, 26) %}
             max(case when phenotype_id = {{ phenotype_id }} then 1 else 0 end)
-                as label_{{ phenotype_id }}{{ ',' if not loop.last }}
+                as label_{{ phenotype_id }}{% if not loop.last %},{% endif %}
         {% endfor %}
     from phenotypes_of_stay
     group by icustay_id
@@ -35,9 +35,9 @@ final as (
     select
         cohort.icustay_id,
         labels.icustay_id is not null as has_label,
-        {% for phenotype_id in range(1, 26) -%}
+        {% for phenotype_id in range(1, 26) %}
             coalesce(labels.label_{{ phenotype_id }}, 0)
-                as label_{{ phenotype_id }}{{ ',' if not loop.last }}
+                as label_{{ phenotype_id }}{% if not loop.last %},{% endif %}
         {% endfor %}
     from cohort
     left join labels on cohort.icustay_id = labels.icustay_id
