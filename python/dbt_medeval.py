@@ -63,7 +63,7 @@ class Plugin(dbtPlugin):
         make_private(exposed(Path(target_folder)))
         for plugin in FACTORY.plugins.values():
             _filter_errors(plugin.adapter.ConnectionManager)
-        check_variables(flags.VARS or {}, project, package)
+        check_variables(getattr(flags, "VARS", None) or {}, project, package)
         check_schema(schema_name("medeval"), "with MEDEVAL_SCHEMA_PREFIX")
         _give_functions(package)
         _leave_out(TestTask, _untestable)
@@ -181,8 +181,10 @@ def _give_functions(package: Path) -> None:
     """Let macros call them as `modules.medeval`, beside dbt's own modules."""
     of_dbt = getattr(base.get_context_modules, "of_dbt", base.get_context_modules)
 
+    functions = Functions(package).named()
+
     def get_context_modules() -> dict[str, Any]:
-        return {**of_dbt(), "medeval": Functions(package).named()}
+        return {**of_dbt(), "medeval": functions}
 
     get_context_modules.of_dbt = of_dbt  # type: ignore[attr-defined]
     base.get_context_modules = get_context_modules
@@ -297,8 +299,8 @@ def _filter_errors(manager: Any) -> None:
 
 def _advice(error: Exception) -> str:
     """Return what to do where a preview reads what was never built."""
-    which = get_flags().WHICH  # type: ignore[no-untyped-call]
-    if which != "show" or not is_missing_table(error):
+    which = getattr(get_flags(), "WHICH", "")  # type: ignore[no-untyped-call]
+    if which not in ("show", "compile") or not is_missing_table(error):
         return ""
     names = sorted({variable.floor for variable in VARIABLES.values()} - {""})
     return (

@@ -550,7 +550,7 @@ def test_a_pathology_without_a_case_is_said_aloud(
     export(base())
     assert "no case of cholecystitis, diverticulitis, pancreatitis" in capsys.readouterr().err
     export(base(), "--num-cases", "1")
-    assert capsys.readouterr().err == ""
+    assert "no case of" not in capsys.readouterr().err
 
 
 def test_the_first_of_the_list_not_of_what_is_left(export: Export) -> None:

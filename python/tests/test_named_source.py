@@ -294,7 +294,14 @@ def test_a_source_table_of_postgres_may_be_a_materialized_view(
             "create materialized view mimiciv_hosp.labevents as"
             " select * from mimiciv_hosp.raw_labevents"
         )
-    run = ("run", "--target", "postgres", "--select", "stg_cdm__labevents")
+    # Previews before the first build, of it and of a table that a build would make, empty.
+    names = ("stg_cdm__labevents", "stg_cdm__discharge_free_text")
+    with connect(env) as connection:
+        connection.execute("drop schema cdm_note_extract cascade")
+    done = run_dbt("show", "--target", "postgres", "--select", *names, env=env, folder=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert "| labevent_id |" in done.stdout
+    run = ("run", "--target", "postgres", "--select", names[0])
     done = run_dbt(*run, env=env, folder=tmp_path)
     assert done.returncode == 0, done.stdout
 

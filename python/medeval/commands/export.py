@@ -105,11 +105,13 @@ def export(
             _check_options(options, list(chosen))
         # All are looked at before the first is written.
         builds = {name: newest_build(warehouse, name) for name in chosen}
-        told = [untested(name, build, warehouse.target) for name, build in builds.items()]
-        if strict and any(told):
-            raise UserError(" ".join(filter(None, told)))
-        for line in filter(None, told):
-            print(f"medeval: {line}", file=sys.stderr)
+        warnings = {
+            name: told
+            for name, build in builds.items()
+            if (told := untested(name, build, warehouse.target))
+        }
+        if strict and warnings:
+            raise UserError(" ".join(warnings.values()))
         choice = cdm.CaseChoice(Mode.FIRST_ONLY if first_only else Mode.EXTENDED, num_cases)
         exports = {name: floor.export for name, floor in FLOORS.items()}
         exports[cdm.NAME] = partial(cdm.export, choice=choice)
@@ -120,6 +122,8 @@ def export(
                 place = error.filename or out
                 raise UserError(f"Cannot write {place}: {error.strerror or error}.") from error
             print("\n".join(report))
+            if name in warnings:
+                print(f"medeval: {warnings[name]}", file=sys.stderr)
 
 
 def _check_options(options: dict[str, dict[str, object]], chosen: list[str]) -> None:
