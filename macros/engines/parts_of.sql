@@ -9,7 +9,7 @@
 
 
 {% macro default__parts_of(text, separator, part_column, number_column) -%}
-    {{ medeval.unnested(
+    {{ unnested(
         'string_to_array(' ~ text ~ ', ' ~ separator ~ ')', part_column, number_column
     ) }}
 {%- endmacro %}
@@ -24,14 +24,20 @@
 
 
 {% macro default__parts_between_matches(text, pattern, part_column, number_column) -%}
-    {{ medeval.unnested(
+    {{ unnested(
         'regexp_split_to_array(' ~ text ~ ', ' ~ pattern ~ ')', part_column, number_column
     ) }}
 {%- endmacro %}
 
 
-{#- Both functions give as many rows, so that they go side by side. -#}
+{#- The same for the items of an array. -#}
 {% macro unnested(array, item_column, number_column) -%}
+    {{ return(adapter.dispatch('unnested', 'medeval')(array, item_column, number_column)) }}
+{%- endmacro %}
+
+
+{#- Both functions give as many rows, so that they go side by side. -#}
+{% macro default__unnested(array, item_column, number_column) -%}
     unnest({{ array }}) as {{ item_column }},
         generate_subscripts({{ array }}, 1) as {{ number_column }}
 {%- endmacro %}

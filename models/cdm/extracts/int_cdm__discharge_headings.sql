@@ -32,11 +32,18 @@ heading_table as (
     from {{ ref('discharge_headings') }}
 ),
 
+note_lines as materialized (
+    select
+        hadm_id,
+        {{ lines_of('text') }} as text_lines
+    from notes
+),
+
 numbered_lines as (
     select
         hadm_id,
-        {{ parts_of('text', line_feed(), 'text_line', 'line_number') }}
-    from notes
+        {{ unnested('text_lines', 'text_line', 'line_number') }}
+    from note_lines
 ),
 
 colon_lines as materialized (
