@@ -13,7 +13,7 @@ def read_cohort_file(path: Path) -> list[int]:
 
     Args:
         path: a UTF-8 file; a byte order mark and Windows line ends are accepted.
-            The view of the list (`cohort_list_query`) splits and trims as this does.
+            The view of the list (`duckdb_files`) splits and trims as this does.
 
     Raises:
         UserError: a file that cannot be read, no id in it, a line that is not a whole number, or
