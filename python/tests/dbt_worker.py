@@ -48,6 +48,9 @@ def _run_dbt(folder: str, args: tuple[str, ...], env: dict[str, str]) -> tuple[b
     with redirect_stdout(output):
         manifest, options = _parsed_project(folder)
         done = dbtRunner(manifest=manifest).invoke([*args, *options])
+        # dbt puts a query of the command line into the project that it was given.
+        for name in [name for name in manifest.nodes if name.startswith("sql_operation.")]:
+            del manifest.nodes[name]
     for name in env:
         del os.environ[name]
     # There is none where dbt stopped before it opened the database.
