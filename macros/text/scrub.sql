@@ -12,7 +12,7 @@
         when length({{ expression }}) < {{ patterns }}.shortest_term then {{ line }}
         when strpos({{ folded_case(expression) }}, {{ patterns }}.shared_start) = 0 then {{ line }}
         when not {{ matches_in_any_case(line, patterns ~ '.term_pattern') }} then {{ line }}
-        {% if cdm_rules() == 'reference' -%}
+        {% if var('cdm_rules') == 'reference' -%}
         else
             {{ without_marks(replace_all_in_any_case(
                 marked_words(line), patterns ~ '.marked_term_pattern', "'___'"
@@ -27,7 +27,7 @@
 {#- A text of a laboratory, a culture or an examination's name. The specification scrubs whatever is
     shown of a case; the reference scrubs notes only. -#}
 {% macro scrubbed_result(expression, patterns) -%}
-    {%- if cdm_rules() == 'reference' -%}
+    {%- if var('cdm_rules') == 'reference' -%}
         {{ expression }}
     {%- else -%}
         {{ scrubbed(expression, patterns) }}

@@ -6,8 +6,8 @@ with cohort as (
 
 final as (
     select
-        '{{ cdm_rules() }}' as rules,
-        '{{ cdm_extract_choice() }}' as extract_source,
+        '{{ var('cdm_rules') }}' as rules,
+        '{{ var('cdm_extract_source') }}' as extract_source,
         '{{ cohort_source }}' as cohort_source,
         '{{ cohort_file }}' as cohort_file,
         cast('{{ var("pelvis_as_abdomen") }}' as boolean) as pelvis_as_abdomen,

@@ -123,7 +123,7 @@ reports_with_odd_headings as (
         heading as detail,
         count(distinct note_id) as case_count
     from misspelt_headings
-    where {{ 'false' if cdm_rules() == 'reference' else 'true' }}
+    where {{ 'false' if var('cdm_rules') == 'reference' else 'true' }}
     group by heading
     union all
     select
@@ -131,7 +131,7 @@ reports_with_odd_headings as (
         '' as detail,
         count(distinct note_id) as case_count
     from unknown_headings
-    where {{ 'false' if cdm_rules() == 'reference' else 'true' }}
+    where {{ 'false' if var('cdm_rules') == 'reference' else 'true' }}
 ),
 
 all_findings as (

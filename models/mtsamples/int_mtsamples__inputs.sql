@@ -1,3 +1,4 @@
+{%- set rank_by = 'header_position' if var('mtsamples_truncation') == 'helm' else 'priority' -%}
 with notes as (
     select * from {{ ref('int_mtsamples__notes') }}
 ),
@@ -13,7 +14,7 @@ ranked as (
         header_position,
         row_number() over (
             partition by source_index
-            order by {{ 'header_position' if mtsamples_truncation() == 'helm' else 'priority' }} asc
+            order by {{ rank_by }} asc
         ) as header_rank
     from headers
 ),

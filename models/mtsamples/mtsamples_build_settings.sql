@@ -7,7 +7,7 @@ with notes as (
 final as (
     select
         '1' as rule_version,
-        '{{ mtsamples_truncation() }}' as truncation,
+        '{{ var('mtsamples_truncation') }}' as truncation,
         cast(count(*) as bigint) as note_count,
         md5(
             {{ joined_texts(

@@ -24,7 +24,7 @@ final as (
         answers.extracted_section,
         inputs.question,
         answers.answer,
-        '{{ mtsamples_truncation() }}' as truncation,
+        '{{ var('mtsamples_truncation') }}' as truncation,
         strpos(inputs.question, answers.answer) > 0 as leak
     from answers
     inner join notes on answers.source_index = notes.source_index

@@ -1,4 +1,4 @@
-{{ config(severity='error' if cdm_rules() == 'specification' else 'warn') }}
+{{ config(severity='error' if var('cdm_rules') == 'specification' else 'warn') }}
 
 -- The reference drops sections by the start of their heading, at the start of a line only.
 select * from {{ ref('cdm_leaks') }}

@@ -1,4 +1,4 @@
-{{ config(severity='error' if cdm_rules() == 'specification' else 'warn') }}
+{{ config(severity='error' if var('cdm_rules') == 'specification' else 'warn') }}
 
 -- What is shown of a case must not hold the title of the diagnosis that names its disease, nor a
 -- section of the discharge note that was written after the fact.

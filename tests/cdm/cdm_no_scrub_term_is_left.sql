@@ -1,4 +1,4 @@
-{{ config(severity='error' if cdm_rules() == 'specification' else 'warn') }}
+{{ config(severity='error' if var('cdm_rules') == 'specification' else 'warn') }}
 
 -- The reference scrubs whole words, and neither laboratory results nor cultures.
 select * from {{ ref('cdm_leaks') }}

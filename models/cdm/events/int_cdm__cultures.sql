@@ -5,7 +5,7 @@ with culture_rows as (
 with_finding as (
     select
         *,
-        {% if cdm_rules() == 'reference' %}
+        {% if var('cdm_rules') == 'reference' %}
             cast(charttime as date) as event_date
         {% else %}
             -- A culture of which only the day is known counts as of the end of that day.

@@ -16,7 +16,7 @@ numbered as (
         row_number() over (
             partition by
                 hadm_id,
-                {% if cdm_rules() == 'specification' %}
+                {% if var('cdm_rules') == 'specification' %}
                     -- Else the first blood culture hides a later urine culture of the same test.
                     spec_type_desc,
                 {% endif %}

@@ -30,7 +30,7 @@ gaps as (
     from named_notes
     where
         (modality is null or region is null)
-        and {{ 'true' if cdm_rules() == 'reference' else 'false' }}
+        and {{ 'true' if var('cdm_rules') == 'reference' else 'false' }}
 ),
 
 gap_texts as (

@@ -22,7 +22,7 @@ keywords as (
         keyword,
         is_stem
     from regions
-    where {{ 'in_reference' if cdm_rules() == 'reference' else 'in_specification' }}
+    where {{ 'in_reference' if var('cdm_rules') == 'reference' else 'in_specification' }}
 ),
 
 marked_keywords as (
@@ -46,7 +46,7 @@ final as (
             category,
         {% endif %}
         keyword,
-        {% if cdm_rules() == 'reference' %}
+        {% if var('cdm_rules') == 'reference' %}
             -- Stems are whole words here, so they find nothing but themselves.
             marked_keyword as searched_keyword
         {% else %}

@@ -88,7 +88,7 @@ without_rank as (
 -- The reference counts within a note, so every report is a first one; only a report with several
 -- links to a parent comes again.
 numbered as (
-    {% if cdm_rules() == 'reference' %}
+    {% if var('cdm_rules') == 'reference' %}
         select
             without_rank.*,
             copies.copy_number,

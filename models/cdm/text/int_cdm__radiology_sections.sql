@@ -4,7 +4,7 @@
 
 with sections as (
     select *
-    from {{ listed_sections if cdm_rules() == 'reference' else findings_sections }}
+    from {{ listed_sections if var('cdm_rules') == 'reference' else findings_sections }}
 ),
 
 final as (
