@@ -2,6 +2,10 @@ with lab_values as (
     select * from {{ ref('int_cdm__lab_values') }}
 ),
 
+d_labitems as (
+    select * from {{ ref('stg_cdm__d_labitems') }}
+),
+
 cohort as (
     select * from {{ ref('int_cdm__cohort') }}
 ),
@@ -14,7 +18,7 @@ result_cap as (
     select * from {{ ref('int_cdm__result_cap') }}
 ),
 
-without_rank as (
+with_reasons as (
     select
         lab_values.*,
         case
@@ -36,45 +40,32 @@ without_rank as (
     left join first_procedures on lab_values.hadm_id = first_procedures.hadm_id
 ),
 
--- What is no result takes no number.
-numbered as (
-    select
-        *,
-        case
-            when no_result is null
-                then row_number() over (
-                    partition by hadm_id, itemid, no_result
-                    order by charttime asc nulls last, storetime asc nulls last, labevent_id asc
-                )
-        end as sequence_num
-    from without_rank
-),
-
 final as (
     select
-        numbered.hadm_id,
-        numbered.labevent_id,
-        numbered.itemid,
-        numbered.label,
-        numbered.fluid,
-        numbered.category,
-        numbered.valuenum,
-        numbered.value,
-        numbered.value_text,
-        numbered.value_origin,
-        numbered.valueuom,
-        numbered.flag,
-        numbered.ref_range_lower,
-        numbered.ref_range_upper,
-        numbered.charttime,
-        cast(numbered.sequence_num as integer) as sequence_num,
+        with_reasons.hadm_id,
+        with_reasons.labevent_id,
+        with_reasons.itemid,
+        d_labitems.label,
+        d_labitems.fluid,
+        d_labitems.category,
+        with_reasons.valuenum,
+        with_reasons.value,
+        with_reasons.value_text,
+        with_reasons.value_origin,
+        with_reasons.valueuom,
+        with_reasons.flag,
+        with_reasons.ref_range_lower,
+        with_reasons.ref_range_upper,
+        with_reasons.charttime,
+        case when with_reasons.no_result is null then with_reasons.sequence_num end as sequence_num,
         case
-            when numbered.no_result is not null then numbered.no_result
-            when not numbered.is_before_first_procedure then 'not_before_first_procedure'
-            when numbered.sequence_num > result_cap.results_per_test then 'beyond_the_third'
+            when with_reasons.no_result is not null then with_reasons.no_result
+            when not with_reasons.is_before_first_procedure then 'not_before_first_procedure'
+            when with_reasons.sequence_num > result_cap.results_per_test then 'beyond_the_third'
         end as exclusion
-    from numbered
+    from with_reasons
     cross join result_cap
+    left join d_labitems on with_reasons.itemid = d_labitems.itemid
 )
 
 select * from final

@@ -31,15 +31,12 @@ shown as (
 ),
 
 -- A flag or a comment may be masked as well: then there is no value.
-final as (
+valued as (
     select
         coalesce(shown.hadm_id, event_admissions.hadm_id) as hadm_id,
         shown.labevent_id,
         shown.itemid,
         d_labitems.itemid is not null as has_known_item,
-        d_labitems.label,
-        d_labitems.fluid,
-        d_labitems.category,
         shown.valuenum,
         shown.value,
         case
@@ -59,6 +56,46 @@ final as (
         on
             cast(shown.labevent_id as {{ dbt.type_string() }}) = event_admissions.event_id
             and shown.hadm_id is null
+),
+
+with_result as (
+    select
+        *,
+        hadm_id is not null and has_known_item and value_origin is not null as is_result
+    from valued
+),
+
+-- What is no result takes no number.
+numbered as (
+    select
+        *,
+        case
+            when is_result
+                then row_number() over (
+                    partition by hadm_id, itemid, is_result
+                    order by charttime asc nulls last, storetime asc nulls last, labevent_id asc
+                )
+        end as sequence_num
+    from with_result
+),
+
+final as (
+    select
+        hadm_id,
+        labevent_id,
+        itemid,
+        has_known_item,
+        valuenum,
+        value,
+        value_origin,
+        value_text,
+        valueuom,
+        ref_range_lower,
+        ref_range_upper,
+        flag,
+        charttime,
+        cast(sequence_num as integer) as sequence_num
+    from numbered
 )
 
 select * from final

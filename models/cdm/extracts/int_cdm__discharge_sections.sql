@@ -13,22 +13,19 @@ section_headings as (
 
 first_lines as (
     select
-        hadm_id,
-        section_order,
-        min(line_number) as first_line_number
+        *,
+        min(line_number) over (partition by hadm_id, section_order) as first_line_number
     from section_headings
-    group by hadm_id, section_order
 ),
 
 -- The line at which every earlier section of the template has been seen.
 lines_before as (
     select
-        hadm_id,
-        section_order,
+        *,
         max(first_line_number) over (
             partition by hadm_id
             order by section_order asc
-            rows between unbounded preceding and 1 preceding
+            range between unbounded preceding and 1 preceding
         ) as line_before
     from first_lines
 ),
@@ -38,47 +35,31 @@ lines_before as (
 -- before; their last heading counts.
 chosen_lines as (
     select
-        section_headings.hadm_id,
-        section_headings.section_order,
+        *,
         case
-            when section_headings.section in ('discharge_diagnosis', 'discharge_condition')
-                then max(section_headings.line_number)
+            when section in ('discharge_diagnosis', 'discharge_condition')
+                then max(line_number) over (partition by hadm_id, section_order)
             else
                 coalesce(
-                    min(
-                        case
-                            when section_headings.line_number > lines_before.line_before
-                                then section_headings.line_number
-                        end
+                    min(case when line_number > line_before then line_number end) over (
+                        partition by hadm_id, section_order
                     ),
-                    min(section_headings.line_number)
+                    first_line_number
                 )
-        end as line_number
-    from section_headings
-    inner join lines_before
-        on
-            section_headings.hadm_id = lines_before.hadm_id
-            and section_headings.section_order = lines_before.section_order
-    group by
-        section_headings.hadm_id,
-        section_headings.section_order,
-        section_headings.section
+        end as chosen_line_number
+    from lines_before
 ),
 
 -- A section runs to the next heading that begins one; a label in its text does not end it.
 chosen as (
     select
-        section_headings.*,
-        lead(section_headings.line_number) over (
-            partition by section_headings.hadm_id
-            order by section_headings.line_number asc
+        *,
+        lead(line_number) over (
+            partition by hadm_id
+            order by line_number asc
         ) as next_line_number
-    from section_headings
-    inner join chosen_lines
-        on
-            section_headings.hadm_id = chosen_lines.hadm_id
-            and section_headings.section_order = chosen_lines.section_order
-            and section_headings.line_number = chosen_lines.line_number
+    from chosen_lines
+    where line_number = chosen_line_number
 ),
 
 -- The list of diagnoses ends at any heading of a later section, and at some of its own.
