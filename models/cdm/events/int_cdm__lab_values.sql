@@ -66,36 +66,19 @@ with_result as (
 ),
 
 -- What is no result takes no number.
-numbered as (
+final as (
     select
         *,
         case
             when is_result
-                then row_number() over (
-                    partition by hadm_id, itemid, is_result
-                    order by charttime asc nulls last, storetime asc nulls last, labevent_id asc
+                then cast(
+                    row_number() over (
+                        partition by hadm_id, itemid, is_result
+                        order by charttime asc nulls last, storetime asc nulls last, labevent_id asc
+                    ) as integer
                 )
         end as sequence_num
     from with_result
-),
-
-final as (
-    select
-        hadm_id,
-        labevent_id,
-        itemid,
-        has_known_item,
-        valuenum,
-        value,
-        value_origin,
-        value_text,
-        valueuom,
-        ref_range_lower,
-        ref_range_upper,
-        flag,
-        charttime,
-        cast(sequence_num as integer) as sequence_num
-    from numbered
 )
 
 select * from final
