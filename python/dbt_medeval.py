@@ -12,7 +12,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 import medeval
 from medeval import floors
+from medeval.build_log import BuildLog
 from medeval.cdm.source_needs import check_absent_tables, check_unnamed_list
 from medeval.duckdb_files import Table, attach, database_alias, empty_query, source_views
 from medeval.engine_errors import is_missing_table, kind_of_fault, shown
@@ -43,7 +44,7 @@ from medeval.sources import (
     variables_of,
     variables_set,
 )
-from medeval.variables import PACKAGE, VARIABLES, check_schema, check_variables, settings
+from medeval.variables import PACKAGE, VARIABLES, check_schema, check_variables
 from medeval.warehouse import schema_name
 
 
@@ -93,16 +94,19 @@ class Functions:
 
     def named(self) -> dict[str, Any]:
         """Return the functions by the names under which macros call them."""
-        of_this_project = (self.source_place, self.floor_place)
+        of_this_project = (self.source_place, self.build_log)
         of_modules = (
-            *(attach, database_alias, empty_query, source_views),
-            *(floors.built_floors, floors.is_part, floors.read_sources),
-            *(floors.outcome_of_tests, floors.tests_by_floor),
-            *(check_absent_tables, check_unnamed_list, is_empty_by_default, settings),
+            *(attach, database_alias, empty_query, source_views, floors.read_sources),
+            *(check_absent_tables, check_unnamed_list, is_empty_by_default),
         )
         functions = {function.__name__: _told(function) for function in of_this_project}
         functions |= {function.__name__: _told(function) for function in of_modules}
-        return {**functions, "version": medeval.__version__}
+        return {
+            **functions,
+            "floor_place": _told(BuildLog.place),
+            "record_start": _told(BuildLog.start),
+            "record_end": _told(BuildLog.end),
+        }
 
     def source_place(self, tables: Sequence[Table], graph: floors.Graph) -> Place:
         """Return where a source is.
@@ -121,19 +125,43 @@ class Functions:
             )
         return place
 
-    def floor_place(
+    def build_log(
+        self,
+        query: Callable[[str], Any],
+        adapter: Any,
+        table: Any,
+        graph: floors.Graph,
+        selected: Sequence[str],
+        target: Mapping[str, Any],
+        value_of: Callable[[str], Any],
+        **run: str,
+    ) -> BuildLog:
+        """Return the log of builds; see `BuildLog`."""
+        return BuildLog(
+            query=query,
+            adapter=adapter,
+            table=table,
+            graph=graph,
+            selected=selected,
+            target=target,
+            run={**run, "project_version": medeval.__version__},
+            value_of=value_of,
+            place_of=partial(self._floor_place, graph, target),
+        )
+
+    def _floor_place(
         self,
         graph: floors.Graph,
-        floor: str,
         target: Mapping[str, Any],
+        floor: str,
         newest: Mapping[str, Any] | None,
     ) -> dict[str, str]:
         """Return the kind and the locations of what a benchmark is built of.
 
         Args:
             graph: of dbt.
-            floor: the benchmark.
             target: of dbt.
+            floor: the benchmark.
             newest: the last build of it, if there is one.
 
         Raises:

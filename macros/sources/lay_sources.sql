@@ -3,16 +3,11 @@
 {% macro lay_sources() %}
     {% if execute and flags.WHICH in ('build', 'run', 'test') %}
         {#- A retry selects nothing; it reads what there is. -#}
-        {% set there = [] %}
-        {% if not selected_resources %}
-            {% for row in run_query(
-                'select table_schema, table_name from information_schema.tables'
-            ).rows %}
-                {% do there.append((row[0], row[1])) %}
-            {% endfor %}
-        {% endif %}
+        {% set laid = [] if selected_resources else run_query(
+            'select table_schema, table_name from information_schema.tables'
+        ).rows %}
         {% set absent = [] %}
-        {% for tables in plugin().read_sources(graph, selected_resources, there) %}
+        {% for tables in plugin().read_sources(graph, selected_resources, laid) %}
             {% do absent.extend(adapter.dispatch('lay_source', 'medeval')(tables)) %}
         {% endfor %}
         {% do plugin().check_absent_tables(absent, var) %}
@@ -43,7 +38,7 @@
 {#- The queries over one source, wherever it is, with what there is to say of it. -#}
 {% macro source_views(tables, counts_rows=false) %}
     {% set meta = tables[0].config.meta %}
-    {% do floor_place(meta.floor) %}
+    {% do plugin().floor_place(build_log(), meta.floor) %}
     {% set place = plugin().source_place(tables, graph) %}
     {% set catalogue = [] %}
     {% if place.kind == 'database' %}

@@ -8,9 +8,3 @@
     {% endif %}
     {{ return(modules.medeval) }}
 {% endmacro %}
-
-
-{#- The inside of a SQL text literal. -#}
-{% macro sql_text(value) %}
-    {{ return(value | replace("'", "''")) }}
-{% endmacro %}

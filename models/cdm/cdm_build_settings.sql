@@ -1,4 +1,4 @@
-{% set cohort_file = sql_text(var('cdm_cohort_file')) %}
+{% set cohort_file = dbt.escape_single_quotes(var('cdm_cohort_file')) %}
 {% set cohort_source = 'list' if cohort_file else 'selection' %}
 with cohort as (
     select * from {{ ref('int_cdm__cohort') }}

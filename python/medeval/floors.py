@@ -33,7 +33,7 @@ def parents(graph: Graph, unique_id: str) -> list[str]:
 
 
 def read_sources(
-    graph: Graph, selected: Sequence[str], laid: Collection[tuple[str, str]]
+    graph: Graph, selected: Sequence[str], laid: Iterable[Sequence[str]]
 ) -> list[list[Node]]:
     """Return the source tables that selected nodes read, themselves or through views, by source.
 
@@ -42,10 +42,11 @@ def read_sources(
         selected: the nodes. A retry selects none: it needs what the run before it has laid.
         laid: schema and name of every relation that there is.
     """
+    relations = {tuple(row) for row in laid}
     waiting = [*selected] or [
         unique_id
         for unique_id, table in graph["sources"].items()
-        if (table["schema"], table["name"]) in laid
+        if (table["schema"], table["name"]) in relations
     ]
     found: dict[str, list[Node]] = {}
     for unique_id in waiting:  # it grows meanwhile
