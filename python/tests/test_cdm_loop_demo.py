@@ -149,8 +149,8 @@ def test_a_case_is_as_much_work_in_a_long_run_as_in_a_short_one(tmp_path: Path) 
 
 
 @pytest.fixture(scope="module")
-def demo_export(cdm_duckdb: Build) -> Path:
-    return cdm_duckdb.export("--extended")
+def demo_export(demo_cdm: Build) -> Path:
+    return demo_cdm.export("--extended")
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -12,6 +12,8 @@ import pytest
 from cdm_folder import TABLES, as_release_1_0, write, write_folder
 from dbt_worker import Worked, Worker
 
+pytestmark = pytest.mark.slow
+
 STAGING = ("run", "--select", "models/cdm/staging")
 CASES = ("run", "--select", "+int_cdm__candidates", "+int_cdm__free_text")
 VIEWS = [(module, table) for module, tables in TABLES.items() for table in tables]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cdm_cases import case, scored
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.cdm.aggregate import ScoredCase
@@ -254,7 +254,6 @@ def test_p_values_are_even_where_there_is_no_gap() -> None:
     assert sum((p or 0) <= 0.05 for p in p_values) <= 12
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 99))
 def test_the_order_of_the_cases_says_nothing(seed: int) -> None:
     cases, attributes = people([("F", 15, 9), ("M", 14, 3), ("X", 12, 6)])

@@ -20,6 +20,8 @@ from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
 from mimic3_folder import TABLES, replace, with_cell, write, write_folder
 
+pytestmark = pytest.mark.slow
+
 ADMISSIONS = ("run", "--select", "stg_mimic3__admissions")
 STAGING = ("run", "--select", "models/mimic3/staging")
 # A table that reads the cells of three sources and no seed.

@@ -46,6 +46,12 @@ def lines(*notes: tuple[str, str], **more: str) -> bytes:
     return "".join(entry + "\n" for entry in entries).encode()
 
 
+@pytest.fixture
+def demo(demo_folder: Path) -> Build:
+    """The demo's notes on DuckDB."""
+    return Build("duckdb", demo_folder, floor="mtsamples")
+
+
 @pytest.fixture(scope="module")
 def duckdb_build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """The demo's notes on DuckDB, with every dbt test passed."""
@@ -71,8 +77,8 @@ def test_both_engines_have_the_same_tables_and_files(
     assert exported == (duckdb_build.export() / "examples.jsonl").read_bytes()
 
 
-def test_the_export_holds_the_examples_in_order(duckdb_build: Build) -> None:
-    folder = duckdb_build.export()
+def test_the_export_holds_the_examples_in_order(demo: Build) -> None:
+    folder = demo.export()
     text = (folder / "examples.jsonl").read_text(encoding="utf-8")
     examples = [json.loads(line) for line in text.split("\n")[:-1]]
     names = sorted((path.name for path in DEMO.glob("*.txt")), key=str.encode)
@@ -91,15 +97,15 @@ def test_the_export_holds_the_examples_in_order(duckdb_build: Build) -> None:
     assert about["note_count"] == len(names) == len(examples) + about["left_out"]["no_header"]
 
 
-def test_the_task_has_the_name_of_the_benchmark_too(duckdb_build: Build, tmp_path: Path) -> None:
-    env = {"MEDEVAL_DUCKDB": str(duckdb_build.folder / "medeval.duckdb")}
+def test_the_task_has_the_name_of_the_benchmark_too(demo: Build, tmp_path: Path) -> None:
+    env = {"MEDEVAL_DUCKDB": str(demo.folder / "medeval.duckdb")}
     args = ("export", "--task", "mtsamples-procedures", "--out", tmp_path)
     assert run_medeval(*args, env=env).returncode == 0
     assert (tmp_path / "mtsamples" / "examples.jsonl").is_file()
 
 
-def test_the_demo_shows_every_kind_of_note(duckdb_build: Build) -> None:
-    rows = duckdb_build.rows(
+def test_the_demo_shows_every_kind_of_note(demo: Build) -> None:
+    rows = demo.rows(
         "select example_id, extracted_section, question, answer, leak, medical_specialty"
         " from mtsamples.mtsamples_procedures order by source_index"
     )
@@ -114,7 +120,7 @@ def test_the_demo_shows_every_kind_of_note(duckdb_build: Build) -> None:
     assert examples["Bronchoscopy - 1"][2].startswith("The cords moved well.")
     assert "SPECIMENS: Biopsy" in examples["Bronchoscopy - 1"][2]
     assert examples["Bronchoscopy - 1"][4] == "Pulmonary"
-    left_out = duckdb_build.rows("select step_number from mtsamples.int_mtsamples__left_out")
+    left_out = demo.rows("select step_number from mtsamples.int_mtsamples__left_out")
     assert left_out == [(2,), (2,)]
 
 
@@ -472,11 +478,9 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("test", FAULTS)
-def test_a_planted_fault_is_found(
-    worker: Worker, duckdb_build: Build, tmp_path: Path, test: str
-) -> None:
+def test_a_planted_fault_is_found(worker: Worker, demo: Build, tmp_path: Path, test: str) -> None:
     warehouse = Worked(worker, tmp_path)
-    shutil.copy(duckdb_build.folder / "medeval.duckdb", warehouse.path)
+    shutil.copy(demo.folder / "medeval.duckdb", warehouse.path)
     warehouse.builds("test", "--select", test)
     with duckdb.connect(warehouse.path) as connection:
         assert connection.execute(FAULTS[test]).fetchall() == [(1,)]

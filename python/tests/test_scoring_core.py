@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression
@@ -116,7 +116,6 @@ VALUES_ONLY = Resampling(0, 0)
 
 
 @given(binary_rows)
-@settings(deadline=None, max_examples=300)
 def test_binary_metrics_equal_scikit_learn(rows: list[tuple[int, float]]) -> None:
     truth, scores = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     expected = binary_oracle(truth, scores)
@@ -133,7 +132,6 @@ def test_binary_metrics_equal_scikit_learn(rows: list[tuple[int, float]]) -> Non
 
 
 @given(hour_rows)
-@settings(deadline=None, max_examples=300)
 def test_length_of_stay_metrics_equal_scikit_learn(rows: list[tuple[float, float]]) -> None:
     truth, guess = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     scores = bootstrap.score(LengthOfStay.of(truth, guess), VALUES_ONLY)
@@ -146,7 +144,6 @@ def test_length_of_stay_metrics_equal_scikit_learn(rows: list[tuple[float, float
 
 
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(0, 10**6))
-@settings(deadline=None, max_examples=100)
 def test_phenotyping_metrics_equal_scikit_learn(rows: int, labels: int, seed: int) -> None:
     truth, guess = labels_data(rows, seed, labels + 1)
     scores = bootstrap.score(Phenotyping.of(truth, guess, undefined=STRICT), VALUES_ONLY)
@@ -221,7 +218,6 @@ def test_what_is_no_binary_truth_or_prediction_is_refused() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(rows=st.integers(1, 5000), seed=st.integers(0, 2**32 - 1), iterations=st.integers(1, 4))
-@settings(deadline=None, max_examples=60)
 def test_resamples_are_those_of_random_state(
     engine: Engine, rows: int, seed: int, iterations: int
 ) -> None:

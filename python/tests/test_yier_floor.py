@@ -32,6 +32,12 @@ def question(sample_id: str | None, **changes: Any) -> dict[str, Any]:
     return record | changes
 
 
+@pytest.fixture
+def demo(demo_folder: Path) -> Build:
+    """The demo's questions on DuckDB."""
+    return Build("duckdb", demo_folder, floor="yier")
+
+
 @pytest.fixture(scope="module")
 def duckdb_build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """The demo's questions on DuckDB, with every dbt test passed."""
@@ -56,8 +62,8 @@ def test_both_engines_have_the_same_tables_and_files(
     assert exported == (duckdb_build.export() / "questions.jsonl").read_bytes()
 
 
-def test_the_export_holds_the_questions_of_the_file(duckdb_build: Build) -> None:
-    folder = duckdb_build.export()
+def test_the_export_holds_the_questions_of_the_file(demo: Build) -> None:
+    folder = demo.export()
     lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line) for line in lines] == json.loads(DEMO.read_text(encoding="utf-8"))
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
