@@ -11,6 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import NoReturn
 
+import commands
 import pytest
 from builds import (
     SYNTHETIC,
@@ -22,6 +23,7 @@ from builds import (
     build_duckdb,
     build_postgres,
 )
+from command_server import CommandServer
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worker
 from hypothesis import HealthCheck, settings
@@ -68,7 +70,16 @@ _LONG = {"worker", "postgres_server"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("fast" if "not slow" in config.option.markexpr else "all")
+    """Draw few examples, and run commands in forks, where slow tests are left out."""
+    is_fast = "not slow" in config.option.markexpr
+    settings.load_profile("fast" if is_fast else "all")
+    if is_fast:
+        commands.servers.append(CommandServer())
+
+
+def pytest_unconfigure() -> None:
+    while commands.servers:
+        commands.servers.pop().close()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -243,24 +254,28 @@ def cdm_postgres(
 _LONG_FOR_A_FAST_TEST = 2.0
 
 
+def _cpu_seconds() -> float:
+    return sum(os.times()[:4]) + sum(server.cpu_seconds for server in commands.servers)
+
+
 @contextmanager
-def _cpu_seconds(item: pytest.Item, phase: str) -> Iterator[None]:
-    began = sum(os.times()[:4])
+def _counted(item: pytest.Item, phase: str) -> Iterator[None]:
+    began = _cpu_seconds()
     try:
         yield
     finally:
-        item.user_properties.append((f"cpu_{phase}", sum(os.times()[:4]) - began))
+        item.user_properties.append((f"cpu_{phase}", _cpu_seconds() - began))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
-    with _cpu_seconds(item, "setup"):
+    with _counted(item, "setup"):
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    with _cpu_seconds(item, "call"):
+    with _counted(item, "call"):
         return (yield)
 
 
@@ -270,7 +285,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         (seconds, name.removeprefix("cpu_"), report.nodeid)
         for outcome in ("passed", "failed", "error")
         for report in terminalreporter.stats.get(outcome, [])
-        if "slow" not in report.keywords
+        if isinstance(report, pytest.TestReport) and "slow" not in report.keywords
         for name, seconds in report.user_properties
         if name.startswith("cpu_") and seconds > _LONG_FOR_A_FAST_TEST
     }

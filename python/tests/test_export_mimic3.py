@@ -825,6 +825,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_no_final_file_and_the_next_export_cleans_up(
     export: Export, tmp_path: Path, database: Path
 ) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import subprocess
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
@@ -107,6 +109,7 @@ def test_every_macro_is_described_with_its_arguments() -> None:
     assert described == macros
 
 
+@pytest.mark.slow
 def test_a_model_made_of_a_seed_compiles_before_the_first_build(tmp_path: Path) -> None:
     models = ["int_cdm__radiology_lines", "int_mimic3__measurements"]
     compiled = run_dbt("compile", "--select", *models, folder=tmp_path)
@@ -313,6 +316,36 @@ def test_a_fault_of_the_ledger_is_seen(there: str, instead: str, told: str) -> N
     assert there in LEDGER
     (found,) = faults_of_the_ledger(LEDGER.replace(there, instead))
     assert found.removeprefix("| ").startswith(told)
+
+
+@pytest.mark.slow
+def test_a_run_lists_what_takes_long_and_is_not_slow(tmp_path: Path) -> None:
+    tests = tmp_path / "test_it.py"
+    tests.write_text(
+        "import time, pytest\n"
+        "def work():\n"
+        "    began = time.process_time()\n"
+        "    while time.process_time() < began + 2.1: pass\n"
+        "@pytest.fixture(scope='module')\n"
+        "def made(): work()\n"
+        "def test_works(): work()\n"
+        "def test_makes(made): pass\n"
+        "def test_waits(): time.sleep(2.1)\n"
+        "@pytest.mark.slow\n"
+        "def test_slow(): work()\n"
+    )
+    config = ("-c", PROJECT_ROOT / "pyproject.toml", "-p", "conftest", "-p", "no:cacheprovider")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *config, tests],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    listed = done.stdout.split("above 2 s of CPU and not marked as slow", 1)[1]
+    found = re.findall(r"s (setup|call) +\S*::(\w+)", listed)
+    assert sorted(found) == [("call", "test_works"), ("setup", "test_makes")]
 
 
 def test_names_of_tests_are_the_same_in_every_process(request: pytest.FixtureRequest) -> None:

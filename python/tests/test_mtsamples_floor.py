@@ -15,6 +15,7 @@ import pytest
 from builds import Build
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
+from marks import slow_after
 from postgres_server import connect
 
 from medeval.errors import UserError
@@ -155,7 +156,7 @@ def odd_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("form", ["folder", "cache", "jsonl", "JSONL.GZ"])
+@pytest.mark.parametrize("form", slow_after(1, ["folder", "cache", "jsonl", "JSONL.GZ"]))
 def test_notes_of_each_form_are_read_as_they_are(
     worker: Worker, tmp_path: Path, odd_folder: Path, form: str
 ) -> None:
@@ -354,10 +355,13 @@ def test_another_kind_of_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
-    [
-        ("b.txt", b"\xff", "b.txt is not text in UTF-8"),
-        ("notes.jsonl", b"{", "notes.jsonl, line 1 is not JSON"),
-    ],
+    slow_after(
+        1,
+        [
+            ("b.txt", b"\xff", "b.txt is not text in UTF-8"),
+            ("notes.jsonl", b"{", "notes.jsonl, line 1 is not JSON"),
+        ],
+    ),
 )
 def test_the_build_stops_at_what_is_wrong(
     worker: Worker, tmp_path: Path, name: str, content: bytes, said: str
@@ -368,6 +372,7 @@ def test_the_build_stops_at_what_is_wrong(
     warehouse.stops(*MODELS, says=(said,), MTSAMPLES=place)
 
 
+@pytest.mark.slow
 def test_the_cache_is_read_where_no_notes_are_named(worker: Worker, tmp_path: Path) -> None:
     notes = fill(tmp_path / "cache" / "txt_files", {"a.txt": "PLAN: of the cache"})
     named = fill(tmp_path / "named", {"b.txt": "PLAN: of the folder"})
@@ -419,12 +424,15 @@ def listed(name: str, text: str) -> ListedFile:
 
 @pytest.mark.parametrize(
     ("origin", "text", "data_class"),
-    [
-        (PINNED, "PLAN: b", "open"),
-        (PINNED, "PLAN: B", "credentialed"),
-        ((*PINNED[:2], "0" * 40), "PLAN: b", "credentialed"),
-        (("owner/name", *PINNED[1:]), "PLAN: b", "credentialed"),
-    ],
+    slow_after(
+        2,
+        [
+            (PINNED, "PLAN: b", "open"),
+            (PINNED, "PLAN: B", "credentialed"),
+            ((*PINNED[:2], "0" * 40), "PLAN: b", "credentialed"),
+            (("owner/name", *PINNED[1:]), "PLAN: b", "credentialed"),
+        ],
+    ),
 )
 def test_a_download_is_open_as_the_pinned_commit_has_it(
     worker: Worker, tmp_path: Path, origin: tuple[str, str, str], text: str, data_class: str
@@ -443,12 +451,14 @@ def test_a_download_is_open_as_the_pinned_commit_has_it(
     ]
 
 
+@pytest.mark.slow
 def test_an_unknown_truncation_stops_the_build(worker: Worker, tmp_path: Path) -> None:
     warehouse = Worked(worker, tmp_path)
     unknown = ("--vars", "{mtsamples_truncation: none}")
     warehouse.stops(*MODELS, *unknown, says=("It can be helm or medarc",))
 
 
+@pytest.mark.slow
 def test_a_part_built_with_another_truncation_makes_no_whole(
     worker: Worker, tmp_path: Path
 ) -> None:
@@ -459,6 +469,7 @@ def test_a_part_built_with_another_truncation_makes_no_whole(
     assert "Only a part of mtsamples was built" in output
 
 
+@pytest.mark.slow
 def test_an_empty_input_is_a_warning(worker: Worker, tmp_path: Path) -> None:
     folder = fill(tmp_path / "notes", {"a.txt": "PLAN: x"})
     warehouse = Worked(worker, tmp_path)
@@ -477,6 +488,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", FAULTS)
 def test_a_planted_fault_is_found(worker: Worker, demo: Build, tmp_path: Path, test: str) -> None:
     warehouse = Worked(worker, tmp_path)

@@ -32,7 +32,8 @@ from medeval.scoring.summary import accelerate, bca_tails, summarise
 
 HAS_NUMBA = find_spec("numba") is not None
 needs_numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
-ENGINES = [Engine.NUMPY, pytest.param(Engine.NUMBA, marks=needs_numba)]
+# To compile it takes seconds.
+ENGINES = [Engine.NUMPY, pytest.param(Engine.NUMBA, marks=[needs_numba, pytest.mark.slow])]
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
 # Few distinct scores make ties; a float has none.
@@ -244,6 +245,7 @@ def resamples_of(engine: Engine, seed: int, rows: int) -> Any:
     return FastRowResamples(seed, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("data", "statistic", "oracle"), TASKS)
 def test_samples_equal_a_loop_over_scikit_learn(
@@ -260,7 +262,10 @@ def test_samples_equal_a_loop_over_scikit_learn(
 
 @needs_numba
 @pytest.mark.parametrize(("data", "statistic", "oracle"), TASKS)
-@pytest.mark.parametrize("rows", [2, 3, 17, 1000])
+@pytest.mark.parametrize(
+    "rows",
+    [2, pytest.param(3, marks=pytest.mark.slow), 17, pytest.param(1000, marks=pytest.mark.slow)],
+)
 def test_numba_gives_the_numbers_of_numpy(
     data: Data, statistic: Make, oracle: Any, rows: int
 ) -> None:
@@ -454,6 +459,7 @@ def test_further_metrics_use_the_same_resamples(clusters: np.ndarray | None) -> 
     assert "outside" in str(labels.reasons[1])
 
 
+@pytest.mark.slow
 @needs_numba
 def test_further_metrics_are_the_same_with_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     binary, labels = binary_data(300), labels_data(70)
@@ -544,6 +550,7 @@ def test_statistics_say_what_they_cost() -> None:
     assert Binary.of(*binary_data(20)).rankings == 1
 
 
+@pytest.mark.slow
 def test_numba_is_loaded_without_scipy_linalg_and_still_has_it_when_asked() -> None:
     program = """
 import sys

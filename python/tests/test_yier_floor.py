@@ -10,6 +10,7 @@ import pytest
 from builds import Build
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
+from marks import slow_after
 
 from medeval.yier.layouts import Document
 from medeval.yier.loading import clean_questions
@@ -71,7 +72,7 @@ def test_the_export_holds_the_questions_of_the_file(demo: Build) -> None:
     assert manifest["tasks"]["yier"]["left_out"] == {}
 
 
-@pytest.mark.parametrize("form", ["array", "lines"])
+@pytest.mark.parametrize("form", slow_after(1, ["array", "lines"]))
 def test_records_that_are_no_questions_are_counted(
     worker: Worker, tmp_path: Path, form: str
 ) -> None:
@@ -109,14 +110,17 @@ def test_records_that_are_no_questions_are_counted(
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [
-        (b"", "holds no record"),
-        (b"[]", "holds no record"),
-        (b"[{]", "is not valid JSON"),
-        (b'{"a": 1}\n[]\n', "holds something else than an object in line 2"),
-        (b'{"a": 1}\n{"a":\n', "has a line behind line 1 that is not JSON"),
-        ("题".encode("gb18030"), "is not text in UTF-8"),
-    ],
+    slow_after(
+        1,
+        [
+            (b"", "holds no record"),
+            (b"[]", "holds no record"),
+            (b"[{]", "is not valid JSON"),
+            (b'{"a": 1}\n[]\n', "holds something else than an object in line 2"),
+            (b'{"a": 1}\n{"a":\n', "has a line behind line 1 that is not JSON"),
+            ("题".encode("gb18030"), "is not text in UTF-8"),
+        ],
+    ),
 )
 def test_what_is_wrong_with_a_file_is_named(
     worker: Worker, tmp_path: Path, content: bytes, said: str
@@ -201,6 +205,7 @@ def test_what_load_cannot_do_is_said(options: tuple[str, ...], said: str) -> Non
     assert said in done.stderr
 
 
+@pytest.mark.slow
 def test_the_demo_does_not_replace_the_users_questions(worker: Worker, tmp_path: Path) -> None:
     path = tmp_path / "questions.json"
     path.write_text(json.dumps([question("a")]), encoding="utf-8")
