@@ -6,6 +6,7 @@ Python decides once at its start: the seed of hashes, and what PYTHON* variables
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -103,5 +104,8 @@ def _wait_for_a_command() -> None:
 
 if __name__ == "__main__":
     _load()
+    # Else each fork goes through all that is loaded, and copies it, when it ends.
+    gc.collect()
+    gc.freeze()
     _wait_for_a_command()
     runpy.run_module("medeval", run_name="__main__", alter_sys=True)
