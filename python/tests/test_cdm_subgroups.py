@@ -224,6 +224,7 @@ def test_groups_that_share_no_pathology_cannot_be_compared() -> None:
     assert (gap.p_value, gap.p_holm) == (None, None)
 
 
+@pytest.mark.slow
 def test_the_p_value_is_near_that_of_all_permutations() -> None:
     values = np.array([[1.0], [1.0], [1.0], [0.0], [1.0], [0.0], [0.0], [0.0]])
     # Three of the first group in one stratum and one in the other, so that a gap is expected.
@@ -244,6 +245,7 @@ def test_the_p_value_is_near_that_of_all_permutations() -> None:
     assert p_values[0] == pytest.approx(sum(reached) / len(reached), abs=0.03)
 
 
+@pytest.mark.slow
 def test_p_values_are_even_where_there_is_no_gap() -> None:
     random = np.random.default_rng(8)
     p_values = []

@@ -19,6 +19,7 @@ import pytest
 import typer
 from builds import Build
 from commands import PROJECT_ROOT
+from marks import slow_after
 from postgres_server import connect
 from scipy.stats import skew
 from typer.testing import CliRunner
@@ -280,7 +281,7 @@ def test_every_test_hour_has_a_window_and_few_training_hours(demo_mimic3: Build)
     assert weight == pytest.approx(train_hours)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", slow_after(3, NAMES))
 def test_a_prediction_file_has_every_test_row(
     demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
@@ -323,6 +324,7 @@ def cell_text(cell: float) -> str:
     return f"{cell:.6f}" if isinstance(cell, float) else str(cell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["in_hospital_mortality", "length_of_stay"])
 def test_the_same_seed_gives_the_same_bytes(
     demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
