@@ -131,6 +131,7 @@ def test_what_is_wrong_with_a_file_is_named(
     warehouse.stops(*MODELS, says=(f"The file {path} {said}", "load"), YIER=path)
 
 
+@pytest.mark.slow
 def test_load_mends_a_file_and_writes_it_clean(tmp_path: Path) -> None:
     """Curly quotes, full-width commas, GB18030, and an answer that is a letter."""
     damaged = (
