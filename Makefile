@@ -9,9 +9,10 @@ DEMO := env -u MEDEVAL_MIMIC3_DIR -u MEDEVAL_MIMIC3_DB -u MEDEVAL_MIMIC4_DIR -u 
 # Nothing is installed whose hash is not in a lock, the tools that build packages included.
 INSTALL := python -m pip install --quiet --no-build-isolation
 
-.PHONY: setup demo test test-extras lint docs bench lock
+.PHONY: setup demo check test test-all test-extras docs bench lock
 
-setup: .venv/ready medeval.duckdb
+# A warehouse that is there is the user's.
+setup: .venv/ready $(if $(wildcard medeval.duckdb),,medeval.duckdb)
 
 .venv/ready: pyproject.toml constraints-build.txt constraints.txt
 	$(PYTHON) -m venv --clear .venv
@@ -23,8 +24,18 @@ setup: .venv/ready medeval.duckdb
 	$(BIN)/python -m pip check
 	touch $@
 
-medeval.duckdb: | .venv/ready
-	$(DEMO) $(BIN)/dbt --quiet build --select cdm mimic3 mimic3_features mtsamples yier --resource-type seed --resource-type model
+# The demo's warehouse as the tests read it: apart from the user's, and built again when its sources change.
+TEST_WAREHOUSE := target/demo/medeval.duckdb
+MADE_OF := models macros seeds demo dbt_project.yml profiles.yml python/dbt_medeval.py python/medeval/duckdb_files.py
+$(TEST_WAREHOUSE): $(shell find $(MADE_OF) -type f | sed 's/ /\\ /g') | .venv/ready
+	rm -rf $(@D) $(@D).new
+	mkdir -p $(@D).new
+	$(DEMO) MEDEVAL_DUCKDB=$(@D).new/$(@F) $(BIN)/dbt --quiet build \
+	--select cdm mimic3 mimic3_features mtsamples yier --resource-type seed --resource-type model
+	mv $(@D).new $(@D)
+
+medeval.duckdb: | $(TEST_WAREHOUSE)
+	cp $(TEST_WAREHOUSE) $@
 
 demo: .venv/ready
 	$(DEMO) $(BIN)/dbt build --select cdm mimic3 mimic3_features mtsamples yier
@@ -41,9 +52,22 @@ demo: .venv/ready
 	$(DEMO) $(BIN)/python -m medeval doctor --task all
 	$(DEMO) $(BIN)/python -m medeval report "$$(ls -d runs/*-cdm-demo | tail -1)" --out exports/cdm_report.html
 
-# What stays together and what comes first, conftest.py says.
-test: setup lint
-	$(BIN)/python -m pytest -n logical --dist loadgroup --no-loadscope-reorder --durations 25
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/sqlfluff lint --processes 2 models
+	$(BIN)/sqlfluff lint --templater jinja --exclude-rules LT02,AM04,ST06 macros
+
+# What stays together and what comes first, conftest.py says; what is slow, the tests.
+PYTEST := MEDEVAL_TEST_WAREHOUSE=$(CURDIR)/$(TEST_WAREHOUSE) $(BIN)/python -m pytest \
+	-n logical --dist loadgroup --no-loadscope-reorder --durations 25
+
+test: setup $(TEST_WAREHOUSE)
+	$(PYTEST) -m "not slow"
+
+test-all: setup $(TEST_WAREHOUSE)
+	$(PYTEST)
 
 # Models on this machine, which need some GB: apart from all else.
 test-extras: .venv-extras/ready
@@ -64,13 +88,6 @@ lock:
 	printf 'pip\nsetuptools\n' | $(LOCK) - -o constraints-build.txt
 	$(LOCK) pyproject.toml --extra dev -o constraints.txt
 	printf 'transformers>=5.0\nsympy\n' | $(LOCK) - --constraint constraints.txt -o constraints-extras.txt
-
-lint: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/sqlfluff lint --processes 2 models
-	$(BIN)/sqlfluff lint --templater jinja --exclude-rules LT02,AM04,ST06 macros
 
 docs: setup
 	$(BIN)/dbt docs generate --static

@@ -13,6 +13,7 @@ from commands import PROJECT_ROOT, run_dbt, run_medeval
 from medeval.profile import Target, load_target
 from medeval.warehouse import open_warehouse
 
+FLOORS = ("cdm", "mimic3", "mimic3_features", "mtsamples", "yier")
 SYNTHETIC = PROJECT_ROOT / "demo" / "mimic3"
 SYNTHETIC_IV = PROJECT_ROOT / "demo" / "mimic4"
 
@@ -114,6 +115,12 @@ class Build:
         ]
         rows = self.rows(f"select {', '.join(names)} from {schema}.{table}")
         return names, sorted(rows, key=repr)
+
+
+def build_demo(folder: Path) -> None:
+    """Build all that the demo is for, without the tests of dbt, as `make setup` does."""
+    built = run_dbt("build", "--select", *FLOORS, *_resource_types(models_only=True), folder=folder)
+    assert built.returncode == 0, built.stdout + built.stderr
 
 
 def build_duckdb(

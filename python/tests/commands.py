@@ -12,14 +12,21 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from command_server import CommandServer
+
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
+# The process in whose forks commands run, where a run of the tests has one.
+servers: list[CommandServer] = []
 
 
 def run_medeval(
     *args: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run `python -m medeval`; `env` is added to the test session's environment."""
-    return _run([sys.executable, "-m", "medeval", *map(str, args)], env or {}, cwd)
+    words = [*map(str, args)]
+    if servers:
+        return servers[0].run(words, {**os.environ, **(env or {})}, cwd or PROJECT_ROOT)
+    return _run([sys.executable, "-m", "medeval", *words], env or {}, cwd)
 
 
 def run_dbt(

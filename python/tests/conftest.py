@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NoReturn
 
+import commands
 import pytest
 from builds import (
     SYNTHETIC,
@@ -16,17 +19,20 @@ from builds import (
     Build,
     build_cdm_duckdb,
     build_cdm_postgres,
+    build_demo,
     build_duckdb,
     build_postgres,
 )
-from commands import PROJECT_ROOT, run_dbt, run_medeval
+from command_server import CommandServer
+from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worker
 from hypothesis import HealthCheck, settings
 from postgres_server import NoServerError, new_database, server
 
 # How long an example takes says how busy the machine is, and nothing else.
-settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("suite")
+settings.register_profile("all", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same few examples in every run.
+settings.register_profile("fast", settings.get_profile("all"), max_examples=15, derandomize=True)
 
 _KEPT = {"MEDEVAL_SHARED", "MEDEVAL_REQUIRE_SHARED"}
 
@@ -51,33 +57,52 @@ def _absent(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-# Warehouses that several files of tests share, by the fixtures that build them.
-_SHARED_WAREHOUSES = {
-    "asked": {"asked_duckdb", "asked_export"},
+# Whole builds with all tests of dbt that several files share, by the fixtures that make them.
+_SHARED_BUILDS = {
     "mimic3": {
         *("open_demo_duckdb", "open_demo_postgres", "synthetic_duckdb", "synthetic_postgres"),
     },
     "cdm": {"cdm_duckdb", "cdm_postgres"},
 }
+# What uses one of these is slow.
+_SLOW = {"postgres_server"}.union(*_SHARED_BUILDS.values())
 _LONG = {"worker", "postgres_server"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put files that share a warehouse on one worker, which builds it once, and long files first.
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw few examples, and run commands in forks, where slow tests are left out."""
+    is_fast = "not slow" in config.option.markexpr
+    settings.load_profile("fast" if is_fast else "all")
+    if is_fast:
+        commands.servers.append(CommandServer())
 
-    So short files fill up what is left at the end. Any other file stays together as well, so that
+
+def pytest_unconfigure() -> None:
+    while commands.servers:
+        commands.servers.pop().close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs a server or a whole build as slow, and put files in their order.
+
+    Files that share a build stay on one worker, which makes it once, and long files come first, so
+    that short ones fill up what is left at the end. Any other file stays together as well, so that
     what its tests share is made once.
     """
     fixtures: dict[Path, set[str]] = {}
     for item in items:
-        fixtures.setdefault(item.path, set()).update(getattr(item, "fixturenames", ()))
+        used = set(getattr(item, "fixturenames", ()))
+        fixtures.setdefault(item.path, set()).update(used)
+        if used & _SLOW:
+            item.add_marker(pytest.mark.slow)
     places: dict[Path, tuple[int, str]] = {}
     for path, used in fixtures.items():
-        shared = [name for name, built in _SHARED_WAREHOUSES.items() if used & built]
+        shared = [name for name, built in _SHARED_BUILDS.items() if used & built]
         if shared:
-            places[path] = (list(_SHARED_WAREHOUSES).index(shared[0]), shared[0])
+            places[path] = (list(_SHARED_BUILDS).index(shared[0]), shared[0])
         else:
-            places[path] = (len(_SHARED_WAREHOUSES) + (not used & _LONG), path.stem)
+            places[path] = (len(_SHARED_BUILDS) + (not used & _LONG), path.stem)
     for item in items:
         item.add_marker(pytest.mark.xdist_group(places[item.path][1]))
     items.sort(key=lambda item: places[item.path][0])
@@ -167,13 +192,35 @@ def synthetic_postgres(
 
 
 @pytest.fixture(scope="session")
-def asked_duckdb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def demo_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a copy of the demo's warehouse that `make setup` builds: no test of dbt is run.
+
+    MEDEVAL_TEST_WAREHOUSE names that warehouse; where it is not set, it is built here.
+    """
+    folder = tmp_path_factory.mktemp("demo")
+    if given := os.environ.get("MEDEVAL_TEST_WAREHOUSE"):
+        shutil.copy(given, folder / "medeval.duckdb")
+    else:
+        build_demo(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def demo_cdm(demo_folder: Path) -> Build:
+    """The demo's warehouse, whose exports are those of CDM."""
+    return Build("duckdb", demo_folder, floor="cdm")
+
+
+@pytest.fixture(scope="session")
+def demo_mimic3(demo_folder: Path) -> Build:
+    """The demo's warehouse, whose exports are those of MIMIC-III."""
+    return Build("duckdb", demo_folder)
+
+
+@pytest.fixture(scope="session")
+def asked_duckdb(demo_folder: Path) -> Path:
     """The demo's cases, notes and questions on DuckDB: the warehouse file of `run` and `doctor`."""
-    folder = tmp_path_factory.mktemp("asked-duckdb")
-    kinds = ["--resource-type", "seed", "--resource-type", "model"]
-    built = run_dbt("build", "--select", "cdm", "mtsamples", "yier", *kinds, folder=folder)
-    assert built.returncode == 0, built.stdout
-    return folder / "medeval.duckdb"
+    return demo_folder / "medeval.duckdb"
 
 
 @pytest.fixture(scope="session")
@@ -200,3 +247,50 @@ def cdm_postgres(
     """The committed synthetic MIMIC-IV on PostgreSQL, with every dbt test passed."""
     with new_database(postgres_server) as address:
         yield build_cdm_postgres(tmp_path_factory.mktemp("cdm-postgres"), SYNTHETIC_IV, address)
+
+
+# What is counted is time of CPU, which other work on the machine does not change: that of this
+# process and of those that it has waited for.
+_LONG_FOR_A_FAST_TEST = 2.0
+
+
+def _cpu_seconds() -> float:
+    return sum(os.times()[:4]) + sum(server.cpu_seconds for server in commands.servers)
+
+
+@contextmanager
+def _counted(item: pytest.Item, phase: str) -> Iterator[None]:
+    began = _cpu_seconds()
+    try:
+        yield
+    finally:
+        item.user_properties.append((f"cpu_{phase}", _cpu_seconds() - began))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
+    with _counted(item, "setup"):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    with _counted(item, "call"):
+        return (yield)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List what takes long and is not marked as slow; set-up is that of a test's fixtures too."""
+    found = {
+        (seconds, name.removeprefix("cpu_"), report.nodeid)
+        for outcome in ("passed", "failed", "error")
+        for report in terminalreporter.stats.get(outcome, [])
+        if isinstance(report, pytest.TestReport) and "slow" not in report.keywords
+        for name, seconds in report.user_properties
+        if name.startswith("cpu_") and seconds > _LONG_FOR_A_FAST_TEST
+    }
+    if found:
+        title = f"above {_LONG_FOR_A_FAST_TEST:g} s of CPU and not marked as slow"
+        terminalreporter.section(title)
+        for seconds, phase, nodeid in sorted(found, reverse=True):
+            terminalreporter.line(f"{seconds:6.1f}s {phase:8} {nodeid}")

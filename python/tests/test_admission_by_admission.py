@@ -30,6 +30,8 @@ from benchmarks.cdm_extracts import write_extracts
 from commands import run_dbt, run_medeval
 from postgres_server import connect
 
+pytestmark = pytest.mark.slow
+
 Case = dict[str, Any]
 GOLDEN_SETS = ("cdm_synth", "cdm_real")
 

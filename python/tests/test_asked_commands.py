@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from commands import run_medeval
 from hypothesis import given
@@ -115,8 +117,11 @@ def test_doctor_says_what_it_found_and_exits_with_1(tmp_path: Path) -> None:
     assert "NOT  attestations hold: https://models.example.org/v1" in gaps.stdout
 
 
-def test_doctor_names_what_is_built(asked_duckdb: Path) -> None:
-    done = run_medeval("doctor", env={"MEDEVAL_DUCKDB": str(asked_duckdb)})
+def test_doctor_names_what_is_built(asked_duckdb: Path, tmp_path: Path) -> None:
+    warehouse = Path(shutil.copy(asked_duckdb, tmp_path))
+    with duckdb.connect(warehouse) as connection:
+        connection.execute("delete from medeval.medeval.builds where floor = 'mimic3'")
+    done = run_medeval("doctor", env={"MEDEVAL_DUCKDB": str(warehouse)})
     assert "ok   target duckdb opens" in done.stdout
     assert "ok   yier is built" in done.stdout
     assert "NOT  mimic3 is built: mimic3 was never built here" in done.stdout

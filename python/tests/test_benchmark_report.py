@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -291,7 +291,6 @@ def test_plots_have_a_bar_for_each_score() -> None:
     assert [bar.get_height() for bar in axes.patches] == pytest.approx([0.5, 0.8])
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.lists(
         st.tuples(

@@ -327,6 +327,7 @@ def test_what_an_endpoint_does_ends_in_counted_outcomes(tmp_path: Path, asked_ex
     assert values["Diagnosis"] == pytest.approx(values["Diagnosis (answered only)"] * 4 / 6)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_inside_a_case(tmp_path: Path, asked_export: Path) -> None:
     script = Script(reply=demo_reply, fault=lambda body, before: slow(0.05))
     with model_server(script) as server:

@@ -18,6 +18,8 @@ from postgres_server import new_database
 
 from medeval.models.clinical_case import ClinicalCase
 
+pytestmark = pytest.mark.slow
+
 SETS = ("cdm_synth", "cdm_real")
 ENGINES = ("duckdb", "postgres")
 # The export's option for each mode, and what it is called in the golden files' names.

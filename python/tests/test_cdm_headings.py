@@ -12,6 +12,8 @@ from builds import Build, build_cdm_duckdb, build_cdm_postgres
 from cdm_folder import HOSP, NOTE, write_folder
 from postgres_server import new_database
 
+pytestmark = pytest.mark.slow
+
 FIRST = 20000001
 FINDINGS = "EXAMINATION: CT\n\nFINDINGS: The appendix is wide.\n\n"
 MARK = "qqmark"

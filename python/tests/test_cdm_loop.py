@@ -298,6 +298,7 @@ def turn_of(body: Body) -> tuple[str, int]:
     return str(20055000 + int(number)), (len(messages) - 2) // 2
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_inside_a_case(tmp_path: Path) -> None:
     killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
     with model_server(Script(lambda body, before: slow(0.02), demo_reply)) as server:

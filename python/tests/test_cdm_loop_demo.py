@@ -134,6 +134,7 @@ def test_it_summarises_by_keeping_the_beginning() -> None:
     assert ("word " * 1000).startswith(reply_to(messages, {}).text)
 
 
+@pytest.mark.slow
 def test_a_case_is_as_much_work_in_a_long_run_as_in_a_short_one(tmp_path: Path) -> None:
     turns: dict[int, int] = {}
 
@@ -149,8 +150,8 @@ def test_a_case_is_as_much_work_in_a_long_run_as_in_a_short_one(tmp_path: Path) 
 
 
 @pytest.fixture(scope="module")
-def demo_export(cdm_duckdb: Build) -> Path:
-    return cdm_duckdb.export("--extended")
+def demo_export(demo_cdm: Build) -> Path:
+    return demo_cdm.export("--extended")
 
 
 @pytest.mark.parametrize("mode", MODES)

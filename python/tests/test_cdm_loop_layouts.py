@@ -216,6 +216,7 @@ def test_no_layout_breaks_the_reading(parts: list[str]) -> None:
         arguments_in(written.action_input, definition(tool))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["-", "\n-", "Action: ", "Diagnosis", " 1. ", "{'a':", "```\n"])
 def test_the_work_of_reading_grows_as_the_reply_does(part: str) -> None:
     # So long that an object that never ends is beyond the window in which one is looked for.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from builds import Build
 from cdm_cases import case, facts, scored, toolbox
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.cdm.aggregate import ScoredCase, aggregate
@@ -128,7 +128,6 @@ def test_the_seed_makes_the_interval_and_is_told() -> None:
     assert json.loads(json.dumps(first)) == first
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from([True, False, None]), max_size=12), st.integers(0, 99))
 def test_the_order_of_the_cases_says_nothing(outcomes: list[bool | None], seed: int) -> None:
     cases = of_run(outcomes)
@@ -136,7 +135,6 @@ def test_the_order_of_the_cases_says_nothing(outcomes: list[bool | None], seed: 
     assert aggregate(cases, n_iters=QUICK) == aggregate(mixed, n_iters=QUICK)
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=12))
 def test_zeros_never_raise_a_mean(outcomes: list[bool | None]) -> None:
     mean = aggregate(of_run(outcomes), n_iters=QUICK).overall["Diagnosis"]
@@ -183,8 +181,8 @@ def test_the_oracle_earns_every_point_of_a_hand_made_case(pathology: str) -> Non
     assert found.counts == dict.fromkeys(COUNTS, 0) | {"Rounds": 3, "Tool Calls": 3}
 
 
-def test_oracle_empty_and_shuffled_answers_on_the_synthetic_cases(cdm_duckdb: Build) -> None:
-    folder = cdm_duckdb.export()
+def test_oracle_empty_and_shuffled_answers_on_the_synthetic_cases(demo_cdm: Build) -> None:
+    folder = demo_cdm.export()
     # Texts hold characters that are line breaks to Python, but not to JSON lines.
     with (folder / "benchmark.jsonl").open("rb") as file:
         cases = [read_case(line, "a line") for line in file]

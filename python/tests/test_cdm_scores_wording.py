@@ -264,6 +264,7 @@ def test_a_clause_that_is_right_is_so_beside_any_other(diagnosis: str) -> None:
     assert is_right(f"perforated appendix; {diagnosis}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["appendix perforated gallbladder due to not ", "appendicitis no ", "not perforated "]
 )

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 from cdm_folder import TABLES, as_release_1_0, write, write_folder
 from dbt_worker import Worked, Worker
+from marks import slow_after
 
 STAGING = ("run", "--select", "models/cdm/staging")
 CASES = ("run", "--select", "+int_cdm__candidates", "+int_cdm__free_text")
@@ -64,6 +65,7 @@ def plain_rows(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -
     return rows
 
 
+@pytest.mark.slow
 def test_a_variable_may_name_the_folder_of_the_files_itself(
     warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path
 ) -> None:
@@ -76,6 +78,7 @@ def test_a_variable_may_name_the_folder_of_the_files_itself(
     assert warehouse.staged() == plain_rows
 
 
+@pytest.mark.slow
 def test_names_in_capitals_and_plain_files(
     warehouse: Warehouse, plain_rows: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -88,6 +91,7 @@ def test_names_in_capitals_and_plain_files(
     assert warehouse.staged() == plain_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notes_inside", [True, False])
 def test_a_database_file_gives_the_rows_of_the_files(
     warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path, notes_inside: bool
@@ -123,6 +127,7 @@ def test_a_folder_and_a_database_for_one_source_is_an_error(
     warehouse.stops(*STAGING, says=says, MIMIC4_DB=folder / "x.duckdb", **named(folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("present", ["MIMIC4_DIR", "MIMIC4_NOTE_DIR", "CDM_EXTRACT_DIR"])
 def test_the_demo_never_stands_in_for_a_part(
     warehouse: Warehouse, folder: Path, present: str
@@ -141,6 +146,7 @@ def test_the_demo_does_not_replace_the_users_data(
     warehouse.stops(*STAGING, says=says)
 
 
+@pytest.mark.slow
 def test_a_list_and_extracts_need_no_notes_and_no_diagnoses(
     warehouse: Warehouse, folder: Path, tmp_path: Path
 ) -> None:
@@ -155,6 +161,7 @@ def test_a_list_and_extracts_need_no_notes_and_no_diagnoses(
     assert warehouse.rows("from cdm.stg_cdm__discharge") == []
 
 
+@pytest.mark.slow
 def test_without_a_list_the_selection_rule_needs_the_coded_diagnoses(
     warehouse: Warehouse, folder: Path
 ) -> None:
@@ -163,6 +170,7 @@ def test_without_a_list_the_selection_rule_needs_the_coded_diagnoses(
     warehouse.stops(*STAGING, says=says, **named(folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("extract_source", "unlinked"),
     [("auto", "discharge_free_text"), ("auto", "procedures"), ("derived", None)],
@@ -179,6 +187,7 @@ def test_notes_are_needed_where_extracts_are_derived(
     warehouse.stops(*STAGING, "--vars", choice, says=says, **named(folder))
 
 
+@pytest.mark.slow
 def test_provided_extracts_must_be_there(warehouse: Warehouse, folder: Path) -> None:
     choice = ("--vars", "{cdm_extract_source: provided}")
     says = ("there is no discharge_free_text, no discharge_diagnosis, no procedures.",)
@@ -190,10 +199,13 @@ def test_provided_extracts_must_be_there(warehouse: Warehouse, folder: Path) -> 
 
 @pytest.mark.parametrize(
     ("variable", "said"),
-    [
-        ("cdm_rules: strict", "The variable cdm_rules is 'strict'. It can be"),
-        ("cdm_extract_source: both", "The variable cdm_extract_source is 'both'. It can be"),
-    ],
+    slow_after(
+        1,
+        [
+            ("cdm_rules: strict", "The variable cdm_rules is 'strict'. It can be"),
+            ("cdm_extract_source: both", "The variable cdm_extract_source is 'both'. It can be"),
+        ],
+    ),
 )
 def test_a_choice_that_does_not_exist_is_named(
     warehouse: Warehouse, folder: Path, variable: str, said: str
@@ -202,6 +214,7 @@ def test_a_choice_that_does_not_exist_is_named(
     warehouse.stops(*STAGING, *choice, says=(said,), **named(folder))
 
 
+@pytest.mark.slow
 def test_a_list_with_a_byte_order_mark_blank_lines_and_windows_line_ends(
     warehouse: Warehouse, folder: Path, tmp_path: Path
 ) -> None:
@@ -213,6 +226,7 @@ def test_a_list_with_a_byte_order_mark_blank_lines_and_windows_line_ends(
     assert listed == [(1, 20000002), (2, 20000001)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -230,6 +244,7 @@ def test_what_is_wrong_with_a_list_is_named(
     warehouse.stops(*STAGING, *listed, says=says, **named(folder))
 
 
+@pytest.mark.slow
 def test_a_list_that_is_not_there(warehouse: Warehouse, folder: Path, tmp_path: Path) -> None:
     choice = ("--vars", f"{{cdm_cohort_file: '{tmp_path}/none.txt'}}")
     says = (f"The cohort file {tmp_path}/none.txt cannot be read: No such file",)
@@ -238,20 +253,23 @@ def test_a_list_that_is_not_there(warehouse: Warehouse, folder: Path, tmp_path: 
 
 @pytest.mark.parametrize(
     ("table", "old", "new", "said"),
-    [
-        (
-            "hosp/labevents",
-            ",15.2,15.2,",
-            ",15.2,15;2,",
-            "row 1 (the header not counted), column valuenum: '15;2'",
-        ),
-        ("note_extract/procedures", ",False,", ",no,", "column is_previous: 'xx'"),
-        ("hosp/procedures_icd", "2150-01-02", "2150-02-30", "column chartdate: '2150-02-30'"),
-        ("hosp/labevents", "1,10,20000001,", "1,10,NA,", "column hadm_id: 'xx'"),
-        ("hosp/labevents", ",2150-01-01 10:00:00,", ",nan,", "column storetime: 'xxx'"),
-        ("hosp/procedures_icd", "20000001,1,", "NULL,1,", "column hadm_id: 'xxxx'"),
-        ("hosp/labevents", ",15.2,15.2,", ",15.2,1e400,", "column valuenum: '1x400'"),
-    ],
+    slow_after(
+        1,
+        [
+            (
+                "hosp/labevents",
+                ",15.2,15.2,",
+                ",15.2,15;2,",
+                "row 1 (the header not counted), column valuenum: '15;2'",
+            ),
+            ("note_extract/procedures", ",False,", ",no,", "column is_previous: 'xx'"),
+            ("hosp/procedures_icd", "2150-01-02", "2150-02-30", "column chartdate: '2150-02-30'"),
+            ("hosp/labevents", "1,10,20000001,", "1,10,NA,", "column hadm_id: 'xx'"),
+            ("hosp/labevents", ",2150-01-01 10:00:00,", ",nan,", "column storetime: 'xxx'"),
+            ("hosp/procedures_icd", "20000001,1,", "NULL,1,", "column hadm_id: 'xxxx'"),
+            ("hosp/labevents", ",15.2,15.2,", ",15.2,1e400,", "column valuenum: '1x400'"),
+        ],
+    ),
 )
 def test_a_cell_that_cannot_be_read_is_named(
     warehouse: Warehouse, folder: Path, table: str, old: str, new: str, said: str
@@ -285,6 +303,7 @@ def note(text: str) -> str:
     return f'{header}\n10-RR-1,10,,RR,1,2150-01-01 10:00:00,,"{quoted}"\n'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
 @pytest.mark.parametrize(
     "text",
@@ -305,6 +324,7 @@ def test_a_note_is_one_row_with_every_byte(
     assert warehouse.rows("select text from cdm.stg_cdm__radiology") == [(text,)]
 
 
+@pytest.mark.slow
 def test_a_file_with_a_header_only_is_an_empty_table(warehouse: Warehouse, folder: Path) -> None:
     header = TABLES["note"]["radiology"].split("\n", 1)[0] + "\n"
     write(folder / "note" / "radiology.csv.gz", header)
@@ -312,6 +332,7 @@ def test_a_file_with_a_header_only_is_an_empty_table(warehouse: Warehouse, folde
     assert warehouse.rows("from cdm.stg_cdm__radiology") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inside", [False, True], ids=["above hosp", "hosp"])
 def test_release_1_0_as_downloaded(
     warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path, inside: bool
@@ -324,6 +345,7 @@ def test_release_1_0_as_downloaded(
     assert warehouse.staged() == plain_rows
 
 
+@pytest.mark.slow
 def test_a_table_in_hosp_and_in_core(
     warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path
 ) -> None:
@@ -338,6 +360,7 @@ def test_a_table_in_hosp_and_in_core(
     warehouse.stops(*STAGING, says=says, **named(folder))
 
 
+@pytest.mark.slow
 def test_a_table_that_is_in_neither_folder_is_named_with_both(
     warehouse: Warehouse, folder: Path
 ) -> None:
@@ -346,6 +369,7 @@ def test_a_table_that_is_in_neither_folder_is_named_with_both(
     warehouse.stops(*STAGING, says=says, **named(folder))
 
 
+@pytest.mark.slow
 def test_tests_of_what_was_never_built_stop_with_one_sentence(
     worker: Worker, folder: Path, tmp_path: Path
 ) -> None:
@@ -368,6 +392,7 @@ def test_tests_of_what_was_never_built_stop_with_one_sentence(
     warehouse.stops("test", "--select", "yier", says=("The tests of yier read tables that were",))
 
 
+@pytest.mark.slow
 def test_a_part_built_with_other_rules_makes_no_whole(
     worker: Worker, tmp_path: Path, warehouse: Warehouse
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cdm_cases import case, scored
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.cdm.aggregate import ScoredCase
@@ -224,6 +224,7 @@ def test_groups_that_share_no_pathology_cannot_be_compared() -> None:
     assert (gap.p_value, gap.p_holm) == (None, None)
 
 
+@pytest.mark.slow
 def test_the_p_value_is_near_that_of_all_permutations() -> None:
     values = np.array([[1.0], [1.0], [1.0], [0.0], [1.0], [0.0], [0.0], [0.0]])
     # Three of the first group in one stratum and one in the other, so that a gap is expected.
@@ -244,6 +245,7 @@ def test_the_p_value_is_near_that_of_all_permutations() -> None:
     assert p_values[0] == pytest.approx(sum(reached) / len(reached), abs=0.03)
 
 
+@pytest.mark.slow
 def test_p_values_are_even_where_there_is_no_gap() -> None:
     random = np.random.default_rng(8)
     p_values = []
@@ -254,7 +256,6 @@ def test_p_values_are_even_where_there_is_no_gap() -> None:
     assert sum((p or 0) <= 0.05 for p in p_values) <= 12
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 99))
 def test_the_order_of_the_cases_says_nothing(seed: int) -> None:
     cases, attributes = people([("F", 15, 9), ("M", 14, 3), ("X", 12, 6)])

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cdm_cases import case, scored
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.cdm.aggregate import ScoredCase
@@ -104,7 +104,6 @@ def small_tables(n_groups: int, n_pathologies: int, largest: int) -> st.SearchSt
     return st.tuples(*[row] * n_groups)
 
 
-@settings(max_examples=80, deadline=None)
 @given(small_tables(2, 2, 6))
 def test_no_small_cell_of_two_groups_can_be_worked_out(table: Table) -> None:
     if is_named(found_of(table, 3)):
@@ -119,7 +118,6 @@ def test_the_hidden_groups_together_have_no_small_cell(table: Table) -> None:
         assert all(sum(counts) == 0 or sum(counts) >= 5 for counts in zip(*gone, strict=True))
 
 
-@settings(max_examples=60, deadline=None)
 @given(small_tables(3, 2, 3))
 def test_no_small_cell_of_three_groups_can_be_worked_out(table: Table) -> None:
     if is_named(found_of(table, 3)):

@@ -246,6 +246,7 @@ def test_names_of_tests(name: str, first: list[int], second: list[int]) -> None:
     assert items(name, 2) == second
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["(", "a ", ".", ")", " ", "\n", "1. "])
 @pytest.mark.parametrize("end", ["", "(", "b"])
 def test_a_name_is_work_in_proportion_to_its_length(unit: str, end: str) -> None:

@@ -216,6 +216,7 @@ def test_any_labels_one_a_line_are_each_found(labels: list[str]) -> None:
     assert requested_names("\n".join(labels), facts().labs, 2, names.is_exact) == labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["a, ", "and ", "a+", "(a, ", "stat, "])
 def test_a_request_is_work_in_proportion_to_its_length(unit: str) -> None:
     names = LabNames(mapping(), facts().labs)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import typer
 from commands import run_medeval
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, norm, rankdata
 from sklearn.metrics import roc_auc_score
@@ -41,9 +41,6 @@ from medeval.scoring.length_of_stay import LengthOfStay
 from medeval.scoring.mcnemar import exact_p, mcnemar
 from medeval.scoring.phenotyping import Phenotyping
 from medeval.scoring.results import Scores
-
-few = settings(deadline=None, max_examples=60)
-
 
 # DeLong
 
@@ -82,7 +79,6 @@ def against_chance(truth: Any, scores: Any) -> DeLong:
     return delong_test(truth, scores, np.zeros(len(scores)))
 
 
-@few
 @given(two_scores())
 def test_delong_equals_the_comparison_of_all_pairs(
     rows: tuple[np.ndarray, np.ndarray, np.ndarray],
@@ -104,7 +100,6 @@ def test_delong_equals_the_comparison_of_all_pairs(
         assert found.p_value == pytest.approx(expected, abs=1e-9)
 
 
-@few
 @given(two_scores())
 def test_delong_turns_with_the_order_of_the_two(
     rows: tuple[np.ndarray, np.ndarray, np.ndarray],
@@ -119,7 +114,6 @@ def test_delong_turns_with_the_order_of_the_two(
         assert one.low == -(other.high or 0.0)
 
 
-@few
 @given(two_scores())
 def test_delong_sees_ranks_only_and_no_order_of_rows(
     rows: tuple[np.ndarray, np.ndarray, np.ndarray],
@@ -135,7 +129,6 @@ def test_delong_sees_ranks_only_and_no_order_of_rows(
     assert (same.low, same.high) == (0, 0)
 
 
-@few
 @given(st.lists(st.one_of(st.integers(0, 3), st.floats(-1e3, 1e3)), min_size=1))
 def test_midranks_share_the_ranks_of_ties(values: list[float]) -> None:
     assert midranks(np.array(values, dtype=float)).tolist() == rankdata(values).tolist()
@@ -230,7 +223,6 @@ def test_mcnemar_counts_all_four_kinds() -> None:
     assert mcnemar([], []).asked == 0
 
 
-@few
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60))
 def test_mcnemar_turns_with_the_order_of_the_two(answers: list[tuple[bool, bool]]) -> None:
     first, second = [a for a, _ in answers], [b for _, b in answers]
@@ -270,7 +262,6 @@ def plain_holm(p_values: list[float]) -> list[float]:
     return [max(products[: ordered.index(p) + 1]) for p in p_values]
 
 
-@few
 @given(st.lists(st.floats(0, 1), max_size=20))
 def test_holm_equals_its_definition(p_values: list[float]) -> None:
     adjusted = holm(p_values)

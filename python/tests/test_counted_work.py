@@ -16,6 +16,8 @@ from regex_steps import Search
 import medeval.cdm.words as words
 from medeval.cdm.words import plain
 
+pytestmark = pytest.mark.slow
+
 PATTERNS = [
     *(r"a*b", r"a*?b", r"(?:ab?)+", r"(?:ab?)+?,", r"a{1,3}", r"a{2}", r"a{2,}?,", r"(a|b|)*,"),
     *(r"^a|b$", r"\ba", r"\Bb", r",\s*(?![^()]*\))", r"(?<=a)b", r"(?<!\S)a", r"a++b", r"(?>a*)b"),

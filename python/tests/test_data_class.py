@@ -227,6 +227,7 @@ def test_notes_of_ones_own_are_sent_to_no_undeclared_endpoint(
     assert (tmp_path / "mtsamples").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.slow
 def test_notes_that_say_so_and_the_demo_are_sent(
     said_notes: Path, asked_duckdb: Path, ask: Callable[[Asked, ModelServer], tuple[int, str]]
 ) -> None:
@@ -383,6 +384,7 @@ def test_declared_functions_are_listed(
     assert "cannot be read" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_the_warehouse_gives_questions_the_same_class(
     asked_duckdb: Path, worker: Worker, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ import pytest
 from builds import Build
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
+from marks import slow_after
 
 MODELS = ("--resource-type", "seed", "--resource-type", "model")
 MARKER = "Zqvmarker"
@@ -32,21 +33,27 @@ def built(worker: Worker, tmp_path: Path) -> Worked:
 
 @pytest.mark.parametrize(
     ("variables", "said"),
-    [
-        ({"cdm_rule": "reference"}, "There is no variable cdm_rule. Is cdm_rules meant?"),
-        ({"cmd_cohort_file": "x"}, "There is no variable cmd_cohort_file. Is cdm_cohort_file"),
-        ({"threads": 4}, "There is no variable threads. There are: cdm_rules,"),
-        ({"cdm_cohort_file": None}, "The variable cdm_cohort_file is null. It can be the path"),
-        ({"cdm_cohort_file": False}, "The variable cdm_cohort_file is false."),
-        ({"cdm_rules": None}, "The variable cdm_rules is null. It can be specification or"),
-        ({"cdm_rules": "Reference"}, "The variable cdm_rules is 'Reference'."),
-        ({"pelvis_as_abdomen": "no"}, "The variable pelvis_as_abdomen is 'no'. It can be true or"),
-        ({"mimic3_check_row_counts": 0}, "The variable mimic3_check_row_counts is 0."),
-        ({"mimic3_training_hours": 0}, "is 0. It can be a whole number from 1 to"),
-        ({"mimic3_training_hours": "1.5"}, "The variable mimic3_training_hours is '1.5'."),
-        ({"mimic3_training_seed": -1}, "The variable mimic3_training_seed is -1."),
-        ({"mtsamples_truncation": "both"}, "is 'both'. It can be helm or medarc."),
-    ],
+    slow_after(
+        2,
+        [
+            ({"cdm_rule": "reference"}, "There is no variable cdm_rule. Is cdm_rules meant?"),
+            ({"cmd_cohort_file": "x"}, "There is no variable cmd_cohort_file. Is cdm_cohort_file"),
+            ({"threads": 4}, "There is no variable threads. There are: cdm_rules,"),
+            ({"cdm_cohort_file": None}, "The variable cdm_cohort_file is null. It can be the path"),
+            ({"cdm_cohort_file": False}, "The variable cdm_cohort_file is false."),
+            ({"cdm_rules": None}, "The variable cdm_rules is null. It can be specification or"),
+            ({"cdm_rules": "Reference"}, "The variable cdm_rules is 'Reference'."),
+            (
+                {"pelvis_as_abdomen": "no"},
+                "The variable pelvis_as_abdomen is 'no'. It can be true or",
+            ),
+            ({"mimic3_check_row_counts": 0}, "The variable mimic3_check_row_counts is 0."),
+            ({"mimic3_training_hours": 0}, "is 0. It can be a whole number from 1 to"),
+            ({"mimic3_training_hours": "1.5"}, "The variable mimic3_training_hours is '1.5'."),
+            ({"mimic3_training_seed": -1}, "The variable mimic3_training_seed is -1."),
+            ({"mtsamples_truncation": "both"}, "is 'both'. It can be helm or medarc."),
+        ],
+    ),
 )
 def test_a_variable_that_cannot_be_meant_stops_before_anything_is_built(
     built: Worked, variables: dict[str, object], said: str
@@ -56,6 +63,7 @@ def test_a_variable_that_cannot_be_meant_stops_before_anything_is_built(
     assert not built.path.exists()
 
 
+@pytest.mark.slow
 def test_a_text_that_says_false_is_false(built: Worked) -> None:
     def regions(value: object) -> list[tuple[Any, ...]]:
         variables = json.dumps({"pelvis_as_abdomen": value})
@@ -105,6 +113,7 @@ def export(warehouse: Path, *more: str) -> tuple[int, str, dict[str, Any]]:
     return done.returncode, done.stderr, json.loads(file.read_text()) if file.exists() else {}
 
 
+@pytest.mark.slow
 def test_an_export_of_tables_that_nothing_has_tested_says_so(built: Worked) -> None:
     said = "yier: nothing has tested these tables. Run `dbt test --select yier --target duckdb`."
     built.builds("seed", "--select", "yier")
@@ -155,6 +164,7 @@ def test_a_staging_model_is_previewed_before_the_first_build_and_nothing_is_writ
     assert built.rows("select view_name from duckdb_views() where not internal") == []
 
 
+@pytest.mark.slow
 def test_a_preview_of_what_was_never_built_says_what_to_do(built: Worked) -> None:
     says = ("does not exist", "Build the benchmark first: `dbt build --select NAME` (cdm, mimic3,")
     built.stops("show", "--select", "int_mimic3__cohort", says=says)
@@ -167,6 +177,7 @@ def test_a_preview_of_what_was_never_built_says_what_to_do(built: Worked) -> Non
     assert [part in said for part in says] == [True, True], said
 
 
+@pytest.mark.slow
 def test_a_preview_of_a_broken_file_shows_none_of_it(built: Worked) -> None:
     folder = mimic3_folder.write_folder(built.folder / "files")
     mimic3_folder.replace(
@@ -185,6 +196,7 @@ def test_a_preview_of_a_broken_file_shows_none_of_it(built: Worked) -> None:
 # Elsewhere
 
 
+@pytest.mark.slow
 def test_the_project_is_run_from_elsewhere_and_as_a_package(tmp_path: Path) -> None:
     """The demo and the messages are the project's, wherever the user is."""
     where = tmp_path / "other"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -207,7 +207,6 @@ def test_a_task_without_metrics_or_schemas_asks_for_none() -> None:
     result(inputs=[{}], metrics_results={"any": 1}).validate_against_task(task)
 
 
-@settings(deadline=None, max_examples=60)
 @given(
     st.dictionaries(st.text("ab", min_size=1), st.floats(allow_nan=False, allow_infinity=False)),
     st.datetimes(timezones=st.timezones(), min_value=datetime(1900, 1, 1)),  # noqa: DTZ001

@@ -21,6 +21,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from marks import slow_after
 from postgres_server import connect
 
 from medeval import cli
@@ -825,6 +826,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_no_final_file_and_the_next_export_cleans_up(
     export: Export, tmp_path: Path, database: Path
 ) -> None:
@@ -859,7 +861,7 @@ def test_a_failure_leaves_the_earlier_export_as_it_was(
     assert contents(tmp_path / "out/mimic3") == before
 
 
-@pytest.mark.parametrize("broken", [1, 3, 9, 13])
+@pytest.mark.parametrize("broken", slow_after(2, [1, 13, 3, 9]))
 def test_an_end_while_renaming_leaves_no_manifest_and_is_repaired(
     export: Export, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: int
 ) -> None:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.yier.counting import Counts
@@ -227,7 +227,6 @@ def test_no_capital_letter_of_prose_is_ever_an_answer(sentences: list[str]) -> N
 STEMS = st.lists(st.text("高血压心肌梗死性级糖3", min_size=1, max_size=6), min_size=2, max_size=5)
 
 
-@settings(deadline=None)
 @given(STEMS, st.data())
 def test_an_option_is_read_as_itself_among_options_that_begin_like_it(
     stems: list[str], data: st.DataObject

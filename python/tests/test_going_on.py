@@ -164,6 +164,7 @@ def test_a_run_that_is_ended_says_how_far_it_is_and_goes_on_to_every_item_once(
     assert rows(folder / "responses.jsonl")[: len(kept)] == kept
 
 
+@pytest.mark.slow
 def test_ctrl_c_pressed_again_and_again_ends_no_worse(tmp_path: Path) -> None:
     with model_server(Script(reply=reply, fault=lambda body, seen: slow(0.03))) as server:
         done = ended(
@@ -178,6 +179,7 @@ def test_ctrl_c_pressed_again_and_again_ends_no_worse(tmp_path: Path) -> None:
     assert len(rows(the_run(tmp_path / "runs") / "responses.jsonl")) == 60
 
 
+@pytest.mark.slow
 def test_nothing_is_asked_before_and_nothing_is_to_be_gone_on_with(tmp_path: Path) -> None:
     begun = tmp_path / "begun"
     code = tmp_path / "mine.py"
@@ -227,6 +229,7 @@ def test_a_run_that_is_ended_while_its_answers_are_judged_goes_on_there(tmp_path
     assert "stopped" not in run_medeval("score", "--task", file, folder).stderr
 
 
+@pytest.mark.slow
 def test_other_judges_that_are_ended_go_on_with_the_flags_that_named_them(tmp_path: Path) -> None:
     file = task_file(tmp_path, 12, "judge: summarization\n")
     first = ["--model", "demo", "--judge-model", "local", "--out", tmp_path / "runs"]
@@ -254,6 +257,7 @@ def test_other_judges_that_are_ended_go_on_with_the_flags_that_named_them(tmp_pa
         assert len(rows(folder / "judging-2" / f"judgments-judge-{name}.jsonl")) == 12
 
 
+@pytest.mark.slow
 def test_judges_that_are_ended_before_their_first_verdict_have_none(tmp_path: Path) -> None:
     file = task_file(tmp_path, 2, "judge: summarization\n")
     answered = ["--model", "demo", "--no-judge", "--out", tmp_path / "runs"]
@@ -269,6 +273,7 @@ def test_judges_that_are_ended_before_their_first_verdict_have_none(tmp_path: Pa
     assert far == "0 of 2 verdicts are kept"
 
 
+@pytest.mark.slow
 def test_an_audit_that_is_ended_goes_on_and_asks_nothing_twice(tmp_path: Path) -> None:
     file = task_file(tmp_path, 6, "judge: summarization\n")
     answered = ["--model", "demo", "--no-judge", "--out", tmp_path / "runs"]
@@ -293,6 +298,7 @@ def test_an_audit_that_is_ended_goes_on_and_asks_nothing_twice(tmp_path: Path) -
     assert (folder / "judge-audit.json").exists()
 
 
+@pytest.mark.slow
 def test_answers_that_are_being_read_in_are_named_again(tmp_path: Path) -> None:
     done = run_medeval(
         "run", "--task", task_file(tmp_path, 2), "--model", "m", "--base-url",

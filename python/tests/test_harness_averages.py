@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness_runs import Model, always, evaluate, number_of, questions, right_below
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.errors import UserError
@@ -186,7 +186,6 @@ def test_there_is_no_interval_without_items_that_can_vary() -> None:
 SCORES = st.lists(st.one_of(st.none(), st.floats(0, 1)), min_size=2, max_size=12)
 
 
-@settings(max_examples=60)
 @given(scores=SCORES, data=st.data())
 def test_an_interval_is_within_the_scores_and_no_order_matters(
     scores: list[float | None], data: st.DataObject

@@ -186,6 +186,7 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
 LONGEST_REPETITION = {"yier": 60, "diagnosis": 60, "complaint": 440}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reader", "form"), [(name, form) for name, (_, forms) in READERS.items() for form in forms]
 )

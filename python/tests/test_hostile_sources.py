@@ -77,6 +77,7 @@ def test_predictions_of_a_gzip_file_are_unpacked_up_to_a_size(small: int) -> Non
             open_columns(source_of("p.csv.gz", content))
 
 
+@pytest.mark.slow
 def test_a_raw_table_is_streamed_however_large_it_is(tmp_path: Path, small: int) -> None:
     path = tmp_path / "labevents.csv.gz"
     path.write_bytes(gzip.compress(b"subject_id,value\n" + b"1,2\n" * 1_000_000))
@@ -85,6 +86,7 @@ def test_a_raw_table_is_streamed_however_large_it_is(tmp_path: Path, small: int)
     assert count_rows(file) == 1_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [b"a,", b'"a",', b"\0", b"x" * 1000])
 def test_a_header_without_an_end_is_an_error(tmp_path: Path, unit: bytes) -> None:
     path = tmp_path / "labevents.csv.gz"

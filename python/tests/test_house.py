@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import subprocess
+import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +109,7 @@ def test_every_macro_is_described_with_its_arguments() -> None:
     assert described == macros
 
 
+@pytest.mark.slow
 def test_a_model_made_of_a_seed_compiles_before_the_first_build(tmp_path: Path) -> None:
     models = ["int_cdm__radiology_lines", "int_mimic3__measurements"]
     compiled = run_dbt("compile", "--select", *models, folder=tmp_path)
@@ -189,16 +193,22 @@ def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+@cache
+def help_of(*command: str) -> str:
+    shown = run_medeval(*command, "--help", env={"COLUMNS": "200"})
+    assert shown.returncode == 0, command
+    return shown.stdout
+
+
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
 def test_commands_of_the_pages_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for command, rest in re.findall(r"python -m medeval ([\w-]+)([^\n`#]*)", text):
         # The commands for one benchmark's files have commands of their own.
         below = rest.split()[:1] if command == "yier" else []
-        shown = run_medeval(command, *below, "--help", env={"COLUMNS": "200"})
-        assert shown.returncode == 0, command
+        shown = help_of(command, *below)
         for option in re.findall(r"(--[a-z-]+)", rest):
-            assert option in shown.stdout, (command, option)
+            assert option in shown, (command, option)
 
 
 def test_variables_of_the_pages_are_read_somewhere() -> None:
@@ -259,6 +269,83 @@ def test_nothing_large_or_private_is_committed() -> None:
     present = [path for path in files if path.is_file()]
     assert sum(path.stat().st_size for path in present) < 10_000_000
     assert not [path for path in present if path.suffix in (".duckdb", ".parquet")]
+
+
+TESTS = Path(__file__).parent
+LEDGER = (TESTS / "README.md").read_text(encoding="utf-8")
+TEST_ID = re.compile(r"`((?:\w+/)*test_\w+\.py)::(\w+)`")
+
+
+def faults_of_the_ledger(text: str) -> list[str]:
+    """List named tests that are not there, promises without a test, pages without promises."""
+    functions = {
+        path.relative_to(TESTS).as_posix(): set(
+            re.findall(r"^def (\w+)\(", path.read_text("utf-8"), re.MULTILINE)
+        )
+        for path in TESTS.rglob("test_*.py")
+    }
+    promised = text.split("\n## What is promised", 1)[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| (?!promise |---).*", promised, re.MULTILINE)
+    pages = [f"docs/{path.name}" for path in PAGES[1:] if not path.stem.startswith("performance")]
+    return [
+        *(
+            f"{file}::{name}"
+            for file, name in TEST_ID.findall(text)
+            if name not in functions.get(file, ())
+        ),
+        *(row for row in rows if not TEST_ID.search(row)),
+        *(page for page in pages if f"\n### {page}\n" not in promised),
+    ]
+
+
+def test_every_promise_names_a_test_that_there_is() -> None:
+    assert faults_of_the_ledger(LEDGER) == []
+
+
+@pytest.mark.parametrize(
+    ("there", "instead", "told"),
+    [
+        ("::test_a_judge_passes_the_same_gate`", "::test_a_judge`", "test_guard.py::test_a_judge"),
+        ("`test_clinical_case.py::", "`test_case.py::", "test_case.py::test_a_case_is_written"),
+        ("`test_report_command.py::test_one_run_is_one_page_that_needs_nothing_else`", "", "`rep"),
+        ("\n### docs/yier.md\n", "\n", "docs/yier.md"),
+    ],
+    ids=["part of a name", "file", "row without a test", "page without promises"],
+)
+def test_a_fault_of_the_ledger_is_seen(there: str, instead: str, told: str) -> None:
+    assert there in LEDGER
+    (found,) = faults_of_the_ledger(LEDGER.replace(there, instead))
+    assert found.removeprefix("| ").startswith(told)
+
+
+@pytest.mark.slow
+def test_a_run_lists_what_takes_long_and_is_not_slow(tmp_path: Path) -> None:
+    tests = tmp_path / "test_it.py"
+    tests.write_text(
+        "import time, pytest\n"
+        "def work():\n"
+        "    began = time.process_time()\n"
+        "    while time.process_time() < began + 2.1: pass\n"
+        "@pytest.fixture(scope='module')\n"
+        "def made(): work()\n"
+        "def test_works(): work()\n"
+        "def test_makes(made): pass\n"
+        "def test_waits(): time.sleep(2.1)\n"
+        "@pytest.mark.slow\n"
+        "def test_slow(): work()\n"
+    )
+    config = ("-c", PROJECT_ROOT / "pyproject.toml", "-p", "conftest", "-p", "no:cacheprovider")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *config, tests],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    listed = done.stdout.split("above 2 s of CPU and not marked as slow", 1)[1]
+    found = re.findall(r"s (setup|call) +\S*::(\w+)", listed)
+    assert sorted(found) == [("call", "test_works"), ("setup", "test_makes")]
 
 
 def test_names_of_tests_are_the_same_in_every_process(request: pytest.FixtureRequest) -> None:

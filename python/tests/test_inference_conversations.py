@@ -173,6 +173,7 @@ talk(sys.argv[2], Path(sys.argv[3]), dialogues(9, turns=8), options)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_in_the_turn_where_it_was(tmp_path: Path) -> None:
     chance = random.Random(3)
     script = Script(lambda body, before: SERVER if chance.random() < 0.2 else slow(0.01))

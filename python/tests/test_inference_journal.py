@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.errors import UserError
@@ -52,7 +52,6 @@ def test_an_item_has_one_line(tmp_path: Path) -> None:
         assert len(journal) == 2
 
 
-@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_whatever_is_torn_off_the_end_whole_lines_are_kept(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -108,6 +108,7 @@ ask(sys.argv[2], Path(sys.argv[3]), open_items(60), RunOptions(concurrency=4, re
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     items = open_items(60)
     chance = random.Random(3)

@@ -94,6 +94,7 @@ ask(sys.argv[2], Path(sys.argv[3]), open_items(2), options, parameters=LIMITED, 
 """
 
 
+@pytest.mark.slow
 def test_calls_under_way_when_a_run_is_killed_are_booked_at_the_most(tmp_path: Path) -> None:
     with model_server(Script(lambda body, before: HANG)) as server:
         tests = str(Path(__file__).parent)

@@ -88,6 +88,7 @@ def test_reading_the_answer_again_changes_nothing(text: str) -> None:
         assert split_thinking(reply.answer) == Reply(reply.answer, "", "complete")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["<think ", "<think a=b ", "<", "[ ", "<think a='", "<think>"])
 def test_a_hostile_reply_is_work_in_proportion_to_its_length(unit: str) -> None:
     assert growth(lambda times: split_thinking(unit * times), 40) < 2.05

@@ -294,6 +294,7 @@ def test_other_judges_have_a_folder_of_their_own_and_the_newest_is_scored(tmp_pa
     assert scored(folder)["metrics_results"]["reward_judged"] == first
 
 
+@pytest.mark.slow
 def test_a_run_killed_while_judging_pays_no_call_twice(tmp_path: Path) -> None:
     script = Script(reply=reply_of, fault=lambda body, before: slow(0.1))
     with model_server(script) as server:

@@ -152,6 +152,7 @@ def killed_while_judging(folder: Path, server: ModelServer, least: int) -> None:
     server.script.fault = lambda body, before: None
 
 
+@pytest.mark.slow
 def test_a_killed_judging_is_gone_on_with(folder: Path, server: ModelServer) -> None:
     killed_while_judging(folder, server, 1)
     paid = (folder / "judging-2" / "judgments.jsonl").read_bytes().count(b"\n")

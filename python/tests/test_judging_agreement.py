@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from judging_runs import GOOD, QUICKLY, RUBRIC, case_of, judge_at, subjects, verdict
 from model_server import Body, Script, model_server
@@ -88,7 +88,6 @@ scores_of_two = st.lists(
 ).filter(lambda pairs: len({score for pair in pairs for score in pair}) > 1)
 
 
-@settings(deadline=None)  # the first call of scikit-learn takes long
 @given(scores_of_two)
 def test_weighted_kappa_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     first, second = zip(*pairs, strict=True)

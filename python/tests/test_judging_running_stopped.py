@@ -30,6 +30,8 @@ from medeval.judging.options import JudgingOptions
 from medeval.judging.rubric import shipped_rubric
 from medeval.judging.running import how_many, judge_all, read_results, run_judges
 
+pytestmark = pytest.mark.slow
+
 SUMMARIES = shipped_rubric("summarization")
 ONE_BY_ONE = JudgingOptions(RunOptions(retries=QUICK, concurrency=1))
 

@@ -608,6 +608,7 @@ def rows(results: JudgingResults) -> Iterable[dict[str, Any]]:
         yield row
 
 
+@pytest.mark.slow
 def test_a_judging_that_was_killed_pays_no_call_twice(tmp_path: Path) -> None:
     def reply(body: Body) -> str:
         # Of each prompt the same reply; every third one is unusable.

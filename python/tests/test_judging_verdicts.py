@@ -315,6 +315,7 @@ ENDLESS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ENDLESS)
 def test_the_work_of_reading_grows_as_the_reply_does(part: str) -> None:
     assert read(part * 1000, MARKER)[2] in ("failed", "partial")

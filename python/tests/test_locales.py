@@ -19,6 +19,8 @@ from builds import Build
 from commands import run_medeval
 from postgres_server import connect, new_database, server
 
+pytestmark = pytest.mark.slow
+
 # In Turkish the lower case of I has no dot, and the upper case of i has one.
 EVENTS = (
     mimic3_folder.TABLES["chartevents"]

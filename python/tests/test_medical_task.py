@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -298,7 +298,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=60)
 @given(VALUES)
 def test_yaml_gives_back_what_was_written(value: Any) -> None:
     assert read_yaml(write_yaml(value)) == value
@@ -326,7 +325,6 @@ def test_a_key_of_yaml_that_stands_twice_is_an_error() -> None:
         read_yaml("answer: a\nanswer: b\n")
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.dictionaries(TEXT.filter(bool), TEXT, min_size=1), max_size=4))
 def test_csv_of_texts_comes_back(rows: list[dict[str, str]]) -> None:
     keys = list(dict.fromkeys(key for row in rows for key in row))

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 from builds import Build
 
+pytestmark = pytest.mark.slow
+
 TASKS = ("in_hospital_mortality", "decompensation", "length_of_stay", "phenotyping", "multitask")
 LISTFILES = (
     "train/listfile.csv",

@@ -24,8 +24,8 @@ def layout_of(build: Build) -> Path:
 
 
 @pytest.fixture(scope="module")
-def synthetic_layout(synthetic_duckdb: Build) -> Path:
-    return layout_of(synthetic_duckdb)
+def synthetic_layout(demo_mimic3: Build) -> Path:
+    return layout_of(demo_mimic3)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def demo_layout(open_demo_duckdb: Build) -> Path:
     return layout_of(open_demo_duckdb)
 
 
-@pytest.fixture(params=["synthetic_layout", "demo_layout"])
+@pytest.fixture(params=["synthetic_layout", pytest.param("demo_layout", marks=pytest.mark.slow)])
 def layout(request: pytest.FixtureRequest) -> Path:
     folder: Path = request.getfixturevalue(request.param)
     return folder

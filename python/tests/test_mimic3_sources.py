@@ -18,6 +18,7 @@ import pytest
 from builds import PUBLISHED, SYNTHETIC
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
+from marks import slow_after
 from mimic3_folder import TABLES, replace, with_cell, write, write_folder
 
 ADMISSIONS = ("run", "--select", "stg_mimic3__admissions")
@@ -118,6 +119,7 @@ def variation(content: str, kind: str) -> str:
     return line_end.join([header, *(f"{line},7" for line in lines), ""])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "name"),
     [
@@ -146,6 +148,7 @@ def test_names_are_folded_values_are_not_and_extra_columns_are_named_once(
 
 
 # mimic-code#2073: plain files beside compressed ones.
+@pytest.mark.slow
 def test_all_forms_of_one_folder_are_read_and_two_forms_of_one_table_once(
     warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path
 ) -> None:
@@ -171,6 +174,7 @@ def test_two_forms_of_a_table_that_differ_in_rows_stop(warehouse: Warehouse, fol
 
 # mimic-code#1881, duckdb#16251: the sniffer looks at the first rows, takes the file for unquoted
 # and loses what comes after.
+@pytest.mark.slow
 def test_a_quoted_cell_after_thousands_of_plain_rows_is_read(
     warehouse: Warehouse, folder: Path
 ) -> None:
@@ -189,6 +193,7 @@ def test_a_quoted_cell_after_thousands_of_plain_rows_is_read(
 
 
 # duckdb#7162.
+@pytest.mark.slow
 def test_a_quoted_empty_cell_is_kept_in_the_view_and_missing_in_staging(
     warehouse: Warehouse, folder: Path
 ) -> None:
@@ -215,6 +220,7 @@ def test_a_quoted_empty_cell_is_kept_in_the_view_and_missing_in_staging(
 
 
 # mimic-code#337, mimic-code#695.
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "database"])
 def test_codes_stay_text(warehouse: Warehouse, folder: Path, kind: str) -> None:
     codes = ["0042", "042", "744", "0744", "4019   ", "V4501", "E8788"]
@@ -230,6 +236,7 @@ def test_codes_stay_text(warehouse: Warehouse, folder: Path, kind: str) -> None:
     assert [code for (code,) in found] == [code.rstrip() for code in codes]
 
 
+@pytest.mark.slow
 def test_a_file_with_only_a_header_has_no_rows(warehouse: Warehouse, folder: Path) -> None:
     for table, content in TABLES.items():
         write(folder / f"{table}.csv.gz", content.split("\n", 1)[0] + "\n")
@@ -238,6 +245,7 @@ def test_a_file_with_only_a_header_has_no_rows(warehouse: Warehouse, folder: Pat
 
 
 # A name with `=` would be a column to DuckDB, a quote the end of a literal.
+@pytest.mark.slow
 def test_a_folder_may_be_relative_and_of_any_name(
     warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path
 ) -> None:
@@ -247,6 +255,7 @@ def test_a_folder_may_be_relative_and_of_any_name(
     assert warehouse.staged() == plain_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("character", "*?[")
 def test_a_character_of_a_pattern_in_the_path_stops(
     warehouse: Warehouse, folder: Path, character: str
@@ -259,11 +268,13 @@ def test_a_character_of_a_pattern_in_the_path_stops(
 # Where the source is.
 
 
+@pytest.mark.slow
 def test_the_demo_stands_in_where_nothing_is_named(worker: Worker, tmp_path: Path) -> None:
     output = Warehouse(worker, tmp_path).builds(*ADMISSIONS, MIMIC3_DIR="")
     assert f"mimic3 is read from the synthetic demo {SYNTHETIC}." in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", "test"])
 def test_the_demo_does_not_take_the_place_of_real_data(
     worker: Worker, tmp_path: Path, folder: Path, command: str
@@ -275,6 +286,7 @@ def test_the_demo_does_not_take_the_place_of_real_data(
     warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variable", "name", "reason"),
     [
@@ -297,6 +309,7 @@ def test_a_folder_and_a_database_stop(warehouse: Warehouse, folder: Path) -> Non
     warehouse.stops(*ADMISSIONS, says=says, MIMIC3_DIR=folder, MIMIC3_DB=folder / "m.duckdb")
 
 
+@pytest.mark.slow
 def test_only_the_tables_that_the_selection_reads_must_be_there(
     warehouse: Warehouse, folder: Path
 ) -> None:
@@ -314,6 +327,7 @@ def test_only_the_tables_that_the_selection_reads_must_be_there(
 # Headers and files that cannot be used.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -344,6 +358,7 @@ def test_a_gzip_file_cut_at_seventy_percent_stops(warehouse: Warehouse, folder: 
     warehouse.stops(*STAYS, says=says, MIMIC3_DIR=folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lost",
     [len("1:00:00,,,0\n"), len("\n")],
@@ -360,12 +375,18 @@ def test_a_plain_file_cut_inside_its_last_line_stops(
 
 @pytest.mark.parametrize(
     ("line", "reason"),
-    [
-        ("3,12,F,2099-01-01 00:00:00,,", "the header has 8 cells and this line 6"),
-        ("3,12,F,2099-01-01 00:00:00,,,,0,x", "the header has 8 cells and this line 9"),
-        ('3,12,"F"x,2099-01-01 00:00:00,,,,0', "a quote is not closed, or text stands behind one"),
-        (b"3,12,\xe9,2099-01-01 00:00:00,,,,0", "not text in UTF-8"),
-    ],
+    slow_after(
+        1,
+        [
+            ("3,12,F,2099-01-01 00:00:00,,", "the header has 8 cells and this line 6"),
+            ("3,12,F,2099-01-01 00:00:00,,,,0,x", "the header has 8 cells and this line 9"),
+            (
+                '3,12,"F"x,2099-01-01 00:00:00,,,,0',
+                "a quote is not closed, or text stands behind one",
+            ),
+            (b"3,12,\xe9,2099-01-01 00:00:00,,,,0", "not text in UTF-8"),
+        ],
+    ),
     ids=["too few cells", "too many cells", "quote", "encoding"],
 )
 def test_a_malformed_line_stops_and_is_never_skipped(
@@ -382,13 +403,16 @@ def test_a_malformed_line_stops_and_is_never_skipped(
 
 @pytest.mark.parametrize(
     ("table", "column", "cell", "shown"),
-    [
-        ("icustays", "icustay_id", "1e3", "1x3"),
-        ("icustays", "los", "4,5", "4,5"),
-        ("admissions", "dischtime", "2182-12-14 0", "2182-12-14 0"),
-        ("patients", "dob", "2150-02-30 10:00:00", "2150-02-30 10:00:00"),
-        ("patients", "dob", "it's\nnot a 'date'", "xxxxxxxx x xxxxxx"),
-    ],
+    slow_after(
+        2,
+        [
+            ("icustays", "icustay_id", "1e3", "1x3"),
+            ("icustays", "los", "4,5", "4,5"),
+            ("admissions", "dischtime", "2182-12-14 0", "2182-12-14 0"),
+            ("patients", "dob", "2150-02-30 10:00:00", "2150-02-30 10:00:00"),
+            ("patients", "dob", "it's\nnot a 'date'", "xxxxxxxx x xxxxxx"),
+        ],
+    ),
 )
 def test_a_cell_that_cannot_be_read_stops_with_file_row_and_column(
     warehouse: Warehouse, folder: Path, table: str, column: str, cell: str, shown: str
@@ -398,6 +422,7 @@ def test_a_cell_that_cannot_be_read_stops_with_file_row_and_column(
     warehouse.stops(*STAYS, says=(place,), MIMIC3_DIR=folder)
 
 
+@pytest.mark.slow
 def test_a_cell_with_a_piece_of_a_note_is_not_shown(warehouse: Warehouse, folder: Path) -> None:
     replace(folder, "patients", with_cell("patients", "dob", "Seen at 10:30 in " + "private " * 9))
     says = ("column dob: 'xxxx xx 10:30 xx xxxxxxx",)
@@ -405,6 +430,7 @@ def test_a_cell_with_a_piece_of_a_note_is_not_shown(warehouse: Warehouse, folder
 
 
 # DuckDB reads a large file in pieces, and counts lines, not rows.
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
 def test_the_row_of_a_cell_is_right_in_a_large_file(
     warehouse: Warehouse, folder: Path, suffix: str
@@ -421,6 +447,7 @@ def test_the_row_of_a_cell_is_right_in_a_large_file(
 # mimic-code's DuckDB file.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("upper", [False, True], ids=["lower", "upper"])
 def test_a_database_file_gives_the_rows_of_the_files(
     warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path, upper: bool
@@ -431,6 +458,7 @@ def test_a_database_file_gives_the_rows_of_the_files(
     assert warehouse.staged(path) == plain_rows
 
 
+@pytest.mark.slow
 def test_what_a_database_file_lacks_is_named(warehouse: Warehouse, folder: Path) -> None:
     path = database(folder / "mimic.duckdb", folder, upper=True)
     with duckdb.connect(path) as connection:
@@ -445,6 +473,7 @@ def test_what_a_database_file_lacks_is_named(warehouse: Warehouse, folder: Path)
     warehouse.stops(*ADMISSIONS, says=says, MIMIC3_DB=path)
 
 
+@pytest.mark.slow
 def test_the_row_of_a_cell_in_a_database_file_is_found(warehouse: Warehouse, folder: Path) -> None:
     replace(folder, "patients", with_cell("patients", "dob", "2182-12-14 0"), ".csv.gz")
     path = database(folder / "mimic.duckdb", folder)
@@ -461,6 +490,7 @@ def demo(worker: Worker, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     return warehouse
 
 
+@pytest.mark.slow
 def test_a_database_file_is_only_read_and_is_attached_again(
     demo: Warehouse, tmp_path: Path
 ) -> None:
@@ -490,6 +520,7 @@ def cut_at_a_line_end(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_file_cut_at_a_line_end_stops_and_no_export_follows_until_a_whole_build(
     demo: Warehouse, tmp_path: Path
 ) -> None:
@@ -520,12 +551,14 @@ def test_a_file_cut_at_a_line_end_stops_and_no_export_follows_until_a_whole_buil
     assert [succeeded for (succeeded,) in outcomes] == [False, True, False, False, False, True]
 
 
+@pytest.mark.slow
 def test_a_source_of_no_known_edition_only_warns(warehouse: Warehouse, folder: Path) -> None:
     select = ("build", "--select", "+mimic3_source_tables", *WHOLE[3:])
     output = warehouse.builds(*select, MIMIC3_DIR=folder)
     assert output.count("are those of no known edition") == 1
 
 
+@pytest.mark.slow
 def test_a_retry_reads_the_source_again_and_ends_the_failure(worker: Worker, folder: Path) -> None:
     warehouse = Warehouse(worker, folder)
     path = folder / "mimic3.duckdb"

@@ -15,6 +15,7 @@ import pytest
 from builds import Build
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
+from marks import slow_after
 from postgres_server import connect
 
 from medeval.errors import UserError
@@ -46,6 +47,12 @@ def lines(*notes: tuple[str, str], **more: str) -> bytes:
     return "".join(entry + "\n" for entry in entries).encode()
 
 
+@pytest.fixture
+def demo(demo_folder: Path) -> Build:
+    """The demo's notes on DuckDB."""
+    return Build("duckdb", demo_folder, floor="mtsamples")
+
+
 @pytest.fixture(scope="module")
 def duckdb_build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """The demo's notes on DuckDB, with every dbt test passed."""
@@ -71,8 +78,8 @@ def test_both_engines_have_the_same_tables_and_files(
     assert exported == (duckdb_build.export() / "examples.jsonl").read_bytes()
 
 
-def test_the_export_holds_the_examples_in_order(duckdb_build: Build) -> None:
-    folder = duckdb_build.export()
+def test_the_export_holds_the_examples_in_order(demo: Build) -> None:
+    folder = demo.export()
     text = (folder / "examples.jsonl").read_text(encoding="utf-8")
     examples = [json.loads(line) for line in text.split("\n")[:-1]]
     names = sorted((path.name for path in DEMO.glob("*.txt")), key=str.encode)
@@ -91,15 +98,15 @@ def test_the_export_holds_the_examples_in_order(duckdb_build: Build) -> None:
     assert about["note_count"] == len(names) == len(examples) + about["left_out"]["no_header"]
 
 
-def test_the_task_has_the_name_of_the_benchmark_too(duckdb_build: Build, tmp_path: Path) -> None:
-    env = {"MEDEVAL_DUCKDB": str(duckdb_build.folder / "medeval.duckdb")}
+def test_the_task_has_the_name_of_the_benchmark_too(demo: Build, tmp_path: Path) -> None:
+    env = {"MEDEVAL_DUCKDB": str(demo.folder / "medeval.duckdb")}
     args = ("export", "--task", "mtsamples-procedures", "--out", tmp_path)
     assert run_medeval(*args, env=env).returncode == 0
     assert (tmp_path / "mtsamples" / "examples.jsonl").is_file()
 
 
-def test_the_demo_shows_every_kind_of_note(duckdb_build: Build) -> None:
-    rows = duckdb_build.rows(
+def test_the_demo_shows_every_kind_of_note(demo: Build) -> None:
+    rows = demo.rows(
         "select example_id, extracted_section, question, answer, leak, medical_specialty"
         " from mtsamples.mtsamples_procedures order by source_index"
     )
@@ -114,7 +121,7 @@ def test_the_demo_shows_every_kind_of_note(duckdb_build: Build) -> None:
     assert examples["Bronchoscopy - 1"][2].startswith("The cords moved well.")
     assert "SPECIMENS: Biopsy" in examples["Bronchoscopy - 1"][2]
     assert examples["Bronchoscopy - 1"][4] == "Pulmonary"
-    left_out = duckdb_build.rows("select step_number from mtsamples.int_mtsamples__left_out")
+    left_out = demo.rows("select step_number from mtsamples.int_mtsamples__left_out")
     assert left_out == [(2,), (2,)]
 
 
@@ -149,7 +156,7 @@ def odd_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("form", ["folder", "cache", "jsonl", "JSONL.GZ"])
+@pytest.mark.parametrize("form", slow_after(1, ["folder", "cache", "jsonl", "JSONL.GZ"]))
 def test_notes_of_each_form_are_read_as_they_are(
     worker: Worker, tmp_path: Path, odd_folder: Path, form: str
 ) -> None:
@@ -348,10 +355,13 @@ def test_another_kind_of_file_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
-    [
-        ("b.txt", b"\xff", "b.txt is not text in UTF-8"),
-        ("notes.jsonl", b"{", "notes.jsonl, line 1 is not JSON"),
-    ],
+    slow_after(
+        1,
+        [
+            ("b.txt", b"\xff", "b.txt is not text in UTF-8"),
+            ("notes.jsonl", b"{", "notes.jsonl, line 1 is not JSON"),
+        ],
+    ),
 )
 def test_the_build_stops_at_what_is_wrong(
     worker: Worker, tmp_path: Path, name: str, content: bytes, said: str
@@ -362,6 +372,7 @@ def test_the_build_stops_at_what_is_wrong(
     warehouse.stops(*MODELS, says=(said,), MTSAMPLES=place)
 
 
+@pytest.mark.slow
 def test_the_cache_is_read_where_no_notes_are_named(worker: Worker, tmp_path: Path) -> None:
     notes = fill(tmp_path / "cache" / "txt_files", {"a.txt": "PLAN: of the cache"})
     named = fill(tmp_path / "named", {"b.txt": "PLAN: of the folder"})
@@ -413,12 +424,15 @@ def listed(name: str, text: str) -> ListedFile:
 
 @pytest.mark.parametrize(
     ("origin", "text", "data_class"),
-    [
-        (PINNED, "PLAN: b", "open"),
-        (PINNED, "PLAN: B", "credentialed"),
-        ((*PINNED[:2], "0" * 40), "PLAN: b", "credentialed"),
-        (("owner/name", *PINNED[1:]), "PLAN: b", "credentialed"),
-    ],
+    slow_after(
+        2,
+        [
+            (PINNED, "PLAN: b", "open"),
+            (PINNED, "PLAN: B", "credentialed"),
+            ((*PINNED[:2], "0" * 40), "PLAN: b", "credentialed"),
+            (("owner/name", *PINNED[1:]), "PLAN: b", "credentialed"),
+        ],
+    ),
 )
 def test_a_download_is_open_as_the_pinned_commit_has_it(
     worker: Worker, tmp_path: Path, origin: tuple[str, str, str], text: str, data_class: str
@@ -437,12 +451,14 @@ def test_a_download_is_open_as_the_pinned_commit_has_it(
     ]
 
 
+@pytest.mark.slow
 def test_an_unknown_truncation_stops_the_build(worker: Worker, tmp_path: Path) -> None:
     warehouse = Worked(worker, tmp_path)
     unknown = ("--vars", "{mtsamples_truncation: none}")
     warehouse.stops(*MODELS, *unknown, says=("It can be helm or medarc",))
 
 
+@pytest.mark.slow
 def test_a_part_built_with_another_truncation_makes_no_whole(
     worker: Worker, tmp_path: Path
 ) -> None:
@@ -453,6 +469,7 @@ def test_a_part_built_with_another_truncation_makes_no_whole(
     assert "Only a part of mtsamples was built" in output
 
 
+@pytest.mark.slow
 def test_an_empty_input_is_a_warning(worker: Worker, tmp_path: Path) -> None:
     folder = fill(tmp_path / "notes", {"a.txt": "PLAN: x"})
     warehouse = Worked(worker, tmp_path)
@@ -471,12 +488,11 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("test", FAULTS)
-def test_a_planted_fault_is_found(
-    worker: Worker, duckdb_build: Build, tmp_path: Path, test: str
-) -> None:
+def test_a_planted_fault_is_found(worker: Worker, demo: Build, tmp_path: Path, test: str) -> None:
     warehouse = Worked(worker, tmp_path)
-    shutil.copy(duckdb_build.folder / "medeval.duckdb", warehouse.path)
+    shutil.copy(demo.folder / "medeval.duckdb", warehouse.path)
     warehouse.builds("test", "--select", test)
     with duckdb.connect(warehouse.path) as connection:
         assert connection.execute(FAULTS[test]).fetchall() == [(1,)]

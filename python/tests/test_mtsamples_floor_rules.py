@@ -16,6 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from postgres_server import new_database
 
+pytestmark = pytest.mark.slow
+
 MODELS = ("build", "--select", "mtsamples", "--resource-type", "seed", "--resource-type", "model")
 ENGINES = ("duckdb", "postgres")
 SECTIONS = ("PLAN", "SUMMARY", "FINDINGS")

@@ -196,6 +196,7 @@ def test_doctor_reads_the_log_of_builds(demo: Path, say: Said, tmp_path: Path) -
     assert str(tmp_path) in said
 
 
+@pytest.mark.slow
 def test_the_log_knows_a_build_that_stops_at_its_source(worker: Worker, tmp_path: Path) -> None:
     built = Worked(worker, tmp_path)
     questions = tmp_path / "questions.json"
@@ -306,6 +307,7 @@ def test_a_source_table_of_postgres_may_be_a_materialized_view(
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_every_variable_of_the_project_is_checked(worker: Worker, tmp_path: Path) -> None:
     import yaml
 
@@ -322,6 +324,7 @@ def test_every_variable_of_the_project_is_checked(worker: Worker, tmp_path: Path
         built.stops(*run_with, says=(f"The variable {name} is",))
 
 
+@pytest.mark.slow
 def test_a_schema_of_a_database_file_may_be_called_anything(worker: Worker, tmp_path: Path) -> None:
     path = tmp_path / "o'brien.duckdb"
     demo = PROJECT_ROOT / "demo" / "mimic3"

@@ -19,6 +19,8 @@ from pathlib import Path
 import pytest
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 
+pytestmark = pytest.mark.slow
+
 TASKS = ("in_hospital_mortality", "decompensation", "length_of_stay", "phenotyping", "multitask")
 PARTITIONS = ("train", "test")
 Rows = list[list[str]]

@@ -19,6 +19,7 @@ import pytest
 import typer
 from builds import Build
 from commands import PROJECT_ROOT
+from marks import slow_after
 from postgres_server import connect
 from scipy.stats import skew
 from typer.testing import CliRunner
@@ -84,12 +85,6 @@ WORDS = {
         ("Oriented", "5 Oriented"),
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def on_duckdb(synthetic_duckdb: Build) -> Build:
-    synthetic_duckdb.dbt("build", "--select", "mimic3_features")
-    return synthetic_duckdb
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +164,9 @@ def observed(build: Build, stay: str, until: float) -> list[list[tuple[float, fl
 @pytest.mark.parametrize("name", ["in_hospital_mortality", "length_of_stay", "phenotyping"])
 @pytest.mark.parametrize("part", [TRAIN, TEST], ids=["train", "test"])
 def test_features_are_those_of_a_second_computation(
-    on_duckdb: Build, monkeypatch: pytest.MonkeyPatch, name: str, part: str
+    demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, name: str, part: str
 ) -> None:
-    use(on_duckdb, monkeypatch)
+    use(demo_mimic3, monkeypatch)
     monkeypatch.setattr(samples, "BLOCK_ROWS", 50)
     task = task_named(name)
     with opened() as warehouse:
@@ -180,15 +175,22 @@ def test_features_are_those_of_a_second_computation(
     assert features.shape == (len(listed), FEATURES)
     assert FEATURES == 714
     for number in range(0, len(listed), max(1, len(listed) // 12)):
-        series = observed(on_duckdb, listed.stays[number], listed.window_hours[number])
+        series = observed(demo_mimic3, listed.stays[number], listed.window_hours[number])
         expected = [value for variable in series for value in expected_features(variable)]
         np.testing.assert_allclose(features[number], expected, rtol=1e-9, atol=1e-9)
     assert np.isnan(features).any()
 
 
+def test_the_features_pass_every_test_of_dbt(synthetic_duckdb: Build) -> None:
+    told = synthetic_duckdb.dbt("build", "--select", "mimic3_features")
+    assert "WARN=0 ERROR=0 SKIP=0" in told
+
+
 @pytest.mark.parametrize("table", ["mimic3_feature_windows", "mimic3_features"])
-def test_both_engines_have_the_same_bits(on_duckdb: Build, on_postgres: Build, table: str) -> None:
-    names, rows = on_duckdb.published(table)
+def test_both_engines_have_the_same_bits(
+    demo_mimic3: Build, on_postgres: Build, table: str
+) -> None:
+    names, rows = demo_mimic3.published(table)
     assert len(rows) > 1_000
     assert (names, rows) == on_postgres.published(table)
 
@@ -238,7 +240,7 @@ def features_of(build: Build, execute: Callable[[str], Any]) -> list[tuple[Any, 
 
 @pytest.mark.parametrize("kind", ["fahrenheit", "mixed signs", "one outlier", "few values"])
 def test_no_order_of_a_sum_changes_a_bit(
-    on_duckdb: Build, on_postgres: Build, postgres_database: dict[str, str], kind: str
+    demo_mimic3: Build, on_postgres: Build, postgres_database: dict[str, str], kind: str
 ) -> None:
     columns = many_observations(kind)
     found = []
@@ -250,7 +252,7 @@ def test_no_order_of_a_sum_changes_a_bit(
                 "create table mimic3.int_mimic3__observations as from observations"
                 + (" order by hours desc" if threads == 4 else "")
             )
-            found.append(features_of(on_duckdb, connection.execute))
+            found.append(features_of(demo_mimic3, connection.execute))
     with connect(postgres_database) as connection, connection.cursor(binary=True) as cursor:
         cursor.execute("create schema mimic3")
         cursor.execute(
@@ -265,8 +267,8 @@ def test_no_order_of_a_sum_changes_a_bit(
     assert found[0] == found[1] == found[2]
 
 
-def test_every_test_hour_has_a_window_and_few_training_hours(on_duckdb: Build) -> None:
-    counts = on_duckdb.rows(
+def test_every_test_hour_has_a_window_and_few_training_hours(demo_mimic3: Build) -> None:
+    counts = demo_mimic3.rows(
         "select hours.partition, count(*), count(windows.stay), sum(windows.weight)"
         " from mimic3.mimic3_length_of_stay as hours left join mimic3.mimic3_feature_windows"
         " as windows on hours.stay = windows.stay and hours.period_length = windows.window_hours"
@@ -279,17 +281,17 @@ def test_every_test_hour_has_a_window_and_few_training_hours(on_duckdb: Build) -
     assert weight == pytest.approx(train_hours)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", slow_after(3, NAMES))
 def test_a_prediction_file_has_every_test_row(
-    on_duckdb: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+    demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
-    use(on_duckdb, monkeypatch)
+    use(demo_mimic3, monkeypatch)
     task = task_named(name)
     folder = predict_to_run(name, "logistic", target=None, out=tmp_path, seed=0)
     assert folder.name.endswith(f"-{name}-logistic")
     with (folder / "predictions.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    listed = listed_rows(on_duckdb, task)
+    listed = listed_rows(demo_mimic3, task)
     keys = ["stay", "period_length"] if task.has_period_length else ["stay"]
     assert list(rows[0]) == [*keys, *task.prediction_columns, *task.truth_columns]
     shown = [[row[key] for key in (*keys, *task.truth_columns)] for row in rows]
@@ -322,11 +324,12 @@ def cell_text(cell: float) -> str:
     return f"{cell:.6f}" if isinstance(cell, float) else str(cell)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["in_hospital_mortality", "length_of_stay"])
 def test_the_same_seed_gives_the_same_bytes(
-    on_duckdb: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+    demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
-    use(on_duckdb, monkeypatch)
+    use(demo_mimic3, monkeypatch)
     first, second = (
         predict_to_run(name, "logistic", target="duckdb", out=tmp_path, seed=3) for _ in range(2)
     )
@@ -336,10 +339,10 @@ def test_the_same_seed_gives_the_same_bytes(
 
 
 def test_predictions_on_postgres_are_those_of_duckdb(
-    on_duckdb: Build, on_postgres: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    demo_mimic3: Build, on_postgres: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     predicted = []
-    for build in (on_duckdb, on_postgres):
+    for build in (demo_mimic3, on_postgres):
         use(build, monkeypatch)
         folder = predict_to_run("los", "logistic", target=build.target, out=tmp_path, seed=0)
         with (folder / "predictions.csv").open(encoding="utf-8", newline="") as file:
@@ -348,9 +351,9 @@ def test_predictions_on_postgres_are_those_of_duckdb(
 
 
 def test_the_command_says_what_it_made(
-    on_duckdb: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    use(on_duckdb, monkeypatch)
+    use(demo_mimic3, monkeypatch)
     app = typer.Typer()
     app.command()(predict)
     done = CliRunner().invoke(app, ["--task", "ihm", "--out", str(tmp_path)])
@@ -359,9 +362,9 @@ def test_the_command_says_what_it_made(
 
 
 def test_what_cannot_be_predicted_is_said(
-    on_duckdb: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    use(on_duckdb, monkeypatch)
+    use(demo_mimic3, monkeypatch)
     with pytest.raises(UserError, match="multitask"):
         predict_to_run("multitask", "logistic", target=None, out=tmp_path, seed=0)
     with pytest.raises(UserError, match="Models: logistic"):
@@ -385,13 +388,13 @@ def test_what_cannot_be_predicted_is_said(
     ids=["not built", "of an older build", "no training rows", "no test rows"],
 )
 def test_a_warehouse_that_cannot_serve_is_refused(
-    on_duckdb: Build,
+    demo_mimic3: Build,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
     statement: str,
     message: str,
 ) -> None:
-    use(on_duckdb, monkeypatch, changed(on_duckdb, tmp_path, statement))
+    use(demo_mimic3, monkeypatch, changed(demo_mimic3, tmp_path, statement))
     with pytest.raises(UserError, match=message):
         predict_to_run("ihm", "logistic", target=None, out=tmp_path / "runs", seed=0)
     assert not (tmp_path / "runs").exists()

@@ -179,6 +179,7 @@ def left_open(out: Path, *spilled: str) -> Path:
 
 
 # Without its header one file stops dbt before it reads the others.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken", [name for name in BREAKS if name not in ("no header", "no gzip")]
 )
@@ -270,6 +271,7 @@ def test_a_header_that_is_no_header_is_not_shown(tmp_path: Path, name: str, head
     assert MARKER not in refused(table("t"), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_file_without_a_header_is_not_shown(dbt: Dbt, tmp_path: Path) -> None:
     files, out = cdm_folder.write_folder(tmp_path / "files"), tmp_path / "out"
     cells = ",".join(f"{MARKER}{place}" for place in range(4))
@@ -395,6 +397,7 @@ def test_a_sentence_of_postgres_shows_no_value(
 # Who may open what is written
 
 
+@pytest.mark.slow
 def test_the_list_of_admissions_is_not_in_the_log(dbt: Dbt, tmp_path: Path) -> None:
     files, out = cdm_folder.write_folder(tmp_path / "files"), tmp_path / "out"
     listed = mimic3_folder.write(tmp_path / "list.txt", "20000002\n987650021\n")

@@ -27,8 +27,8 @@ def run(names: dict[str, Any], *blocks: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def layout(synthetic_duckdb: Build) -> Path:
-    return synthetic_duckdb.export("--layout", "mimic3-benchmarks").parent / "mimic3-benchmarks"
+def layout(demo_mimic3: Build) -> Path:
+    return demo_mimic3.export("--layout", "mimic3-benchmarks").parent / "mimic3-benchmarks"
 
 
 @pytest.fixture

@@ -169,6 +169,7 @@ def test_with_samples_that_differ_an_item_has_their_mean(tmp_path: Path) -> None
     assert result["intervals"]["accuracy"]["n"] == 2
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_and_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     questions = questions_file(tmp_path, 60)
     letters = ("A", "B", "AB", "ABC")

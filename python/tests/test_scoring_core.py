@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 from sklearn.linear_model import LogisticRegression
@@ -32,7 +32,8 @@ from medeval.scoring.summary import accelerate, bca_tails, summarise
 
 HAS_NUMBA = find_spec("numba") is not None
 needs_numba = pytest.mark.skipif(not HAS_NUMBA, reason="numba is not installed")
-ENGINES = [Engine.NUMPY, pytest.param(Engine.NUMBA, marks=needs_numba)]
+# To compile it takes seconds.
+ENGINES = [Engine.NUMPY, pytest.param(Engine.NUMBA, marks=[needs_numba, pytest.mark.slow])]
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
 # Few distinct scores make ties; a float has none.
@@ -116,7 +117,6 @@ VALUES_ONLY = Resampling(0, 0)
 
 
 @given(binary_rows)
-@settings(deadline=None, max_examples=300)
 def test_binary_metrics_equal_scikit_learn(rows: list[tuple[int, float]]) -> None:
     truth, scores = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     expected = binary_oracle(truth, scores)
@@ -133,7 +133,6 @@ def test_binary_metrics_equal_scikit_learn(rows: list[tuple[int, float]]) -> Non
 
 
 @given(hour_rows)
-@settings(deadline=None, max_examples=300)
 def test_length_of_stay_metrics_equal_scikit_learn(rows: list[tuple[float, float]]) -> None:
     truth, guess = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     scores = bootstrap.score(LengthOfStay.of(truth, guess), VALUES_ONLY)
@@ -146,7 +145,6 @@ def test_length_of_stay_metrics_equal_scikit_learn(rows: list[tuple[float, float
 
 
 @given(st.integers(1, 30), st.integers(1, 6), st.integers(0, 10**6))
-@settings(deadline=None, max_examples=100)
 def test_phenotyping_metrics_equal_scikit_learn(rows: int, labels: int, seed: int) -> None:
     truth, guess = labels_data(rows, seed, labels + 1)
     scores = bootstrap.score(Phenotyping.of(truth, guess, undefined=STRICT), VALUES_ONLY)
@@ -221,7 +219,6 @@ def test_what_is_no_binary_truth_or_prediction_is_refused() -> None:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(rows=st.integers(1, 5000), seed=st.integers(0, 2**32 - 1), iterations=st.integers(1, 4))
-@settings(deadline=None, max_examples=60)
 def test_resamples_are_those_of_random_state(
     engine: Engine, rows: int, seed: int, iterations: int
 ) -> None:
@@ -248,6 +245,7 @@ def resamples_of(engine: Engine, seed: int, rows: int) -> Any:
     return FastRowResamples(seed, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("data", "statistic", "oracle"), TASKS)
 def test_samples_equal_a_loop_over_scikit_learn(
@@ -264,7 +262,10 @@ def test_samples_equal_a_loop_over_scikit_learn(
 
 @needs_numba
 @pytest.mark.parametrize(("data", "statistic", "oracle"), TASKS)
-@pytest.mark.parametrize("rows", [2, 3, 17, 1000])
+@pytest.mark.parametrize(
+    "rows",
+    [2, pytest.param(3, marks=pytest.mark.slow), 17, pytest.param(1000, marks=pytest.mark.slow)],
+)
 def test_numba_gives_the_numbers_of_numpy(
     data: Data, statistic: Make, oracle: Any, rows: int
 ) -> None:
@@ -458,6 +459,7 @@ def test_further_metrics_use_the_same_resamples(clusters: np.ndarray | None) -> 
     assert "outside" in str(labels.reasons[1])
 
 
+@pytest.mark.slow
 @needs_numba
 def test_further_metrics_are_the_same_with_numba(monkeypatch: pytest.MonkeyPatch) -> None:
     binary, labels = binary_data(300), labels_data(70)
@@ -548,6 +550,7 @@ def test_statistics_say_what_they_cost() -> None:
     assert Binary.of(*binary_data(20)).rankings == 1
 
 
+@pytest.mark.slow
 def test_numba_is_loaded_without_scipy_linalg_and_still_has_it_when_asked() -> None:
     program = """
 import sys

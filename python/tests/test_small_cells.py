@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from medeval.errors import UserError
@@ -91,7 +91,6 @@ def test_a_smallest_cell_of_two_hides_nothing_well() -> None:
         require_min_cell(2)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.integers(1, 12), min_size=1, max_size=5).filter(lambda found: sum(found) <= 22),
     st.integers(3, 6),
@@ -154,7 +153,6 @@ def test_a_group_with_few_of_one_class_is_hidden(
     assert [n for _, n, *_ in told_of_classes(pairs, 3)] == expected
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=3))
 def test_no_small_class_of_a_group_can_be_worked_out(found: list[tuple[int, int]]) -> None:
     pairs = tuple((a, b) for a, b in found if a + b)
@@ -222,7 +220,6 @@ def test_a_rare_label_is_hidden_with_that_of_another_group(
     assert [count for _, count in told_of_label(positive, sizes)] == expected
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.lists(
         st.integers(3, 9).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))),

@@ -557,6 +557,7 @@ def test_cells_are_quoted_only_where_needed() -> None:
     assert texts == ["plain", '"a,b"', '"say ""x"""', '"two\nlines"', "", " 90"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's peak memory")
 def test_memory_does_not_grow_with_events(tmp_path: Path) -> None:
     """Ten pieces and more in less than 300 MB, libraries included."""

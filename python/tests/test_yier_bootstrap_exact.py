@@ -12,6 +12,8 @@ import pytest
 from medeval.yier.counting import Counts
 from medeval.yier.intervals import bootstrap
 
+pytestmark = pytest.mark.slow
+
 TOLERANCE = 1e-9
 UNITS = [Counts(2, 2, 2), Counts(0, 1, 1), Counts(1, 1, 3), Counts(1, 2, 1)]
 

@@ -10,6 +10,7 @@ import pytest
 from builds import Build
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
+from marks import slow_after
 
 from medeval.yier.layouts import Document
 from medeval.yier.loading import clean_questions
@@ -30,6 +31,12 @@ def question(sample_id: str | None, **changes: Any) -> dict[str, Any]:
         "source": "test",
     }
     return record | changes
+
+
+@pytest.fixture
+def demo(demo_folder: Path) -> Build:
+    """The demo's questions on DuckDB."""
+    return Build("duckdb", demo_folder, floor="yier")
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +63,8 @@ def test_both_engines_have_the_same_tables_and_files(
     assert exported == (duckdb_build.export() / "questions.jsonl").read_bytes()
 
 
-def test_the_export_holds_the_questions_of_the_file(duckdb_build: Build) -> None:
-    folder = duckdb_build.export()
+def test_the_export_holds_the_questions_of_the_file(demo: Build) -> None:
+    folder = demo.export()
     lines = (folder / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     assert [json.loads(line) for line in lines] == json.loads(DEMO.read_text(encoding="utf-8"))
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
@@ -65,7 +72,7 @@ def test_the_export_holds_the_questions_of_the_file(duckdb_build: Build) -> None
     assert manifest["tasks"]["yier"]["left_out"] == {}
 
 
-@pytest.mark.parametrize("form", ["array", "lines"])
+@pytest.mark.parametrize("form", slow_after(1, ["array", "lines"]))
 def test_records_that_are_no_questions_are_counted(
     worker: Worker, tmp_path: Path, form: str
 ) -> None:
@@ -103,14 +110,17 @@ def test_records_that_are_no_questions_are_counted(
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [
-        (b"", "holds no record"),
-        (b"[]", "holds no record"),
-        (b"[{]", "is not valid JSON"),
-        (b'{"a": 1}\n[]\n', "holds something else than an object in line 2"),
-        (b'{"a": 1}\n{"a":\n', "has a line behind line 1 that is not JSON"),
-        ("题".encode("gb18030"), "is not text in UTF-8"),
-    ],
+    slow_after(
+        1,
+        [
+            (b"", "holds no record"),
+            (b"[]", "holds no record"),
+            (b"[{]", "is not valid JSON"),
+            (b'{"a": 1}\n[]\n', "holds something else than an object in line 2"),
+            (b'{"a": 1}\n{"a":\n', "has a line behind line 1 that is not JSON"),
+            ("题".encode("gb18030"), "is not text in UTF-8"),
+        ],
+    ),
 )
 def test_what_is_wrong_with_a_file_is_named(
     worker: Worker, tmp_path: Path, content: bytes, said: str
@@ -121,6 +131,7 @@ def test_what_is_wrong_with_a_file_is_named(
     warehouse.stops(*MODELS, says=(f"The file {path} {said}", "load"), YIER=path)
 
 
+@pytest.mark.slow
 def test_load_mends_a_file_and_writes_it_clean(tmp_path: Path) -> None:
     """Curly quotes, full-width commas, GB18030, and an answer that is a letter."""
     damaged = (
@@ -195,6 +206,7 @@ def test_what_load_cannot_do_is_said(options: tuple[str, ...], said: str) -> Non
     assert said in done.stderr
 
 
+@pytest.mark.slow
 def test_the_demo_does_not_replace_the_users_questions(worker: Worker, tmp_path: Path) -> None:
     path = tmp_path / "questions.json"
     path.write_text(json.dumps([question("a")]), encoding="utf-8")

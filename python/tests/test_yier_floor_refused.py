@@ -16,6 +16,8 @@ from medeval.yier.loading import clean_questions
 from medeval.yier.reading import QuestionFile
 from medeval.yier.records import check_records
 
+pytestmark = pytest.mark.slow
+
 MODELS = ("build", "--select", "yier", "--resource-type", "seed", "--resource-type", "model")
 # Each is what makes a record of its own; all are refused.
 REFUSED: dict[str, dict[str, Any]] = {

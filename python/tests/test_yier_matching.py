@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.errors import UserError
@@ -207,14 +207,12 @@ OPTIONS = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(OPTIONS, st.data())
 def test_an_official_text_is_always_its_own_option(selection: list[str], data: Any) -> None:
     place = data.draw(st.integers(0, len(selection) - 1))
     assert Options(selection).match(selection[place]).options == (place,)
 
 
-@settings(deadline=None)
 @given(OPTIONS, st.lists(st.text("甲乙ABCa1 ，。", max_size=4), max_size=5), st.randoms())
 def test_the_order_of_answers_does_not_matter(
     selection: list[str], answers: list[str], random: Any

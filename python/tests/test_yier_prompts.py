@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from commands import PROJECT_ROOT
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -111,7 +111,6 @@ def test_an_order_must_name_each_option_once() -> None:
         build_prompt(record(), order=[0, 0, 1, 2])
 
 
-@settings(deadline=None)
 @given(st.integers(), st.integers(0, 5), st.sets(st.integers(0, 3)))
 def test_shuffled_letters_are_mapped_back(seed: int, number: int, places: set[int]) -> None:
     order = shuffled_order(record(), seed, number)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.errors import UserError
@@ -212,7 +212,6 @@ def test_half_a_surrogate_pair_survives() -> None:
     text.encode()
 
 
-@settings(deadline=None)
 @given(st.lists(RECORDS, max_size=4), st.sampled_from(["array", "lines"]))
 def test_what_was_written_reads_the_same(records: list[dict[str, Any]], to: Any) -> None:
     written = as_text(Document(records, "array"), to)
@@ -222,7 +221,6 @@ def test_what_was_written_reads_the_same(records: list[dict[str, Any]], to: Any)
     assert not found.repaired
 
 
-@settings(deadline=None)
 @given(st.lists(RECORDS, min_size=1, max_size=3), st.data())
 def test_a_cut_array_is_never_a_shorter_list(records: list[dict[str, Any]], data: Any) -> None:
     text = dumped(records)
@@ -231,7 +229,6 @@ def test_a_cut_array_is_never_a_shorter_list(records: list[dict[str, Any]], data
         parse(cut)
 
 
-@settings(deadline=None)
 @given(st.lists(RECORDS, min_size=1, max_size=3), st.data())
 def test_a_cut_in_lines_loses_no_line_that_is_begun(
     records: list[dict[str, Any]], data: Any
@@ -262,7 +259,6 @@ def balanced(text: str) -> bool:
     return depth == 0
 
 
-@settings(deadline=None)
 @given(st.lists(QUOTED, min_size=1, max_size=4), st.sampled_from([",", "，", "、"]))
 def test_curly_quotes_around_items_give_the_items(items: list[str], comma: str) -> None:
     damaged = "[" + comma.join(f"“{item}”" for item in items) + "]"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import PROJECT_ROOT
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.errors import UserError
@@ -151,7 +151,6 @@ def test_an_oracle_scores_one_an_empty_model_zero_a_shuffle_in_between(
     assert 0.2 < moved.summary.micro.f1 < 0.8
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(GOLD, ANSWERS), min_size=1, max_size=6), st.randoms())
 def test_micro_f1_is_the_fraction_and_the_order_does_not_matter(
     pairs: list[tuple[list[str], list[str]]], random: Any
@@ -177,7 +176,6 @@ def test_micro_f1_is_the_fraction_and_the_order_does_not_matter(
     assert score(made).as_json() == found.as_json()
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(GOLD, ANSWERS), min_size=1, max_size=5), st.integers(0, 2**32 - 1))
 def test_an_interval_is_repeatable_and_holds_attainable_values(
     pairs: list[tuple[list[str], list[str]]], seed: int
