@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 from medeval import cli
-from medeval.synth import mimic4, mimic4_discharge
-from medeval.synth.arrays import stream
-from medeval.synth.mimic4_cases import CASES, CYCLE, STRIDE, has_case
-from medeval.synth.mimic4_people import make_admissions
-from medeval.synth.run import write_synthetic
-from medeval.synth.writing import CsvFile
+from synth import mimic4, mimic4_discharge
+from synth.arrays import stream
+from synth.mimic4_cases import CASES, CYCLE, STRIDE, has_case
+from synth.mimic4_people import make_admissions
+from synth.run import write_synthetic
+from synth.writing import CsvFile
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "demo" / "mimic4"

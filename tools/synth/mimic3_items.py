@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from medeval.synth.arrays import Bools, Floats, Ints
-from medeval.synth.mimic3_facts import Facts, MappedItem
-from medeval.synth.mimic3_model import MEASURE_PLACE, MEASURES
-from medeval.synth.mimic3_patients import BOTH, CAREVUE, METAVISION
-from medeval.synth.mimic3_values import ODD_TEXTS, ValuePool
+from synth.arrays import Bools, Floats, Ints
+from synth.mimic3_facts import Facts, MappedItem
+from synth.mimic3_model import MEASURE_PLACE, MEASURES
+from synth.mimic3_patients import BOTH, CAREVUE, METAVISION
+from synth.mimic3_values import ODD_TEXTS, ValuePool
 
 CHART, LAB, OUTPUT = 0, 1, 2
 FIRST_METAVISION_ITEM = 220_000

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from medeval.synth.arrays import Bools, Floats, stream
+from synth.arrays import Bools, Floats, stream
 
 PHENOTYPES = 25
 Levels = npt.NDArray[np.float32]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from medeval.synth import arrays as ar
-from medeval.synth.arrays import DAY, HOUR, MINUTE, Bools, Floats, Ints, Times
-from medeval.synth.mimic3_cases import CASES, ORDINARY, assign_cases, has_case
-from medeval.synth.mimic3_facts import Facts
-from medeval.synth.mimic3_model import PHENOTYPES, death_chance, draw_phenotypes, draw_severity
+from synth import arrays as ar
+from synth.arrays import DAY, HOUR, MINUTE, Bools, Floats, Ints, Times
+from synth.mimic3_cases import CASES, ORDINARY, assign_cases, has_case
+from synth.mimic3_facts import Facts
+from synth.mimic3_model import PHENOTYPES, death_chance, draw_phenotypes, draw_severity
 
 HIGHEST_SUBJECT = 99_999
 TRAIN, VALIDATION, TEST = 0, 1, 2

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from medeval.synth.arrays import DAY, HOUR, MINUTE
-from medeval.synth.mimic4_people import Stay, day_of, later, moment
-from medeval.synth.writing import Row
+from synth.arrays import DAY, HOUR, MINUTE
+from synth.mimic4_people import Stay, day_of, later, moment
+from synth.writing import Row
 
 # spec_itemid, spec_type_desc, test_itemid, test_name
 BLOOD = (70012, "BLOOD CULTURE", 90201, "Blood Culture, Routine")

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from medeval.errors import UserError
-from medeval.profile import project_root
-from medeval.synth.arrays import Ints
+from synth.arrays import Ints
 
 
 @dataclass(frozen=True)
@@ -44,13 +43,13 @@ class Facts:
     validation_subjects: Ints
 
 
-def read_facts(root: Path | None = None) -> Facts:
-    """Read the seeds of the MIMIC-III benchmark below the project's root.
+def read_facts() -> Facts:
+    """Read the seeds of the MIMIC-III benchmark.
 
     Raises:
         UserError: a seed is not there.
     """
-    folder = (root or project_root()) / "seeds" / "mimic3"
+    folder = Path(__file__).resolve().parents[2] / "seeds" / "mimic3"
     return Facts(
         items=tuple(
             MappedItem(

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from medeval.synth.arrays import MINUTE, Ints
-from medeval.synth.mimic3_items import CHART, FIRST_METAVISION_ITEM, LAB, OUTPUT, Catalogue
-from medeval.synth.mimic3_patients import Population
-from medeval.synth.mimic3_values import ValuePool
-from medeval.synth.writing import cells, pick, text_cells
+from synth.arrays import MINUTE, Ints
+from synth.mimic3_items import CHART, FIRST_METAVISION_ITEM, LAB, OUTPUT, Catalogue
+from synth.mimic3_patients import Population
+from synth.mimic3_values import ValuePool
+from synth.writing import cells, pick, text_cells
 
 EVENT_COLUMNS = {
     CHART: (

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from medeval.synth import arrays as ar
-from medeval.synth.arrays import HOUR, MINUTE, Ints
-from medeval.synth.mimic3_batches import Batch
-from medeval.synth.mimic3_cases import CASE_PLACE
-from medeval.synth.mimic3_items import CHART, LAB, OUTPUT, Catalogue
-from medeval.synth.mimic3_patients import Population
-from medeval.synth.mimic3_values import ValuePool
+from synth import arrays as ar
+from synth.arrays import HOUR, MINUTE, Ints
+from synth.mimic3_batches import Batch
+from synth.mimic3_cases import CASE_PLACE
+from synth.mimic3_items import CHART, LAB, OUTPUT, Catalogue
+from synth.mimic3_patients import Population
+from synth.mimic3_values import ValuePool
 
 # Items that the templates name.
 HEART_RATE, RESPIRATORY_RATE, SPO2, SAO2 = 211, 618, 646, 834

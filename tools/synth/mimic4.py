@@ -9,21 +9,21 @@ from pathlib import Path
 import numpy as np
 
 from medeval.errors import UserError
-from medeval.synth import arrays as ar
-from medeval.synth.mimic4_codes import (
+from synth import arrays as ar
+from synth.mimic4_codes import (
     diagnosis_rows,
     diagnosis_titles,
     procedure_rows,
     procedure_titles,
 )
-from medeval.synth.mimic4_discharge import note_row
-from medeval.synth.mimic4_files import open_files
-from medeval.synth.mimic4_labs import LabPool, item_rows, ordinary_columns, special_rows
-from medeval.synth.mimic4_micro import culture_rows
-from medeval.synth.mimic4_people import Admissions, make_admissions, stays_of
-from medeval.synth.mimic4_radiology import reports_of
-from medeval.synth.mimic4_stays import admission_row, patient_rows, transfer_rows
-from medeval.synth.writing import CsvFile, Row
+from synth.mimic4_discharge import note_row
+from synth.mimic4_files import open_files
+from synth.mimic4_labs import LabPool, item_rows, ordinary_columns, special_rows
+from synth.mimic4_micro import culture_rows
+from synth.mimic4_people import Admissions, make_admissions, stays_of
+from synth.mimic4_radiology import reports_of
+from synth.mimic4_stays import admission_row, patient_rows, transfer_rows
+from synth.writing import CsvFile, Row
 
 LEAST, MOST = 20, 1_000_000
 CHUNK_ROWS = 200_000  # about so many laboratory rows are in memory at once

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from medeval.synth.writing import CsvFile
+from synth.writing import CsvFile
 
 _NOTE = "note_id subject_id hadm_id note_type note_seq charttime storetime text"
 COLUMNS = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from medeval.synth import mimic4_phrases as phrases
-from medeval.synth.mimic4_cases import FORMER, INTEREST, SECONDARY, TRANSFERRED
-from medeval.synth.mimic4_people import Stay, day_of, later, moment
-from medeval.synth.writing import Row
+from synth import mimic4_phrases as phrases
+from synth.mimic4_cases import FORMER, INTEREST, SECONDARY, TRANSFERRED
+from synth.mimic4_people import Stay, day_of, later, moment
+from synth.writing import Row
 
 MASKED = {
     "History of Present Illness": "___ of Present Illness",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from medeval.synth.arrays import Bools, Ints
+from synth.arrays import Bools, Ints
 
 CYCLE = 240
 STRIDE = 5

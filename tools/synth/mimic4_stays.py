@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from medeval.synth.arrays import HOUR, MINUTE
-from medeval.synth.mimic4_cases import TRANSFERRED
-from medeval.synth.mimic4_people import Admissions, Stay, later, moment
-from medeval.synth.writing import Row
+from synth.arrays import HOUR, MINUTE
+from synth.mimic4_cases import TRANSFERRED
+from synth.mimic4_people import Admissions, Stay, later, moment
+from synth.writing import Row
 
 _INSURANCE = ("Medicare", "Medicaid", "Private", "Other")
 _MARITAL = ("MARRIED", "SINGLE", "WIDOWED", "DIVORCED", None)

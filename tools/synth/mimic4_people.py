@@ -8,9 +8,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from medeval.synth import arrays as ar
-from medeval.synth.arrays import DAY, HOUR, MINUTE, Bools, Ints, Times
-from medeval.synth.mimic4_cases import (
+from synth import arrays as ar
+from synth.arrays import DAY, HOUR, MINUTE, Bools, Ints, Times
+from synth.mimic4_cases import (
     CASES,
     INTEREST,
     JOINING,

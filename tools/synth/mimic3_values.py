@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from medeval.synth.writing import text_cells
+from synth.writing import text_cells
 
 # The first is an empty cell; pandas 1 reads the others as missing too.
 MISSING_TEXTS = ("", "NA", "NULL", "nan", "NaN", "N/A", "null", "n/a", "#N/A", "<NA>")

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from medeval.synth import arrays as ar
-from medeval.synth.arrays import DAY, MINUTE, Bools, Ints
-from medeval.synth.mimic3_batches import Batch
-from medeval.synth.mimic3_items import CHART, CHOICES, LAB, OUTPUT, Catalogue
-from medeval.synth.mimic3_model import Levels
-from medeval.synth.mimic3_plan import Plan
-from medeval.synth.mimic3_values import MISSING_TEXTS, ValuePool
+from synth import arrays as ar
+from synth.arrays import DAY, MINUTE, Bools, Ints
+from synth.mimic3_batches import Batch
+from synth.mimic3_items import CHART, CHOICES, LAB, OUTPUT, Catalogue
+from synth.mimic3_model import Levels
+from synth.mimic3_plan import Plan
+from synth.mimic3_values import MISSING_TEXTS, ValuePool
 
 PIECE = 131_072  # rows
 ROUND = {CHART: 10, LAB: 6, OUTPUT: 1}  # events charted together

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from medeval.synth import arrays as ar
-from medeval.synth.arrays import Ints
-from medeval.synth.mimic3_cases import has_case
-from medeval.synth.mimic3_facts import Code, Facts
-from medeval.synth.mimic3_model import PHENOTYPES
-from medeval.synth.mimic3_patients import Population
+from synth import arrays as ar
+from synth.arrays import Ints
+from synth.mimic3_cases import has_case
+from synth.mimic3_facts import Code, Facts
+from synth.mimic3_model import PHENOTYPES
+from synth.mimic3_patients import Population
 
 KIDNEY_CODE = "585"
 UNKNOWN = (KIDNEY_CODE, "5185", "2765", "2840", "2880")  # valid once, absent from the dictionary

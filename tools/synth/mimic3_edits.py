@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from medeval.synth import arrays as ar
-from medeval.synth.arrays import DAY, HOUR, Bools, Ints, Times
-from medeval.synth.mimic3_cases import has_case
-from medeval.synth.mimic3_patients import NICU, Population
+from synth import arrays as ar
+from synth.arrays import DAY, HOUR, Bools, Ints, Times
+from synth.mimic3_cases import has_case
+from synth.mimic3_patients import NICU, Population
 
 # ICU stays of a wanted length, in seconds.
 LENGTHS = {

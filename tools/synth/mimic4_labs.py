@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from medeval.synth import arrays as ar
-from medeval.synth.arrays import DAY, HOUR, MINUTE, Floats, Ints, Times
-from medeval.synth.mimic4_cases import has_case
-from medeval.synth.mimic4_people import Admissions, Stay, day_of, later, moment
-from medeval.synth.writing import Row, cells, pick, text_cells
+from synth import arrays as ar
+from synth.arrays import DAY, HOUR, MINUTE, Floats, Ints, Times
+from synth.mimic4_cases import has_case
+from synth.mimic4_people import Admissions, Stay, day_of, later, moment
+from synth.writing import Row, cells, pick, text_cells
 
 PANELS = ("blood count", "chemistry", "liver", "pancreas", "inflammation", "coagulation", "urine")
 PANEL_CHANCE = np.array([0.85, 0.9, 0.45, 0.3, 0.25, 0.2, 0.15])

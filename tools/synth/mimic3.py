@@ -6,19 +6,19 @@ from collections.abc import Callable
 from pathlib import Path
 
 from medeval.errors import UserError
-from medeval.synth.mimic3_batches import EVENT_COLUMNS, Renderer
-from medeval.synth.mimic3_diagnoses import draw_diagnoses, make_dictionary
-from medeval.synth.mimic3_edits import apply_edits
-from medeval.synth.mimic3_events import PIECE, OrdinaryEvents
-from medeval.synth.mimic3_facts import read_facts
-from medeval.synth.mimic3_items import CHART, LAB, OUTPUT, Catalogue
-from medeval.synth.mimic3_model import draw_levels
-from medeval.synth.mimic3_patients import HIGHEST_SUBJECT, make_population
-from medeval.synth.mimic3_plan import plan_events
-from medeval.synth.mimic3_special_events import special_events
-from medeval.synth.mimic3_tables import small_tables
-from medeval.synth.mimic3_values import ValuePool
-from medeval.synth.writing import TableWriter
+from synth.mimic3_batches import EVENT_COLUMNS, Renderer
+from synth.mimic3_diagnoses import draw_diagnoses, make_dictionary
+from synth.mimic3_edits import apply_edits
+from synth.mimic3_events import PIECE, OrdinaryEvents
+from synth.mimic3_facts import read_facts
+from synth.mimic3_items import CHART, LAB, OUTPUT, Catalogue
+from synth.mimic3_model import draw_levels
+from synth.mimic3_patients import HIGHEST_SUBJECT, make_population
+from synth.mimic3_plan import plan_events
+from synth.mimic3_special_events import special_events
+from synth.mimic3_tables import small_tables
+from synth.mimic3_values import ValuePool
+from synth.writing import TableWriter
 
 LEAST_PATIENTS = 20
 EVENT_TABLES = {CHART: "chartevents", LAB: "labevents", OUTPUT: "outputevents"}

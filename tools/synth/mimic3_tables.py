@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from medeval.synth import arrays as ar
-from medeval.synth.arrays import MINUTE, Ints
-from medeval.synth.mimic3_cases import has_case
-from medeval.synth.mimic3_diagnoses import Diagnoses, Dictionary, titles
-from medeval.synth.mimic3_facts import Facts
-from medeval.synth.mimic3_items import CHART, LAB, OUTPUT, Catalogue, Item
-from medeval.synth.mimic3_patients import CARE_UNITS, METAVISION, Population
-from medeval.synth.mimic3_plan import Plan
-from medeval.synth.writing import cells, pick, text_cells
+from synth import arrays as ar
+from synth.arrays import MINUTE, Ints
+from synth.mimic3_cases import has_case
+from synth.mimic3_diagnoses import Diagnoses, Dictionary, titles
+from synth.mimic3_facts import Facts
+from synth.mimic3_items import CHART, LAB, OUTPUT, Catalogue, Item
+from synth.mimic3_patients import CARE_UNITS, METAVISION, Population
+from synth.mimic3_plan import Plan
+from synth.writing import cells, pick, text_cells
 
 Columns = dict[str, pa.Array]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from medeval.synth.mimic4_cases import FORMER, SECONDARY
-from medeval.synth.mimic4_people import Stay, day_of
-from medeval.synth.writing import Row
+from synth.mimic4_cases import FORMER, SECONDARY
+from synth.mimic4_people import Stay, day_of
+from synth.writing import Row
 
 Code = tuple[str, int]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from medeval.synth import mimic4_phrases as phrases
-from medeval.synth.arrays import DAY, HOUR, MINUTE
-from medeval.synth.mimic4_people import Dice, Stay, day_of, later, moment
-from medeval.synth.writing import Row
+from synth import mimic4_phrases as phrases
+from synth.arrays import DAY, HOUR, MINUTE
+from synth.mimic4_people import Dice, Stay, day_of, later, moment
+from synth.writing import Row
 
 
 @dataclass(frozen=True)

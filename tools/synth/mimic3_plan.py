@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from medeval.synth import arrays as ar
-from medeval.synth.arrays import DAY, HOUR, Bools, Ints
-from medeval.synth.mimic3_cases import has_case
-from medeval.synth.mimic3_items import CHART, LAB, OUTPUT
-from medeval.synth.mimic3_patients import Population
+from synth import arrays as ar
+from synth.arrays import DAY, HOUR, Bools, Ints
+from synth.mimic3_cases import has_case
+from synth.mimic3_items import CHART, LAB, OUTPUT
+from synth.mimic3_patients import Population
 
 LABS_PER_EVENT, OUTPUTS_PER_EVENT = 0.2, 0.06  # of one admission, of one stay
 NUMBER_ONLY = ("number_only", "number_only_negative", "number_only_exponent")

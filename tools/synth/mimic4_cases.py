@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from medeval.synth.arrays import Bools, Ints
+from synth.arrays import Bools, Ints
 
 CYCLE = 130
 STRIDE = 2
