@@ -15,8 +15,9 @@ import pytest
 from commands import run_medeval
 
 from medeval import cli
+from synth.files import DATA, CsvFile, read_rows
+from synth.mimic3_people import CASES as KNOWN_CASES
 from synth.run import write_synthetic
-from synth.writing import TableWriter, text_cells
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "demo" / "mimic3"
@@ -412,6 +413,10 @@ def test_special_case_is_there(data: duckdb.DuckDBPyConnection, case: str) -> No
     assert count(data, CASES[case]) > 0
 
 
+def test_the_events_are_those_of_known_cases() -> None:
+    assert {row["case"] for row in read_rows(DATA / "mimic3_events.csv")} <= {*KNOWN_CASES.names}
+
+
 @pytest.mark.parametrize("variable", TEXTS)
 def test_texts_are_there(data: duckdb.DuckDBPyConnection, variable: str) -> None:
     for text in TEXTS[variable]:
@@ -539,7 +544,7 @@ def test_a_failed_run_leaves_the_old_data(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(TableWriter, "write", full)
+    monkeypatch.setattr(CsvFile, "write_columns", full)
     arguments = ["mimic3", "--scale", "20", "--seed", "2", "--out", str(out), "--replace"]
     assert run_cli(monkeypatch, arguments) == 2
     assert "No space left on device" in capsys.readouterr().err
@@ -580,11 +585,6 @@ def test_the_installed_package_needs_a_checkout(
     assert sentence in done.stderr
     assert done.stderr.count("\n") == (status == 2)
     assert (tmp_path / "out").is_dir() == (status == 0)
-
-
-def test_cells_are_quoted_only_where_needed() -> None:
-    texts = text_cells(["plain", "a,b", 'say "x"', "two\nlines", "", " 90"]).to_pylist()
-    assert texts == ["plain", '"a,b"', '"say ""x"""', '"two\nlines"', "", " 90"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's peak memory")

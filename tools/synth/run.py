@@ -8,9 +8,9 @@ from pathlib import Path
 
 from medeval import __version__
 from medeval.errors import UserError
+from synth.files import MARKER, staged_folder
 from synth.mimic3 import write_mimic3
 from synth.mimic4 import write_mimic4
-from synth.writing import MARKER, staged_folder
 
 Generator = Callable[[Path, int, int, int, Callable[[int, int], None]], dict[str, int]]
 KINDS: dict[str, Generator] = {"mimic3": write_mimic3, "mimic4": write_mimic4}

@@ -1,9 +1,11 @@
-"""Files of a synthetic data set: text columns into CSV into gzip, and the folder they go to."""
+"""Files of a synthetic data set: what it is made from, and text columns into CSV into gzip."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
+import io
 import os
 import shutil
 import tempfile
@@ -15,13 +17,41 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import yaml
 
 from medeval.errors import UserError
 
-Cell = str | int | None
-Row = Sequence[Cell]
-
+DATA = Path(__file__).parent / "data"
+SEEDS = Path(__file__).resolve().parents[2] / "seeds"
 MARKER = "synthetic.json"
+
+
+def read_yaml(name: str) -> Any:
+    """Return the contents of a YAML file of the generator."""
+    return yaml.load((DATA / name).read_text(encoding="utf-8"), yaml.CSafeLoader)
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file, of the generator or of the project's seeds.
+
+    Raises:
+        UserError: the file is not there.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+    except FileNotFoundError:
+        raise UserError(
+            f"The file {path} is missing. Restore it from the repository (git checkout)."
+        ) from None
+
+
+def read_groups(name: str, column: str) -> dict[str, list[dict[str, str]]]:
+    """Return the rows of a CSV file of the generator by what they have in one column."""
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in read_rows(DATA / name):
+        groups.setdefault(row[column], []).append(row)
+    return groups
 
 
 def quoted(text: str) -> str:
@@ -52,17 +82,20 @@ def pick(pool: pa.Array, places: npt.NDArray[Any]) -> pa.Array:
 
 
 class CsvFile:
-    """One ``.csv.gz`` file: a header, then rows.
+    """One ``.csv.gz`` file: a header, then rows, numbered by ROW_ID from 1 if asked.
 
     The gzip header holds no time and no name, so equal rows are equal bytes.
     """
 
-    def __init__(self, path: Path, columns: Sequence[str], level: int) -> None:
+    def __init__(
+        self, path: Path, columns: Sequence[str], level: int, *, row_id: bool = False
+    ) -> None:
         self.rows = 0
         self._width = len(columns)
+        self._row_id = row_id
         self._raw = path.open("wb")
         self._gzip = gzip.GzipFile("", "wb", compresslevel=level, fileobj=self._raw, mtime=0)
-        self._gzip.write((",".join(columns) + "\n").encode())
+        self._gzip.write((",".join(["ROW_ID"] * row_id + [*columns]) + "\n").encode())
 
     def __enter__(self) -> Self:
         return self
@@ -71,15 +104,14 @@ class CsvFile:
         with self._raw:
             self._gzip.close()
 
-    def write_rows(self, rows: Iterable[Row]) -> None:
+    def write_rows(self, rows: Sequence[Sequence[object]]) -> None:
         """Append rows of Python values; None is an empty cell."""
-        lines = []
-        for row in rows:
-            self._check_width(len(row))
-            lines.append(",".join(_cell(value) for value in row))
-        if lines:
-            self._gzip.write(("\n".join(lines) + "\n").encode())
-            self.rows += len(lines)
+        for width in {len(row) for row in rows}:
+            self._check_width(width)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        self._gzip.write(text.getvalue().encode())
+        self.rows += len(rows)
 
     def write_columns(self, columns: Sequence[pa.Array]) -> None:
         """Append rows given as one array of cells a column; null is an empty cell."""
@@ -87,6 +119,8 @@ class CsvFile:
         count = len(columns[0])
         if count == 0:
             return
+        if self._row_id:
+            columns = [cells(np.arange(self.rows + 1, self.rows + count + 1)), *columns]
         lines = _joined([*columns[:-1], _joined([columns[-1], pa.scalar("\n")], "")], ",")
         _, offsets, text = lines.buffers()
         end = int(np.frombuffer(offsets, dtype=np.int32)[count])
@@ -96,24 +130,6 @@ class CsvFile:
     def _check_width(self, given: int) -> None:
         if given != self._width:
             raise ValueError(f"{self._width} columns expected, {given} given")
-
-
-class TableWriter(CsvFile):
-    """A file whose rows are numbered by ROW_ID from 1."""
-
-    def __init__(self, path: Path, columns: Sequence[str], level: int) -> None:
-        super().__init__(path, ["ROW_ID", *columns], level)
-
-    def write(self, columns: Sequence[pa.Array]) -> None:
-        """Append rows: one array of cells for each column after ROW_ID, all of one length."""
-        numbers = np.arange(self.rows + 1, self.rows + len(columns[0]) + 1)
-        self.write_columns([pc.cast(pa.array(numbers), pa.string()), *columns])
-
-
-def _cell(value: Cell) -> str:
-    if value is None:
-        return ""
-    return quoted(value) if isinstance(value, str) else str(value)
 
 
 def _joined(columns: Sequence[Any], separator: str) -> pa.Array:
