@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from pathlib import Path
 
 import duckdb
@@ -489,7 +489,7 @@ def test_the_rows_of_special_cases_are_those_of_known_cases(kind: str) -> None:
 
 
 def test_subjects_lie_in_the_range_at_the_largest_scale() -> None:
-    admissions = make_admissions(1, mimic4.MOST)
+    admissions = make_admissions(1, mimic4.SCALES[-1])
     for ids, first in ((admissions.subject_id, 10_000_000), (admissions.hadm_id, 20_000_000)):
         assert first < ids.min()
         assert ids.max() < first + 10_000_000
@@ -499,8 +499,8 @@ def test_subjects_lie_in_the_range_at_the_largest_scale() -> None:
 def test_chunks_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
 
-    def write_columns(self: CsvFile, columns: list[object]) -> None:
-        sizes.append(len(columns[0]))  # type: ignore[arg-type]
+    def write_columns(self: CsvFile, columns: dict[str, Sized]) -> None:
+        sizes.append(len(columns["itemid"]))
 
     monkeypatch.setattr(CsvFile, "write_columns", write_columns)
     monkeypatch.setattr(mimic4, "CHUNK_ROWS", 2000)

@@ -25,15 +25,23 @@ class Columns(SimpleNamespace):
         """Return the rows at these places."""
         return type(self)(**{name: column[places] for name, column in vars(self).items()})
 
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the rows of all the parts, one after the other."""
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(**dict(zip(vars(parts[0]), map(np.concatenate, columns), strict=True)))
+
 
 class Cases:
     """The special cases: of every `cycle` places each `stride`-th, from `first`, is the next."""
 
     ORDINARY = -1
 
-    def __init__(self, names: Sequence[str], cycle: int, stride: int, first: int) -> None:
-        self.names = list(names)
-        self.cycle, self.stride, self.first = cycle, stride, first
+    def __init__(self, special: dict[str, Any]) -> None:
+        self.names = list(special["cases"])
+        self.cycle, self.stride, self.first = (
+            int(special[name]) for name in ("cycle", "stride", "first")
+        )
 
     def assign(self, count: int) -> Ints:
         """Return the case of each of `count` places, as a place in `names` or `ORDINARY`."""
@@ -97,21 +105,16 @@ def missing_times(count: int) -> Times:
     return np.full(count, np.datetime64("NaT", "s"))
 
 
-def starts_of(counts: Ints) -> Ints:
-    """Return where each group starts when groups of these sizes are laid end to end."""
-    return np.cumsum(counts) - counts
-
-
 def ordinals(counts: Ints) -> Ints:
     """Return 0, 1, 2, ... inside each group: ``[2, 3]`` gives ``[0, 1, 0, 1, 2]``."""
-    return np.arange(int(counts.sum())) - np.repeat(starts_of(counts), counts)
+    return np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 def running_before(values: Ints, counts: Ints) -> Ints:
     """Return, for each member of each group, the sum of the members before it."""
-    before = np.cumsum(values) - values
-    filled = counts > 0
-    return before - np.repeat(before[starts_of(counts)[filled]], counts[filled])
+    before: Ints = np.cumsum(values) - values
+    started = before[np.arange(len(values)) - ordinals(counts)]
+    return np.subtract(before, started)
 
 
 def mixed(seed: int, *keys: Ints) -> npt.NDArray[np.uint64]:
@@ -128,9 +131,3 @@ def mixed(seed: int, *keys: Ints) -> npt.NDArray[np.uint64]:
         bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         bits ^= bits >> np.uint64(31)
     return bits
-
-
-def choices(rng: np.random.Generator, shares: dict[Any, float], count: int) -> Ints:
-    """Return `count` places in a table of options and their shares."""
-    found: Ints = rng.choice(len(shares), count, p=list(shares.values()))
-    return found

@@ -7,9 +7,8 @@ import csv
 import gzip
 import io
 import os
-import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +23,8 @@ from medeval.errors import UserError
 DATA = Path(__file__).parent / "data"
 SEEDS = Path(__file__).resolve().parents[2] / "seeds"
 MARKER = "synthetic.json"
+Row = tuple[object, ...]
+Progress = Callable[[int, int], None]  # told what is done and what there is
 
 
 def read_yaml(name: str) -> Any:
@@ -82,20 +83,17 @@ def pick(pool: pa.Array, places: npt.NDArray[Any]) -> pa.Array:
 
 
 class CsvFile:
-    """One ``.csv.gz`` file: a header, then rows, numbered by ROW_ID from 1 if asked.
+    """One ``.csv.gz`` file: a header, then rows. A column ROW_ID numbers the rows from 1.
 
     The gzip header holds no time and no name, so equal rows are equal bytes.
     """
 
-    def __init__(
-        self, path: Path, columns: Sequence[str], level: int, *, row_id: bool = False
-    ) -> None:
+    def __init__(self, path: Path, columns: Sequence[str], level: int) -> None:
         self.rows = 0
-        self._width = len(columns)
-        self._row_id = row_id
+        self._columns = columns
         self._raw = path.open("wb")
         self._gzip = gzip.GzipFile("", "wb", compresslevel=level, fileobj=self._raw, mtime=0)
-        self._gzip.write((",".join(["ROW_ID"] * row_id + [*columns]) + "\n").encode())
+        self._gzip.write((",".join(columns) + "\n").encode())
 
     def __enter__(self) -> Self:
         return self
@@ -106,36 +104,45 @@ class CsvFile:
 
     def write_rows(self, rows: Sequence[Sequence[object]]) -> None:
         """Append rows of Python values; None is an empty cell."""
-        for width in {len(row) for row in rows}:
-            self._check_width(width)
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(rows)
         self._gzip.write(text.getvalue().encode())
         self.rows += len(rows)
 
-    def write_columns(self, columns: Sequence[pa.Array]) -> None:
-        """Append rows given as one array of cells a column; null is an empty cell."""
-        self._check_width(len(columns))
-        count = len(columns[0])
+    def write_columns(self, columns: dict[str, pa.Array]) -> None:
+        """Append rows given as arrays of cells by column; null or no array is an empty cell."""
+        count = len(next(iter(columns.values())))
         if count == 0:
             return
-        if self._row_id:
-            columns = [cells(np.arange(self.rows + 1, self.rows + count + 1)), *columns]
-        lines = _joined([*columns[:-1], _joined([columns[-1], pa.scalar("\n")], "")], ",")
+        if "ROW_ID" in self._columns:
+            columns["ROW_ID"] = cells(np.arange(self.rows + 1, self.rows + count + 1))
+        empty = pa.nulls(count, pa.string())
+        *first, last = (columns.get(name, empty) for name in self._columns)
+        lines = _joined([*first, _joined([last, pa.scalar("\n")], "")], ",")
         _, offsets, text = lines.buffers()
         end = int(np.frombuffer(offsets, dtype=np.int32)[count])
         self._gzip.write(memoryview(text)[:end])
         self.rows += count
-
-    def _check_width(self, given: int) -> None:
-        if given != self._width:
-            raise ValueError(f"{self._width} columns expected, {given} given")
 
 
 def _joined(columns: Sequence[Any], separator: str) -> pa.Array:
     return pc.binary_join_element_wise(
         *columns, separator, null_handling="replace", null_replacement=""
     )
+
+
+@contextlib.contextmanager
+def open_tables(
+    folder: Path, columns: dict[str, list[str]], level: int
+) -> Iterator[dict[str, CsvFile]]:
+    """Open a file for each table, whose name may have a folder before it, below a folder."""
+    with contextlib.ExitStack() as stack:
+        files = {}
+        for name, names in columns.items():
+            path = folder / f"{name}.csv.gz"
+            path.parent.mkdir(exist_ok=True)
+            files[name] = stack.enter_context(CsvFile(path, names, level))
+        yield files
 
 
 @contextlib.contextmanager
@@ -150,34 +157,25 @@ def staged_folder(out: Path, *, replace: bool) -> Iterator[Path]:
     _check_free(out, replace=replace)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    except OSError as error:
-        raise UserError(
-            f"Cannot write beside {out}: {error.strerror}. Choose another --out."
-        ) from error
-    try:
-        data = staging / "data"
-        data.mkdir()
-        yield data
-        _check_free(out, replace=replace)
-        _swap(data, out, staging / "old")
+        with tempfile.TemporaryDirectory(
+            prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True
+        ) as staging:
+            new, old = Path(staging, "data"), Path(staging, "old")
+            new.mkdir()
+            yield new
+            _check_free(out, replace=replace)
+            if out.exists():
+                out.rename(old)
+            try:
+                new.rename(out)
+            except OSError:
+                if old.exists():
+                    old.rename(out)
+                raise
     except OSError as error:
         raise UserError(
             f"Writing {out} failed: {error.strerror}. Free some space or choose another --out."
         ) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-def _swap(new: Path, out: Path, old: Path) -> None:
-    if out.exists():
-        out.rename(old)
-    try:
-        new.rename(out)
-    except OSError:
-        if old.exists():
-            old.rename(out)
-        raise
 
 
 def _check_free(out: Path, *, replace: bool) -> None:

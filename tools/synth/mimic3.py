@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,35 +10,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from medeval.errors import UserError
 from synth import draws
+from synth import mimic3_events as events
+from synth import mimic3_people as people
 from synth.draws import MINUTE, Columns, Ints
-from synth.files import SEEDS, CsvFile, cells, pick, read_rows, read_yaml, text_cells
-from synth.mimic3_events import (
-    CHART,
-    COLUMNS,
-    PIECE,
-    TABLES,
-    Catalogue,
-    Events,
-    Renderer,
-    plan_events,
-    special_events,
-)
-from synth.mimic3_people import (
-    CARE_UNITS,
-    CASES,
-    HIGHEST_SUBJECT,
-    METAVISION,
-    PHENOTYPES,
-    Population,
-    draw_levels,
-    make_population,
-)
+from synth.files import SEEDS, Progress, cells, open_tables, pick, read_rows, read_yaml, text_cells
 
-LEAST_PATIENTS = 20
+SCALES = range(20, people.HIGHEST_SUBJECT + 1)  # patients
 SMALL = 1_000_000  # up to so many rows the files are packed tightly, beyond it quickly
 SAID: dict[str, Any] = read_yaml("mimic3_people.yml")
+# Columns of the dictionaries of items, by their names in mimic3_items.csv.
+ITEM_COLUMNS = {"ITEMID": "itemid", "LABEL": "item_label", "LINKSTO": "source_table"}
+ITEM_COLUMNS |= {"FLUID": "fluid", "CATEGORY": "category"}
 DBSOURCES = ("carevue", "metavision", "both")
 UNKNOWN = ("585", "5185", "2765", "2840", "2880")  # valid once, absent from the dictionary
 CHRONIC_KIDNEY_DISEASE = 5  # what the first of them is
@@ -48,149 +31,120 @@ OTHER_CODES = dict.fromkeys("EV0", 25) | dict.fromkeys("123456789", 40)
 Table = dict[str, pa.Array]
 
 
-def write_mimic3(
-    folder: Path,
-    scale: int,
-    seed: int,
-    events_per_stay: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+def write(
+    folder: Path, scale: int, seed: int, events_per_stay: int, progress: Progress
 ) -> dict[str, int]:
-    """Write the ten tables into an existing folder and return their row counts.
-
-    Args:
-        folder: where the ``.csv.gz`` files go.
-        scale: the number of patients.
-        seed: any number from 0; the same arguments give the same bytes.
-        events_per_stay: about how many chart events an ICU stay has on average.
-        progress: called now and then with event rows done and in all.
+    """Write the ten tables into a folder, and return their row counts; see `run.write_synthetic`.
 
     Raises:
-        UserError: a scale outside 20 to 99,999, or a seed of the project is missing.
+        UserError: a seed of the project is missing.
     """
-    if not LEAST_PATIENTS <= scale <= HIGHEST_SUBJECT:
-        raise UserError(
-            f"--scale {scale} is not possible. Give a number of patients from {LEAST_PATIENTS} "
-            f"to {HIGHEST_SUBJECT} (MIMIC-III's subject ids end there)."
-        )
-    population = make_population(seed, scale)
-    plans = [plan_events(seed, population, table, events_per_stay) for table in range(len(TABLES))]
-    catalogue = Catalogue()
-    special = special_events(seed, population, catalogue)
+    population = people.make_population(seed, scale)
+    plans = [
+        events.plan_events(seed, population, table, events_per_stay)
+        for table in range(len(events.TABLES))
+    ]
+    catalogue = events.Catalogue()
+    special = events.special_events(seed, population, catalogue)
     total = sum(int(plan.counts.sum()) for plan in plans) + sum(len(one.item) for one in special)
     level = 9 if total <= SMALL else 1
-    rows: dict[str, int] = {}
-    for name, columns in _small_tables(seed, population, catalogue, plans[CHART]):
-        with CsvFile(folder / f"{name}.csv.gz", list(columns), level, row_id=True) as file:
-            file.write_columns(list(columns.values()))
-            rows[name] = file.rows
-
-    levels = draw_levels(seed, population.admissions)
-    renderer = Renderer(population, catalogue)
+    levels = people.draw_levels(seed, population.admissions)
+    renderer = events.Renderer(population, catalogue)
     done = 0
-    for table, name in enumerate(TABLES):
-        with CsvFile(folder / f"{name}.csv.gz", COLUMNS[name], level, row_id=True) as file:
-            for batch in Events(seed, table, plans[table], catalogue, levels).pieces():
+    with open_tables(folder, events.COLUMNS, level) as files:
+        for name, columns in _small_tables(seed, population, catalogue, plans[events.CHART]):
+            files[name].write_columns(columns)
+        for table, name in enumerate(events.TABLES):
+            file = files[name]
+            for batch in events.ordinary_events(seed, table, plans[table], catalogue, levels):
                 file.write_columns(renderer.columns(table, batch))
                 progress(done + file.rows, total)
-            for start in range(0, len(special[table].item), PIECE):
-                batch = special[table].take(slice(start, start + PIECE))
+            for start in range(0, len(special[table].item), events.PIECE):
+                batch = special[table].take(slice(start, start + events.PIECE))
                 file.write_columns(renderer.columns(table, batch))
             done += file.rows
             progress(done, total)
-            rows[name] = file.rows
-    return rows
+        return {name: file.rows for name, file in files.items()}
 
 
 def _small_tables(
-    seed: int, population: Population, catalogue: Catalogue, charted: Columns
+    seed: int, population: people.Population, catalogue: events.Catalogue, charted: Columns
 ) -> Iterator[tuple[str, Table]]:
-    """Yield name and columns (all but ROW_ID, in the order of MIMIC-III) of each small table."""
+    """Yield name and columns of each small table."""
     patients, admissions, stays = population.patients, population.admissions, population.stays
     yield (
         "patients",
         {
-            "SUBJECT_ID": cells(patients.subject_id),
+            **_plain(patients, "subject_id", "dob", "dod", "dod_hosp", "dod_ssn"),
             "GENDER": pick(text_cells("MF"), patients.female.astype(np.int64)),
-            **{name.upper(): cells(getattr(patients, name)) for name in _DATES},
             "EXPIRE_FLAG": _flags(~np.isnat(patients.dod)),
         },
     )
     yield "admissions", _admissions(seed, population, charted)
-    units, wards = text_cells(CARE_UNITS), text_cells(["", *map(str, range(1, 100))])
+    units, wards = text_cells(people.CARE_UNITS), text_cells(["", *map(str, range(1, 100))])
     yield (
         "icustays",
         {
             "SUBJECT_ID": cells(patients.subject_id[stays.patient]),
             "HADM_ID": cells(admissions.hadm_id[stays.admission]),
-            "ICUSTAY_ID": cells(stays.icustay_id),
+            **_plain(stays, "icustay_id", "intime", "outtime", "los"),
             "DBSOURCE": pick(text_cells(DBSOURCES), patients.source[stays.patient]),
             "FIRST_CAREUNIT": pick(units, stays.first_unit),
             "LAST_CAREUNIT": pick(units, stays.last_unit),
             "FIRST_WARDID": pick(wards, stays.first_ward),
             "LAST_WARDID": pick(wards, stays.last_ward),
-            "INTIME": cells(stays.intime),
-            "OUTTIME": cells(stays.outtime),
-            "LOS": cells(stays.los),
         },
     )
     yield from _diagnoses(seed, population)
     yield from _dictionaries(catalogue)
 
 
-_DATES = ("dob", "dod", "dod_hosp", "dod_ssn")
+def _plain(columns: Columns, *names: str) -> Table:
+    return {name.upper(): cells(getattr(columns, name)) for name in names}
 
 
 def _flags(values: npt.NDArray[np.bool_]) -> pa.Array:
     return pick(text_cells("01"), values.astype(np.int64))
 
 
-def _admissions(seed: int, population: Population, charted: Columns) -> Table:
+def _admissions(seed: int, population: people.Population, charted: Columns) -> Table:
     admissions, patients = population.admissions, population.patients
     patient, count = admissions.patient, len(admissions.patient)
     case = patients.case[patient]
     expired = ~np.isnat(admissions.deathtime)
-    newborn = CASES.has(case, "newborn")
-    last = {
-        "ADMISSION_TYPE": newborn,
-        "ETHNICITY": CASES.has(case, "missing_ethnicity"),
-        "DISCHARGE_LOCATION": expired,
-        "DIAGNOSIS": newborn,
-    }
     rng = draws.stream(seed, 40)
+    texts: dict[str, Ints] = {}
 
-    def draw(column: str, shares: dict[str, float]) -> Ints:
-        if column in SAID["patient"]:
-            return draws.choices(rng, shares, len(patients.case))[patient]
-        return draws.choices(rng, shares, count)
+    def draw(columns: Iterable[str]) -> None:
+        for column in columns:
+            shares = list(SAID["shares"][column].values())
+            of_patient = column in SAID["patient"]
+            places = rng.choice(len(shares), len(patients.case) if of_patient else count, p=shares)
+            texts[column] = places[patient] if of_patient else places
 
-    said: dict[str, Ints] = {}
-    for column, shares in SAID["special"].items():
-        said[column] = np.where(last[column], len(shares) - 1, draw(column, shares))
-    emergency = (said["ADMISSION_TYPE"] == 0) & (rng.random(count) < 0.8)
+    draw(SAID["last"])
+    for column, why in SAID["last"].items():
+        chosen = expired if why == "death" else people.CASES.has(case, why)
+        texts[column][chosen] = len(SAID["shares"][column]) - 1
+    emergency = (texts["ADMISSION_TYPE"] == 0) & (rng.random(count) < 0.8)
     arrival = admissions.admittime - draws.seconds(rng.integers(30, 600, count) * MINUTE)
     departure = admissions.admittime + draws.seconds(rng.integers(10, 120, count) * MINUTE)
-    said |= {column: draw(column, shares) for column, shares in SAID["others"].items()}
-    options = SAID["special"] | SAID["others"]
+    draw(column for column in SAID["shares"] if column not in SAID["last"])
     nothing = draws.missing_times(count)
     has_charted = np.zeros(count, dtype=np.bool_)
     has_charted[charted.admission[charted.counts > 0]] = True
-    texts = {column: pick(text_cells(options[column]), said[column]) for column in options}
     return {
         "SUBJECT_ID": cells(patients.subject_id[patient]),
-        "HADM_ID": cells(admissions.hadm_id),
-        "ADMITTIME": cells(admissions.admittime),
-        "DISCHTIME": cells(admissions.dischtime),
-        "DEATHTIME": cells(admissions.deathtime),
-        **{column: texts[column] for column in SAID["columns"]},
+        **_plain(admissions, "hadm_id", "admittime", "dischtime", "deathtime"),
+        **{column: pick(text_cells(SAID["shares"][column]), texts[column]) for column in texts},
         "EDREGTIME": cells(np.where(emergency, arrival, nothing)),
         "EDOUTTIME": cells(np.where(emergency, departure, nothing)),
-        "DIAGNOSIS": texts["DIAGNOSIS"],
         "HOSPITAL_EXPIRE_FLAG": _flags(expired),
         "HAS_CHARTEVENTS_DATA": _flags(has_charted),
     }
 
 
-def _diagnoses(seed: int, population: Population) -> Iterator[tuple[str, Table]]:
+def _diagnoses(seed: int, population: people.Population) -> Iterator[tuple[str, Table]]:
     """Yield the diagnoses, and a small dictionary that lacks some of their codes."""
     listed = read_rows(SEEDS / "mimic3" / "icd9_phenotypes.csv")
     known = [code for code in listed if code["icd9_code"] not in UNKNOWN]
@@ -229,7 +183,7 @@ def _diagnoses(seed: int, population: Population) -> Iterator[tuple[str, Table]]
     )
 
 
-def _draw_codes(seed: int, population: Population, phenotype: Ints) -> tuple[Ints, Ints]:
+def _draw_codes(seed: int, population: people.Population, phenotype: Ints) -> tuple[Ints, Ints]:
     """Give each admission codes of its phenotypes, others, and a few that are unknown.
 
     Return the admission and the code of each row: a place among the known codes, whose phenotypes
@@ -239,13 +193,16 @@ def _draw_codes(seed: int, population: Population, phenotype: Ints) -> tuple[Int
     admissions, known = population.admissions, len(phenotype)
     case = population.patients.case[admissions.patient]
     count = len(case)
-    without = CASES.has(case, "no_diagnosis", "unknown_codes_only")
-    kidney, only = CASES.has(case, "unknown_kidney_code"), CASES.has(case, "unknown_codes_only")
+    without = people.CASES.has(case, "no_diagnosis", "unknown_codes_only")
+    kidney, only = (
+        people.CASES.has(case, "unknown_kidney_code"),
+        people.CASES.has(case, "unknown_codes_only"),
+    )
     has = admissions.phenotypes & ~without[:, None]
     has[kidney, CHRONIC_KIDNEY_DISEASE - 1] = False
 
     rows: list[tuple[Ints, Ints | int]] = []
-    for number in range(1, PHENOTYPES + 1):
+    for number in range(1, people.PHENOTYPES + 1):
         having = np.flatnonzero(has[:, number - 1])
         having = np.concatenate([having, having[rng.random(len(having)) < 0.2]])
         rows.append((having, rng.choice(np.flatnonzero(phenotype == number), len(having))))
@@ -279,43 +236,17 @@ def _long_titles(codes: list[str], groups: list[int], phenotype: Ints) -> Iterat
             yield f"{name} of group {group} code {code}"
 
 
-def _dictionaries(catalogue: Catalogue) -> Iterator[tuple[str, Table]]:
+def _dictionaries(catalogue: events.Catalogue) -> Iterator[tuple[str, Table]]:
     """Yield the dictionaries of items; those of MetaVision say more of an item."""
-    charted = [
-        (item, int(system))
-        for item, system in zip(catalogue.items, catalogue.system, strict=True)
-        if item["table"] != "labevents"
-    ]
-    labs = [item for item in catalogue.items if item["table"] == "labevents"]
-
-    def of_metavision(column: str) -> pa.Array:
-        return text_cells(item[column] if system == METAVISION else "" for item, system in charted)
-
-    yield (
-        "d_items",
-        {
-            "ITEMID": text_cells(item["itemid"] for item, _ in charted),
-            "LABEL": text_cells(item["label"] for item, _ in charted),
-            "ABBREVIATION": of_metavision("label"),
-            "DBSOURCE": text_cells(DBSOURCES[system] for _, system in charted),
-            "LINKSTO": text_cells(item["table"] for item, _ in charted),
-            "CATEGORY": text_cells("" for _ in charted),
-            "UNITNAME": of_metavision("unit"),
-            "PARAM_TYPE": text_cells(
-                "Numeric" if system == METAVISION else "" for _, system in charted
-            ),
-            "CONCEPTID": text_cells("" for _ in charted),
-        },
-    )
-    urine = ["Urine" if item["label"].startswith("Urine") else "Blood" for item in labs]
-    kinds = ["Chemistry" if int(item["itemid"]) < 51_000 else "Hematology" for item in labs]
-    yield (
-        "d_labitems",
-        {
-            "ITEMID": text_cells(item["itemid"] for item in labs),
-            "LABEL": text_cells(item["label"] for item in labs),
-            "FLUID": text_cells(urine),
-            "CATEGORY": text_cells(kinds),
-            "LOINC_CODE": text_cells("" for _ in labs),
-        },
-    )
+    rows = []
+    for item, system in zip(catalogue.items, catalogue.system, strict=True):
+        row = {column: item[known] for column, known in ITEM_COLUMNS.items()}
+        row["DBSOURCE"] = DBSOURCES[system]
+        if system == people.METAVISION:
+            row |= {"ABBREVIATION": item["item_label"], "UNITNAME": item["unit"]}
+            row["PARAM_TYPE"] = "Numeric"
+        rows.append(row)
+    for name, is_lab in (("d_items", False), ("d_labitems", True)):
+        listed = [row for row in rows if (row["LINKSTO"] == "labevents") == is_lab]
+        columns = [column for column in events.COLUMNS[name] if column != "ROW_ID"]
+        yield name, {one: text_cells(row.get(one, "") for row in listed) for one in columns}

@@ -52,34 +52,26 @@ class Catalogue:
     """
 
     def __init__(self) -> None:
-        variables = read_rows(SEEDS / "mimic3" / "item_variables.csv")
         # The benchmark's items have their names from its seed.
-        known = {
-            row["itemid"]: {
-                "label": row["item_label"],
-                "table": "labevents" if row["source_table"] == "labevents" else "chartevents",
-                "measure": row["variable"],
-            }
-            for row in variables
-        }
-        rows = read_rows(DATA / "mimic3_items.csv")
-        self.items = [row | known.get(row["itemid"], {}) for row in rows]
+        named = read_rows(SEEDS / "mimic3" / "item_variables.csv")
+        known = {row["itemid"]: row for row in named}
+        self.items = [
+            row | known.get(row["itemid"], {}) for row in read_rows(DATA / "mimic3_items.csv")
+        ]
         self.itemid = np.array([int(item["itemid"]) for item in self.items])
         self.place = {int(itemid): place for place, itemid in enumerate(self.itemid)}
-        self.mapped = [int(row["itemid"]) for row in variables]
-        self.table = np.array([TABLES.index(item["table"]) for item in self.items])
+        self.table = np.array([TABLES.index(item["source_table"]) for item in self.items])
         by_number = np.where(self.itemid < FIRST_METAVISION_ITEM, CAREVUE, METAVISION)
         self.system = np.where(self.table == LAB, BOTH, by_number)
 
-        self._texts: list[str] = []
-        self._places: dict[str, int] = {}
+        self.texts: list[str] = []
         segments = {name: self._numbers(name, **run) for name, run in TEXTS["numbers"].items()}
         for name, words in TEXTS["words"].items():
             segments[name] = (self._add(words), 1, 0, len(words) - 1)
         self.missing = self._add(TEXTS["missing"])
         odd = {measure: self._add(texts) for measure, texts in TEXTS["odd"].items()}
 
-        measured = [item["measure"] for item in self.items]
+        measured = [item["variable"] for item in self.items]
         first, steps, low, high = np.array([segments[item["segment"]] for item in self.items]).T
         scale = self._column("scale") * steps
         mean, within = (
@@ -104,10 +96,8 @@ class Catalogue:
 
     def _add(self, texts: Iterable[str]) -> int:
         """Append texts, kept together, and return the place of the first."""
-        start = len(self._texts)
-        for text in texts:
-            self._places.setdefault(text, len(self._texts))
-            self._texts.append(text)
+        start = len(self.texts)
+        self.texts += texts
         return start
 
     def _numbers(self, name: str, steps: int, low: int, high: int) -> tuple[int, int, int, int]:
@@ -121,24 +111,10 @@ class Catalogue:
             texts = [f"{step / steps:g}" for step in run]
         return self._add(texts), steps, low, high
 
-    def value_place(self, text: str) -> int:
-        """Return the place of a text in the pool, appending it if it is new."""
-        return self._places[text] if text in self._places else self._add([text])
-
-    def unit_place(self, unit: str) -> int:
-        """Return the place of a unit, appending it if it is new."""
-        if unit not in self.units:
-            self.units.append(unit)
-        return self.units.index(unit)
-
     def typical(self, place: int) -> int:
         """Return the pool place of an item's mean value."""
         step = min(max(round(float(self.base[place])), 0), int(self.top[place]))
         return int(self.first[place]) + step
-
-    def pools(self) -> tuple[pa.Array, pa.Array]:
-        """Return the cells of VALUE, and of VALUENUM: the number that a text is or starts with."""
-        return text_cells(self._texts), text_cells(map(_number_of, self._texts))
 
     def choices(self, table: int) -> Ints:
         """Return the choice table: for each (system, only numbers) `CHOICES` item places.
@@ -238,8 +214,10 @@ def _strangers(patient: Ints, of: Ints) -> Ints:
     return np.searchsorted(patient, of, side="right") % len(patient)
 
 
-class Events:
-    """The events of one table as batches.
+def ordinary_events(
+    seed: int, table: int, plan: Columns, catalogue: Catalogue, levels: npt.NDArray[np.float32]
+) -> Iterator[Columns]:
+    """Yield the ordinary events of one table, in unit and time order, at most `PIECE` at once.
 
     A batch has one element an event: `patient`, `admission` and `stay` are places in the
     population (-1: the cell is empty), `item` in the catalogue, `value` in the value pool and
@@ -247,162 +225,123 @@ class Events:
     shared by what was charted together. `flag` is ERROR for chart events and an abnormal result
     for labs.
     """
-
-    def __init__(
-        self,
-        seed: int,
-        table: int,
-        plan: Columns,
-        catalogue: Catalogue,
-        levels: npt.NDArray[np.float32],
-    ) -> None:
-        self._seed, self._table, self._plan = seed, table, plan
-        self._ends = np.cumsum(plan.counts)
-        self._catalogue, self._levels = catalogue, levels
-        self._choices = catalogue.choices(table)
-
-    def pieces(self) -> Iterator[Columns]:
-        """Yield the ordinary events, in unit and time order, in batches of at most `PIECE`."""
-        rows = int(self._plan.counts.sum())
-        for number, low in enumerate(range(0, rows, PIECE)):
-            yield self._piece(number, low, min(low + PIECE, rows))
-
-    def _piece(self, number: int, low: int, high: int) -> Columns:
-        count, table = high - low, self._table
-        rng = draws.stream(self._seed, 30, table, number)
-        unit, inside = self._units(low, high)
-        plan = self._plan.take(unit)
-        turn = inside // ROUND[table]
-        bits = draws.mixed(self._seed + table, unit, turn)
-        part = (bits >> np.uint64(32)).astype(np.float64) * 2.0**-32  # in [0, 1)
-        share = (turn + part) / -(-plan.counts // ROUND[table])
-        time = plan.begin + (share * (plan.end - plan.begin)).astype(np.int64)
+    ends, together = np.cumsum(plan.counts), ROUND[table]
+    choices = catalogue.choices(table)
+    for number, low in enumerate(range(0, int(ends[-1]), PIECE)):
+        rng = draws.stream(seed, 30, table, number)
+        rows = np.arange(low, min(low + PIECE, int(ends[-1])))
+        count = len(rows)
+        unit = np.searchsorted(ends, rows, side="right")
+        batch = plan.take(unit)
+        inside = rows - (ends[unit] - batch.counts)
+        turn = inside // together
+        batch.round = draws.mixed(seed + table, unit, turn)
+        part = (batch.round >> np.uint64(32)).astype(np.float64) * 2.0**-32  # in [0, 1)
+        share = (turn + part) / -(-batch.counts // together)
+        time = batch.begin + (share * (batch.end - batch.begin)).astype(np.int64)
+        batch.time = time - time % MINUTE
         slot = rng.integers(0, CHOICES, count)
-        item = self._choices[plan.system, plan.only_numbers.astype(np.int64), slot]
+        batch.item = choices[batch.system, batch.only_numbers.astype(np.int64), slot]
+        batch.unit = catalogue.unit[batch.item]
         noise = rng.standard_normal(count, dtype=np.float32)
         is_error = rng.random(count) < ERROR_SHARE
-        batch = Columns(
-            patient=plan.patient,
-            admission=plan.admission,
-            stay=plan.stay,
-            item=item,
-            time=time - time % MINUTE,
-            value=self._values(rng, item, plan, noise),
-            unit=self._catalogue.unit[item],
-            round=bits,
-            flag=np.abs(noise) > ABNORMAL if table == LAB else is_error,
-        )
-        self._mix_up_ids(rng, plan.sibling, batch)
+        batch.flag = np.abs(noise) > ABNORMAL if table == LAB else is_error
+        batch.value = _values(rng, catalogue, batch, noise, levels)
+        _mix_up_ids(rng, table, plan, batch)
         again = (rng.random(count) < DUPLICATE_SHARE) & (inside > 0)
         again[0] = False
-        return batch.take(np.arange(count) - again)
+        yield batch.take(np.arange(count) - again)
 
-    def _units(self, low: int, high: int) -> tuple[Ints, Ints]:
-        """Return the unit of each row from `low` to `high`, and the row's number inside it."""
-        starts = self._ends - self._plan.counts
-        first, last = np.searchsorted(self._ends, [low, high - 1], side="right")
-        here = np.arange(first, last + 1)
-        parts = np.minimum(self._ends[here], high) - np.maximum(starts[here], low)
-        unit = np.repeat(here, parts)
-        return unit, np.arange(low, high) - starts[unit]
 
-    def _values(
-        self, rng: np.random.Generator, item: Ints, plan: Columns, noise: npt.NDArray[np.float32]
-    ) -> npt.NDArray[np.int32]:
-        """Return each event's place in the value pool."""
-        of = self._catalogue
-        step = of.base[item] + of.slope[item] * self._levels[plan.admission, of.measure[item]]
-        step += of.spread[item] * noise
-        np.clip(np.rint(step), 0, of.top[item], out=step)
-        value: npt.NDArray[np.int32] = of.first[item] + step.astype(np.int32)
-        chance = rng.random(len(item), dtype=np.float32)
-        odd = np.flatnonzero((chance < ODD_SHARE) & (of.odd_count[item] > 0) & ~plan.only_numbers)
-        value[odd] = of.odd_first[item[odd]] + rng.integers(0, of.odd_count[item[odd]])
-        missing = np.flatnonzero(chance > 1 - MISSING_SHARE)
-        value[missing] = of.missing + rng.integers(0, len(TEXTS["missing"]), len(missing))
-        return value
+def _values(
+    rng: np.random.Generator,
+    of: Catalogue,
+    batch: Columns,
+    noise: npt.NDArray[np.float32],
+    levels: npt.NDArray[np.float32],
+) -> npt.NDArray[np.int32]:
+    """Return each event's place in the value pool."""
+    item = batch.item
+    step = of.base[item] + of.slope[item] * levels[batch.admission, of.measure[item]]
+    step += of.spread[item] * noise
+    np.clip(np.rint(step), 0, of.top[item], out=step)
+    value: npt.NDArray[np.int32] = of.first[item] + step.astype(np.int32)
+    chance = rng.random(len(item), dtype=np.float32)
+    odd = np.flatnonzero((chance < ODD_SHARE) & (of.odd_count[item] > 0) & ~batch.only_numbers)
+    value[odd] = of.odd_first[item[odd]] + rng.integers(0, of.odd_count[item[odd]])
+    missing = np.flatnonzero(chance > 1 - MISSING_SHARE)
+    value[missing] = of.missing + rng.integers(0, len(TEXTS["missing"]), len(missing))
+    return value
 
-    def _mix_up_ids(self, rng: np.random.Generator, sibling: Ints, batch: Columns) -> None:
-        """Take HADM_ID or ICUSTAY_ID away, or put a sibling's in its place."""
-        chance = rng.random(len(sibling))
-        if self._table == LAB:
-            outpatient = np.flatnonzero(chance < OUTPATIENT_SHARE)
-            days = (5 + batch.round[outpatient] % np.uint64(200)).astype(np.int64)
-            batch.admission[outpatient] = -1
-            batch.time[outpatient] -= days * DAY
-        else:
-            batch.admission[chance < NO_HADM] = -1
-            batch.stay[(chance >= NO_HADM) & (chance < NO_ICUSTAY)] = -1
-            other = (chance >= OTHER_HADM) & (chance < OTHER_ICUSTAY)
-            batch.stay[other] = self._plan.stay[sibling[other]]
-        other = (chance >= NO_ICUSTAY) & (chance < OTHER_HADM)
-        batch.admission[other] = self._plan.admission[sibling[other]]
+
+def _mix_up_ids(rng: np.random.Generator, table: int, plan: Columns, batch: Columns) -> None:
+    """Take HADM_ID or ICUSTAY_ID away, or put a sibling's in its place."""
+    chance = rng.random(len(batch.item))
+    if table == LAB:
+        outpatient = np.flatnonzero(chance < OUTPATIENT_SHARE)
+        days = (5 + batch.round[outpatient] % np.uint64(200)).astype(np.int64)
+        batch.admission[outpatient] = -1
+        batch.time[outpatient] -= days * DAY
+    else:
+        batch.admission[chance < NO_HADM] = -1
+        batch.stay[(chance >= NO_HADM) & (chance < NO_ICUSTAY)] = -1
+        other = (chance >= OTHER_HADM) & (chance < OTHER_ICUSTAY)
+        batch.stay[other] = plan.stay[batch.sibling[other]]
+    other = (chance >= NO_ICUSTAY) & (chance < OTHER_HADM)
+    batch.admission[other] = plan.admission[batch.sibling[other]]
 
 
 def special_events(seed: int, population: Population, catalogue: Catalogue) -> list[Columns]:
-    """Return the special events of each table, one template after the other.
+    """Return the special events of each table: each template is given to the patients of its case.
 
     New values and units are appended to the catalogue: call it before they are rendered.
     """
-    own: dict[str, str] = {"value": "(mean)", "unit": "(own)", "hadm": "own", "icustay": "own"}
-    own |= {"admission": "0", "anchor": "0", "from": "intime", "error": ""}
-    templates = read_rows(DATA / "mimic3_events.csv")
-    for number, itemid in enumerate(catalogue.mapped, 1):
-        row = {"case": "every_item", "itemid": str(itemid), "seconds": str(number * 25 * MINUTE)}
-        templates.append(own | row)
+    stays = population.stays
     found: list[list[Columns]] = [[], [], []]
-    for template in templates:
-        item = catalogue.place[int(template["itemid"])]
-        batch = _expand(seed, template, population, is_lab=catalogue.table[item] == LAB)
-        unit = template["unit"].replace("(own)", catalogue.items[item]["unit"])
-        value = template["value"]
-        batch.item[:] = item
-        batch.unit[:] = catalogue.unit_place(unit)
-        batch.value[:] = (
-            catalogue.typical(item) if value == "(mean)" else catalogue.value_place(value)
+    for template in read_rows(DATA / "mimic3_events.csv"):
+        case, item = template["case"], catalogue.place[int(template["itemid"])]
+        stay = population.stays_of(case, admission=int(template["admission"]))
+        anchor = population.stays_of(case, admission=int(template["anchor"]))
+        count, table = len(stay), catalogue.table[item]
+        ids = {
+            "own": stay,
+            "empty": np.full(count, -1),
+            "second admission": population.stays_of(case, admission=1),
+            "next patient": _strangers(stays.patient, stays.patient[stay]),
+        }
+        hadm, value, unit = ids[template["hadm"]], template["value"], template["unit"]
+        if unit == "(own)":
+            unit = catalogue.items[item]["unit"]
+        place = catalogue.typical(item) if value == "(mean)" else _place(catalogue.texts, value)
+        batch = Columns(
+            patient=stays.patient[stay],
+            admission=np.where(hadm < 0, -1, stays.admission[hadm]),
+            stay=ids["empty" if table == LAB else template["icustay"]],
+            item=np.full(count, item),
+            time=getattr(stays, template["from"])[anchor].astype(np.int64)
+            + int(template["seconds"]),
+            value=np.full(count, place, np.int32),
+            unit=np.full(count, _place(catalogue.units, unit), np.int32),
+            round=draws.mixed(seed, np.full(count, CASES.names.index(case)), stay),
+            flag=np.full(count, template["error"] == "1"),
         )
-        found[catalogue.table[item]].append(batch)
-    return [
-        Columns(**{name: np.concatenate([getattr(one, name) for one in batches]) for name in names})
-        for batches in found
-        for names in [vars(batches[0])]
-    ]
+        found[table].append(batch)
+    return [Columns.joined(batches) for batches in found]
 
 
-def _expand(
-    seed: int, template: dict[str, str], population: Population, *, is_lab: bool
-) -> Columns:
-    """Give a template to the patients of its case; item, value and unit are filled in later."""
-    stays, case = population.stays, template["case"]
-    stay = population.stays_of(case, admission=int(template["admission"]))
-    anchor = population.stays_of(case, admission=int(template["anchor"]))
-    nobody = np.full(len(stay), -1)
-    ids = {
-        "own": stay,
-        "empty": nobody,
-        "second admission": population.stays_of(case, admission=1),
-        "next patient": _strangers(stays.patient, stays.patient[stay]),
-    }
-    hadm = ids[template["hadm"]]
-    start = getattr(stays, template["from"])[anchor].astype(np.int64)
-    return Columns(
-        patient=stays.patient[stay],
-        admission=np.where(hadm < 0, -1, stays.admission[hadm]),
-        stay=nobody if is_lab else ids[template["icustay"]],
-        item=nobody.copy(),
-        time=start + int(template["seconds"]),
-        value=nobody.astype(np.int32),
-        unit=nobody.astype(np.int32),
-        round=draws.mixed(seed, np.full(len(stay), CASES.names.index(case)), stay),
-        flag=np.full(len(stay), template["error"] == "1"),
-    )
+def _place(pool: list[str], text: str) -> int:
+    """Return the place of a text in a pool, appending it if it is new."""
+    if text not in pool:
+        pool.append(text)
+    return pool.index(text)
 
 
 class Renderer:
     """Turns batches into CSV cells; holds the pools of texts that the cells are picked from."""
 
     def __init__(self, population: Population, catalogue: Catalogue) -> None:
-        values, numbers = catalogue.pools()
+        # VALUENUM is the number that a text is or starts with.
+        values, numbers = text_cells(catalogue.texts), text_cells(map(_number_of, catalogue.texts))
         # Column, its pool and the batch's places in it.
         self._pools = {
             "SUBJECT_ID": (cells(population.patients.subject_id), "patient"),
@@ -421,21 +360,20 @@ class Renderer:
         }
         self._is_metavision = catalogue.itemid >= FIRST_METAVISION_ITEM
 
-    def columns(self, table: int, batch: Columns) -> list[pa.Array]:
-        """Return the cells of one table's columns, in their order."""
+    def columns(self, table: int, batch: Columns) -> dict[str, pa.Array]:
+        """Return the cells of one table's columns."""
         # What was charted together was stored together, 2 to 65 minutes later.
         delay = ((batch.round & np.uint64(63)) + np.uint64(2)).astype(np.int64) * MINUTE
         batch.caregiver = ((batch.round >> np.uint64(6)) % np.uint64(CAREGIVERS)).astype(np.int32)
         batch.end = self._is_metavision[batch.item].astype(np.int32) * 2 + batch.flag
+        if table != CHART:
+            batch.end[:] = -1
         batch.flag = batch.flag.astype(np.int32)
-        times = {"CHARTTIME": batch.time, "STORETIME": batch.time + delay}
-        found = []
-        for column in COLUMNS[TABLES[table]]:
-            if column in times:
-                found.append(cells(times[column].astype("datetime64[s]")))
-            elif column in self._pools and (column != "STOPPED" or table == CHART):
-                pool, places = self._pools[column]
-                found.append(pick(pool, getattr(batch, places)))
-            else:
-                found.append(pa.nulls(len(batch.item), pa.string()))
-        return found
+        found = {"CHARTTIME": cells(batch.time.astype("datetime64[s]"))}
+        if table != LAB:
+            found["STORETIME"] = cells((batch.time + delay).astype("datetime64[s]"))
+        return found | {
+            column: pick(pool, getattr(batch, places))
+            for column, (pool, places) in self._pools.items()
+            if column in COLUMNS[TABLES[table]]
+        }

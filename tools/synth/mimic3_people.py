@@ -18,7 +18,7 @@ from synth.draws import DAY, HOUR, MINUTE, Bools, Cases, Columns, Floats, Ints
 from synth.files import SEEDS, read_rows, read_yaml
 
 SPECIAL: dict[str, Any] = read_yaml("mimic3_cases.yml")
-CASES = Cases(list(SPECIAL["cases"]), SPECIAL["cycle"], SPECIAL["stride"], SPECIAL["first"])
+CASES = Cases(SPECIAL)
 MODEL: dict[str, Any] = read_yaml("mimic3_model.yml")
 MEASURES: dict[str, dict[str, Any]] = MODEL["measures"]
 

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from medeval.errors import UserError
 from synth import draws, mimic4_notes, mimic4_results
+from synth import mimic4_stay as of
 from synth.draws import DAY, HOUR, MINUTE, Columns, Dice
-from synth.files import DATA, CsvFile, read_rows, read_yaml
-from synth.mimic4_stay import (
-    CASES,
-    CONDITIONS,
-    FORMER,
-    INTEREST,
-    OTHER,
-    SECONDARY,
-    SPECIAL,
-    TRANSFERRED,
-    Stay,
-    later,
-    midnight,
-)
+from synth.files import CsvFile, Progress, Row, open_tables, read_groups, read_yaml
+from synth.mimic4_stay import CASES, Stay, later
 
 COLUMNS: dict[str, list[str]] = read_yaml("tables.yml")["mimic4"]
 SAID: dict[str, list[str | None]] = read_yaml("mimic4_people.yml")
-CODES = read_rows(DATA / "mimic4_codes.csv")
+CODES = read_groups("mimic4_codes.csv", "group")
 
-LEAST, MOST = 20, 1_000_000
+SCALES = range(20, 1_000_001)  # admissions of interest
 CHUNK_ROWS = 200_000  # about so many laboratory rows are in memory at once
 CHUNK = 1000  # and never more admissions than this
 SMALL = 2000  # up to so many admissions the files are packed tightly, beyond it quickly
@@ -39,49 +27,23 @@ DICE = 512
 FIRST_SUBJECT, FIRST_HADM, FIRST_TRANSFER = 10_000_000, 20_000_000, 30_000_000
 FIRST_SPECIMEN, FIRST_CULTURE, IDS = 1_000_000_000, 5_000_000_000, 9_900_000
 PATTERN = "AACPACDPAACPACPADCAP"  # pathologies of twenty admissions of interest
-CONTROLS = (OTHER, SECONDARY, OTHER, TRANSFERRED, FORMER, OTHER)
+CONTROLS = (of.OTHER, of.SECONDARY, of.OTHER, of.TRANSFERRED, of.FORMER, of.OTHER)
 JOINING = ("overlapping", "readmitted")  # a later admission of the patient before
 
-Row = tuple[object, ...]
 Code = tuple[str, int]
 
 
-def write_mimic4(
-    folder: Path,
-    scale: int,
-    seed: int,
-    events_per_stay: int,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+def write(
+    folder: Path, scale: int, seed: int, events_per_stay: int, progress: Progress
 ) -> dict[str, int]:
-    """Write the tables into an existing folder, below `hosp` and `note`; return their row counts.
+    """Write the tables below `hosp` and `note` of a folder, and return their row counts.
 
-    Args:
-        folder: where the two folders go.
-        scale: the number of admissions of interest; three controls come with each ten.
-        seed: any number from 0; the same arguments give the same bytes.
-        events_per_stay: about how many laboratory results an admission has on average.
-        progress: called now and then with admissions done and in all.
-
-    Raises:
-        UserError: a scale outside 20 to 1,000,000.
+    Three controls come with each ten admissions of interest. See `run.write_synthetic`.
     """
-    if not LEAST <= scale <= MOST:
-        raise UserError(
-            f"--scale {scale} is not possible. Give a number of admissions of interest from "
-            f"{LEAST} to {MOST}."
-        )
     admissions = make_admissions(seed, scale)
     total = len(admissions.case)
     size = max(1, min(CHUNK, CHUNK_ROWS // events_per_stay))
-    for part in ("hosp", "note"):
-        (folder / part).mkdir()
-    with contextlib.ExitStack() as stack:
-        files = {
-            name: stack.enter_context(
-                CsvFile(folder / f"{name}.csv.gz", columns, 9 if total <= SMALL else 1)
-            )
-            for name, columns in COLUMNS.items()
-        }
+    with open_tables(folder, COLUMNS, 9 if total <= SMALL else 1) as files:
         files["hosp/d_labitems"].write_rows(mimic4_results.item_rows())
         for table in ("diagnoses", "procedures"):
             files[f"hosp/d_icd_{table}"].write_rows(_titles(table))
@@ -112,11 +74,11 @@ def make_admissions(seed: int, scale: int) -> Columns:
     count = scale + controls
     number = np.arange(controls)
     control, pathology = np.array(CONTROLS)[number % len(CONTROLS)], number // 2 % 4
-    control_condition = np.where(control == TRANSFERRED, pathology, 4 + number % 5)
+    control_condition = np.where(control == of.TRANSFERRED, pathology, 4 + number % 5)
     letters = np.array(["ACDP".index(letter) for letter in PATTERN])
     condition = np.concatenate([letters[np.arange(scale) % len(letters)], control_condition])
     concealed = np.concatenate([np.full(scale, -1), pathology])
-    kind = np.concatenate([np.full(scale, INTEREST), control])
+    kind = np.concatenate([np.full(scale, of.INTEREST), control])
     case = np.concatenate([CASES.assign(scale), np.full(controls, CASES.ORDINARY)])
 
     joins = CASES.has(case, *JOINING)
@@ -126,7 +88,7 @@ def make_admissions(seed: int, scale: int) -> Columns:
     ids = np.cumsum(rng.integers(1, gap + 1, count))
 
     female = rng.random(patients) < 0.52
-    only_women = np.array([disease.get("only_women", False) for disease in CONDITIONS])
+    only_women = np.array([disease.get("only_women", False) for disease in of.CONDITIONS])
     female[patient[only_women[condition]]] = True
     age = np.clip(np.rint(rng.normal(52, 18, patients)), 18, 89).astype(np.int64)
     oldest = rng.random(patients) < 0.01
@@ -147,16 +109,16 @@ def make_admissions(seed: int, scale: int) -> Columns:
     admittime[morning] = draws.floor(admittime[morning], "D") + draws.seconds(8 * HOUR)
     dischtime = draws.floor(admittime + draws.seconds(length), "m")
 
-    through_ed = (rng.random(count) < 0.88) & (kind != TRANSFERRED)
-    through_ed |= kind == INTEREST
+    through_ed = (rng.random(count) < 0.88) & (kind != of.TRANSFERRED)
+    through_ed |= kind == of.INTEREST
     wait = draws.seconds(rng.integers(2 * HOUR, 11 * HOUR, count) // MINUTE * MINUTE)
     edregtime = np.where(through_ed, admittime - wait, draws.missing_times(count))
 
     day = rng.choice([0, 1, 2, 3], count, p=[0.15, 0.5, 0.25, 0.1])
-    without = np.array([disease["without_procedure"] for disease in CONDITIONS])[condition]
+    without = np.array([disease["without_procedure"] for disease in of.CONDITIONS])[condition]
     day[rng.random(count) < without] = -1
     day[(case != CASES.ORDINARY) & (day < 0)] = 1
-    for name, days in SPECIAL["procedure_day"].items():
+    for name, days in of.SPECIAL["procedure_day"].items():
         day[CASES.has(case, name)] = days
     longest = (draws.floor(dischtime, "D") - draws.floor(admittime, "D")).astype(np.int64) // DAY
     short = (day > longest) & (day > 0)
@@ -249,7 +211,7 @@ def _patient_row(stay: Stay) -> Row:
 def _admission_row(stay: Stay) -> Row:
     dice = stay.dice
     source, kind = "EMERGENCY ROOM", "EW EMER."
-    if stay.kind == TRANSFERRED:
+    if stay.kind == of.TRANSFERRED:
         source, kind = "TRANSFER FROM HOSPITAL", "URGENT"
     elif stay.edregtime is None:
         source, kind = "PHYSICIAN REFERRAL", "DIRECT EMER."
@@ -298,29 +260,20 @@ def _transfer_rows(stay: Stay) -> list[Row]:
     return rows
 
 
-def _codes() -> dict[tuple[str, str, int], list[Code]]:
-    found: dict[tuple[str, str, int], list[Code]] = defaultdict(list)
-    for row in CODES:
-        version = int(row["icd_version"])
-        found[row["table"], row["group"], version].append((row["icd_code"], version))
-    return found
-
-
-BY_GROUP = _codes()
+def _codes(table: str, group: str, version: int) -> list[Code]:
+    rows = (row for row in CODES.get(group, ()) if row["table"] == table)
+    return [(row["icd_code"], version) for row in rows if row["icd_version"] == str(version)]
 
 
 def _diagnoses(stay: Stay) -> list[Row]:
     """Return the coded diagnoses of an admission, the main one first."""
     dice, version = stay.dice, stay.icd_version
-
-    def codes(group: str) -> list[Code]:
-        return BY_GROUP["diagnoses", group, version]
-
+    codes = functools.partial(_codes, "diagnoses", version=version)
     main = dice.pick(codes(stay.disease["name"]))
-    others = dice.some(codes("beside"), dice.whole(0, 4))
-    if stay.kind == SECONDARY:
+    others = dice.some(codes("others"), dice.whole(0, 4))
+    if stay.kind == of.SECONDARY:
         others.insert(0, dice.pick(codes(stay.hidden["name"])))
-    if stay.kind == FORMER:
+    if stay.kind == of.FORMER:
         others += codes("history")
     if stay.case == "note_two_diagnoses":
         others.insert(0, codes(stay.second["name"])[0])
@@ -332,8 +285,8 @@ def _procedures(stay: Stay) -> list[Row]:
     if stay.procedure_day < 0:
         return []
     dice, version, day = stay.dice, stay.icd_version, stay.procedure_day
-    beside = BY_GROUP["procedures", "beside", version]
-    main = dice.pick(BY_GROUP.get(("procedures", stay.disease["name"], version), beside))
+    beside = _codes("procedures", "beside", version)
+    main = dice.pick(_codes("procedures", stay.disease["name"], version) or beside)
     dated = [(day, main)]
     if dice.chance(0.3):
         code = dice.pick(beside)
@@ -342,16 +295,19 @@ def _procedures(stay: Stay) -> list[Row]:
         # The first in order is the last in time, and an imaging code comes before the surgery.
         dated = [(day + 2, beside[0]), (day + 1, main), (day + 1, beside[1]), (day, beside[2])]
     if stay.case == "procedure_codes":
-        dated.append((day, BY_GROUP["procedures", "untitled", 10][0]))
-        dated += [(day + 1, BY_GROUP["procedures", "twice titled", one][0]) for one in (9, 10)]
+        dated += [(day, code) for code in _codes("procedures", "untitled", 10)]
+        for either in (9, 10):
+            dated += [(day + 1, code) for code in _codes("procedures", "twice titled", either)]
         dated.append((day + 2, main))
-    return [(midnight(stay.admittime, days).date(), *code) for days, code in dated]
+    return [(of.midnight(stay.admittime, days).date(), *code) for days, code in dated]
 
 
 def _titles(table: str) -> list[Row]:
     """Return the dictionary of diagnoses or procedures."""
-    return sorted(
+    titles = [
         (row["icd_code"], int(row["icd_version"]), row["long_title"])
-        for row in CODES
+        for group in CODES.values()
+        for row in group
         if row["table"] == table and row["long_title"]
-    )
+    ]
+    return sorted(titles)

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from synth import mimic4_stay as of
 from synth.draws import DAY, HOUR, MINUTE, Dice
-from synth.files import read_groups, read_yaml
-from synth.mimic4_stay import (
-    FORMER,
-    INTEREST,
-    SECONDARY,
-    SPECIAL,
-    TRANSFERRED,
-    Stay,
-    later,
-    midnight,
-)
+from synth.files import Row, read_groups, read_yaml
+from synth.mimic4_stay import SPECIAL, Stay, later
 
-_PHRASES = read_yaml("mimic4_phrases.yml")
-NOTE: dict[str, Any] = _PHRASES["note"]
-REPORT: dict[str, Any] = _PHRASES["report"]
+NOTE: dict[str, Any] = read_yaml("mimic4_phrases.yml")["note"]
+REPORT: dict[str, Any] = read_yaml("mimic4_phrases.yml")["report"]
 REPORT_CASES = read_groups("mimic4_report_cases.csv", "case")
-PROCEDURES_HEADING = "Major Surgical or Invasive Procedure"
 
-Row = tuple[object, ...]
 Plan = list[tuple[dict[str, str], datetime, str]]  # examination, time, form of the report
+
+_FIELD = re.compile(r"\{(?:(\d+)-(\d+)(?:/(\d+))?|(\w+))\}")
+
+
+def fill(template: str, dice: Dice, phrases: Mapping[str, Any]) -> str:
+    """Fill in the braces of a template, from left to right; see mimic4_phrases.yml.
+
+    A phrase may be a text, a list of which one is drawn, or a function that is called in its turn.
+    """
+
+    def filled(field: re.Match[str]) -> str:
+        low, high, parts, name = field.groups()
+        if name is None:
+            number = dice.whole(int(low), int(high))
+            return str(number / int(parts) if parts else number)
+        phrase = phrases[name]
+        if callable(phrase):
+            return str(phrase())
+        return str(phrase if isinstance(phrase, str) else dice.pick(phrase))
+
+    return _FIELD.sub(filled, template)
 
 
 def discharge_notes(stay: Stay) -> list[Row]:
@@ -33,10 +45,9 @@ def discharge_notes(stay: Stay) -> list[Row]:
     if stay.case == "note_missing":
         return []
     number = stay.ordinal + 2
-    written = midnight(stay.dischtime)
+    written = of.midnight(stay.dischtime)
     stored = later(written, 15 * HOUR + stay.dice.whole(0, 20000))
-    note = f"{stay.subject_id}-DS-{number}"
-    head = (note, stay.subject_id, stay.hadm_id, "DS", number)
+    head = (f"{stay.subject_id}-DS-{number}", stay.subject_id, stay.hadm_id, "DS", number)
     return [(*head, written, stored, write_note(stay))]
 
 
@@ -50,7 +61,7 @@ def write_note(stay: Stay) -> str:
     same_line = case == "note_same_line" or (free and dice.chance(0.05))
     capitals = case == "note_capitals" or (free and dice.chance(0.03))
     sex = "F" if stay.female else "M"
-    lines = [NOTE["header"].format(sex=sex, service=dice.pick(NOTE["services"]))]
+    lines = [fill(NOTE["header"], dice, NOTE | {"sex": sex})]
     for heading, body in sections.items():
         shown = headings.get(heading, heading)
         if shown is None:
@@ -67,35 +78,26 @@ def write_note(stay: Stay) -> str:
 
 
 def _sections(stay: Stay, special: dict[str, Any]) -> dict[str, str]:
-    dice, disease = stay.dice, stay.disease
+    dice, complaint = stay.dice, stay.disease["complaint"]
     medicines = dice.some(NOTE["medicines"], dice.whole(2, 6))
-    home = medicines[: dice.whole(1, 3)]
-    complaint = disease["complaint"]
-    sections = {
-        "Allergies": dice.pick(NOTE["allergies"]),
-        "Attending": "___",
-        "Chief Complaint": dice.pick((complaint, complaint.lower(), "Abdominal pain", "abd pain")),
-        PROCEDURES_HEADING: _procedures(stay, special),
-        "History of Present Illness": _history(stay, special),
-        "Past Medical History": _past(stay, special),
-        "Social History": dice.pick(NOTE["social"]),
-        "Family History": dice.pick(NOTE["family"]),
-        "Physical Exam": _exam(stay, special),
-        "Pertinent Results": _results(stay),
-        "Brief Hospital Course": _course(stay) + special.get("course", ""),
-        "Medications on Admission": "The Preadmission Medication list is accurate and complete.\n"
-        + _numbered(home),
-        "Discharge Medications": _numbered(medicines),
-        "Discharge Disposition": dice.pick(NOTE["dispositions"]),
-        "Discharge Diagnosis": _diagnoses(stay),
-        "Discharge Condition": dice.pick(NOTE["conditions"]),
-        "Discharge Instructions": dice.pick(NOTE["instructions"]),
-        "Followup Instructions": "___",
+    besides = f" {stay.hidden['diagnoses'][0]} was noted besides."
+    phrases = NOTE | {
+        "complaints": [complaint, complaint.lower(), "Abdominal pain", "abd pain"],
+        "done": lambda: _procedures(stay, special),
+        "history": lambda: _history(stay, special),
+        "past": lambda: _past(stay, special),
+        "exams": lambda: _exam(stay, special),
+        "results": lambda: fill(NOTE["results"], dice, stay.disease),
+        "course": stay.disease["course"],
+        "besides": besides if stay.kind == of.SECONDARY else "",
+        "home": _numbered(medicines[: dice.whole(1, 3)]),
+        "medicines": _numbered(medicines),
+        "diagnoses": lambda: _diagnoses(stay),
     }
-    if stay.died:
-        sections["Discharge Disposition"] = sections["Discharge Condition"] = "Expired"
-        sections["Discharge Instructions"] = "___"
-    return sections
+    sections = {name: fill(template, dice, phrases) for name, template in NOTE["sections"].items()}
+    if "course" in special:
+        sections["Brief Hospital Course"] += special["course"]
+    return sections | (NOTE["expired"] if stay.died else {})
 
 
 def _numbered(lines: list[str]) -> str:
@@ -105,26 +107,24 @@ def _numbered(lines: list[str]) -> str:
 def _procedures(stay: Stay, special: dict[str, Any]) -> str:
     done = stay.dice.pick(stay.disease["procedures"])
     if "procedures" in special:
-        return str(special["procedures"].format(done=done))
+        return fill(special["procedures"], stay.dice, {"done": done})
     if stay.procedure_day < 0:
         return stay.dice.pick(("None", "none", "___"))
     return str(stay.dice.pick((done, f"___: {done}", f"{done} on ___")))
 
 
 def _history(stay: Stay, special: dict[str, Any]) -> str:
-    dice, disease, hidden = stay.dice, stay.disease, stay.hidden
-    sex = dice.pick(("F", "female", "woman") if stay.female else ("M", "male", "man"))
-    denied = ", ".join(dice.some(NOTE["denials"], 3))
-    associated = " and ".join(dice.some(NOTE["associated"], 2))
-    lines = [
-        f"___ year old {sex} who presents with {dice.whole(2, 5)} days of",
-        f"{disease['pain']}. It came with {associated}.",
-        f"Denies {denied}.\n",
-        dice.pick(NOTE["ed_courses"]),
-    ]
-    free = stay.kind == INTEREST and not stay.case.startswith("note_")
-    if stay.kind == TRANSFERRED:
-        name = disease["diagnoses"][0]
+    dice, hidden = stay.dice, stay.hidden
+    phrases = NOTE | {
+        "sex": dice.pick(("F", "female", "woman") if stay.female else ("M", "male", "man")),
+        "denied": ", ".join(dice.some(NOTE["denials"], 3)),
+        "associated": " and ".join(dice.some(NOTE["associated"], 2)),
+        "pain": stay.disease["pain"],
+    }
+    lines = fill(NOTE["history"], dice, phrases).split("\n")
+    free = stay.kind == of.INTEREST and not stay.case.startswith("note_")
+    if stay.kind == of.TRANSFERRED:
+        name = stay.disease["diagnoses"][0]
         lines.insert(2, f"Sent from ___ Hospital, where {name} was found.")
     elif stay.case == "note_broken_leak":
         lines.insert(2, f"They spoke of acute\n{hidden['name']}, not yet confirmed.")
@@ -139,7 +139,7 @@ def _past(stay: Stay, special: dict[str, Any]) -> str:
     dice = stay.dice
     known = [one for one in NOTE["past"] if stay.female or "C-section" not in one]
     past = dice.some(known, dice.whole(1, 5))
-    if stay.kind == FORMER:
+    if stay.kind == of.FORMER:
         past.append(f"{stay.hidden['diagnoses'][0]} in ___, treated elsewhere")
     label = dice.pick(("", "", "", "PMH:\n", "PMHx/PSHx: "))
     shown = dice.pick(("\n".join(past), _numbered(past), ", ".join(past)))
@@ -150,45 +150,18 @@ def _exam(stay: Stay, special: dict[str, Any]) -> str:
     dice = stay.dice
     if stay.case == "note_short_exam":
         return "see ED note"
-    admission = _one_exam(dice, stay.disease["abdomen"], ill=True)
-    after = _one_exam(dice, dice.pick(NOTE["good_abdomens"]), ill=False)
+    admission = fill(NOTE["exam"]["ill"], dice, NOTE | stay.disease)
+    abdomen = dice.pick(NOTE["good_abdomens"])
+    after = fill(NOTE["exam"]["well"], dice, NOTE | {"abdomen": abdomen})
     shape = special["exam"] if "exam" in special else dice.pick(NOTE["exams"])
-    return str(shape.format(admission=admission, after=after))
-
-
-def _one_exam(dice: Dice, abdomen: str, *, ill: bool) -> str:
-    vitals = (
-        f"T {dice.whole(970, 1019 if ill else 989) / 10} HR {dice.whole(62, 115 if ill else 90)} "
-        f"BP {dice.whole(102, 158)}/{dice.whole(55, 95)} "
-        f"RR {dice.whole(12, 22)} O2 {dice.whole(94, 100)}% RA"
-    )
-    look = dice.pick(NOTE["looks"]["ill" if ill else "well"])
-    return str(NOTE["exam"].format(vitals=vitals, look=look, abdomen=abdomen))
-
-
-def _results(stay: Stay) -> str:
-    dice = stay.dice
-    blood = (
-        f"___ 05:40AM BLOOD WBC-{dice.whole(60, 190) / 10}* RBC-{dice.whole(380, 520) / 100} "
-        f"Hgb-{dice.whole(105, 150) / 10} Plt Ct-{dice.whole(150, 390)}\n"
-        f"___ 05:40AM BLOOD Glucose-{dice.whole(80, 150)} Na-{dice.whole(133, 144)} "
-        f"K-{dice.whole(33, 50) / 10}"
-    )
-    return f"{blood}\n\nIMAGING: {stay.disease['impression']}"
-
-
-def _course(stay: Stay) -> str:
-    course = stay.disease["course"]
-    if stay.kind == SECONDARY:
-        course += f" {stay.hidden['diagnoses'][0]} was noted besides."
-    return f"The patient was admitted to the ___ service. {course}\n\n#Transitional: see ___."
+    return fill(shape, dice, {"admission": admission, "after": after})
 
 
 def _diagnoses(stay: Stay) -> str:
     dice, case = stay.dice, stay.case
     main = [dice.pick(stay.disease["diagnoses"])]
     second = dice.some(NOTE["second_diagnoses"], dice.whole(0, 3))
-    if stay.kind == SECONDARY:
+    if stay.kind == of.SECONDARY:
         second.insert(0, dice.pick(stay.hidden["diagnoses"]))
     if case == "note_other_diagnosis":
         main = ["Abdominal pain, cause unknown"]
@@ -207,20 +180,14 @@ def reports(stay: Stay) -> tuple[list[Row], list[Row]]:
     """Return the rows of one admission for the tables radiology and radiology_detail."""
     dice, notes, details = stay.dice, list[Row](), list[Row]()
 
-    def add(note: str, hadm: int | None, number: int, time: datetime, text: str) -> None:
+    def add(note: str, hadm: int | None, time: datetime, text: str) -> None:
+        _, kind, number = note.split("-")
         stored = None if dice.chance(0.03) else later(time, 70 * MINUTE)
-        kind = note.split("-")[1]
         notes.append((note, stay.subject_id, hadm, kind, number, time, stored, text))
-
-    def detail(note: str, field: str, value: str, ordinal: int = 1) -> Row:
-        return note, stay.subject_id, field, value, ordinal
 
     for place, (exam, time, form) in enumerate(_plan(stay)):
         number = 3 + stay.ordinal * 60 + place * 2
-        note, addendum = (
-            f"{stay.subject_id}-RR-{number}",
-            f"{stay.subject_id}-AR-{number + 1}",
-        )
+        note, addendum = f"{stay.subject_id}-RR-{number}", f"{stay.subject_id}-AR-{number + 1}"
         lost = time < stay.admittime and dice.chance(0.4)
         hadm = None if lost or (stay.case == "window" and place == 0) else stay.hadm_id
         names = [exam["name"]]
@@ -228,18 +195,18 @@ def reports(stay: Stay) -> tuple[list[Row], list[Row]]:
             names = []  # neither a name of its own nor a report it belongs to
         elif (stay.case == "report_names" and place == 0) or dice.chance(0.04):
             names.append("CT RECONSTRUCTION" if exam["way"] == "ct" else "DUPLEX DOPP ABD/PEL")
-        add(note, hadm, number, time, write_report(stay, exam, form))
+        add(note, hadm, time, write_report(stay, exam, form))
+        # Rows of later ordinals may come first.
+        said = [(note, "exam_name", name, n) for n, name in enumerate(names, 1)][::-1]
         if names:
-            details.append(detail(note, "exam_code", exam["code"]))
-            # Rows of later ordinals may come first.
-            for ordinal in range(len(names), 0, -1):
-                details.append(detail(note, "exam_name", names[ordinal - 1], ordinal))
-            details.append(detail(note, "cpt_code", f"7{len(exam['name']):02d}77"))
+            code = (note, "cpt_code", f"7{len(exam['name']):02d}77", 1)
+            said = [(note, "exam_code", exam["code"], 1), *said, code]
         if (stay.case == "report_addendum" and place == 0) or dice.chance(0.03):
-            details.append(detail(note, "addendum_note_id", addendum))
-            details.append(detail(addendum, "parent_note_id", note))
-            text = REPORT["addendum"].format(impression=stay.disease["impression"])
-            add(addendum, hadm, number + 1, later(time, 5 * HOUR), text)
+            said.append((note, "addendum_note_id", addendum, 1))
+            said.append((addendum, "parent_note_id", note, 1))
+            text = fill(REPORT["addendum"], dice, stay.disease)
+            add(addendum, hadm, later(time, 5 * HOUR), text)
+        details += [(named, stay.subject_id, *rest) for named, *rest in said]
     return notes, details
 
 
@@ -271,31 +238,31 @@ def _plan(stay: Stay) -> Plan:
 def write_report(stay: Stay, exam: dict[str, str], form: str) -> str:
     """Return the text of one report; `form` is one of the special forms or empty."""
     dice, way = stay.dice, exam["way"]
-    findings = _findings(stay, way)
-    summed = stay.disease["impression"] if way != "chest" else "No acute process."
-    impression = summed
-    if dice.chance(0.5):
-        impression = f"1. {summed}\n2. {dice.pick(REPORT['second_points'])}"
-    sex = "woman" if stay.female else "man"
-    parts = [
-        ("EXAMINATION", exam["name"]),
-        (
-            dice.pick(("INDICATION", "INDICATION", "HISTORY")),
-            f"___ year old {sex} with {stay.disease['indication']}",
-        ),
-        ("TECHNIQUE", REPORT["techniques"][way]),
-        ("COMPARISON", dice.pick(REPORT["comparisons"])),
-        ("FINDINGS", findings),
-        ("IMPRESSION", impression),
-    ]
+    phrases = (
+        REPORT
+        | exam
+        | {
+            "findings": _findings(stay, way),
+            "impression": stay.disease["impression"] if way != "chest" else "No acute process.",
+            "indication": stay.disease["indication"],
+            "sex": "woman" if stay.female else "man",
+            "technique": REPORT["techniques"][way],
+        }
+    )
+
+    def said(template: str) -> str:
+        return fill(template, dice, phrases)
+
+    phrases["summary"] = said(REPORT["two_points"] if dice.chance(0.5) else "{impression}")
+    parts = [(said(heading), said(template)) for heading, template in REPORT["parts"]]
     if way == "ct" and dice.chance(0.4):
-        parts.insert(3, ("DOSE", f"DLP: {dice.whole(300, 900)} mGy-cm."))
+        parts.insert(3, ("DOSE", said(REPORT["dose"])))
     if dice.chance(0.12):
-        parts.append(("RECOMMENDATION(S)", dice.pick(REPORT["recommendations"])))
+        parts.append(("RECOMMENDATION(S)", said("{recommendations}")))
     if form == "wet read" or dice.chance(0.06):
-        parts.append(("NOTIFICATION", REPORT["notification"].format(summed=summed)))
+        parts.append(("NOTIFICATION", said(REPORT["notification"])))
     lines = []
-    for heading, text in _reshaped(parts, form, summed):
+    for heading, text in _reshaped(parts, form, phrases["impression"]):
         mark = " :" if form == "spaced colon" and heading == "Findings" else ":"
         own_line = heading.upper() in ("FINDINGS", "IMPRESSION") and dice.chance(0.5)
         lines.append(f"{heading}{mark}{chr(10) * 2 if own_line else '  '}{text}")

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from synth import draws
 from synth.draws import DAY, MINUTE, Columns, Floats, Ints
-from synth.files import DATA, cells, pick, read_groups, read_rows, read_yaml, text_cells
+from synth.files import DATA, Row, cells, pick, read_groups, read_rows, read_yaml, text_cells
 from synth.mimic4_stay import CASES, Stay, later, midnight
 
 SAID: dict[str, Any] = read_yaml("mimic4_results.yml")
@@ -20,7 +20,7 @@ ITEMS = [item for item in LISTED if item["panel"]]  # what is drawn; the rest is
 LAB_CASES = read_groups("mimic4_lab_cases.csv", "case")
 CULTURE_CASES = read_groups("mimic4_culture_cases.csv", "case")
 PATHOLOGIES = ("appendicitis", "cholecystitis", "diverticulitis", "pancreatitis")
-LAB_COLUMNS: list[str] = read_yaml("tables.yml")["mimic4"]["hosp/labevents"]
+COLUMNS: dict[str, list[str]] = read_yaml("tables.yml")["mimic4"]
 
 _FIRST, _LATER = (
     np.array([panel[turn] for panel in SAID["panels"].values()]) for turn in ("first", "later")
@@ -42,16 +42,11 @@ _LIMIT_CELLS = [cells(np.where(_IS_WORD, np.nan, limit)) for limit in (_LOW, _HI
 _WORDS, _REMARKS = text_cells(SAID["words"]), text_cells(SAID["remarks"])
 _CULTURES: dict[str, Any] = SAID["cultures"]
 
-Row = tuple[object, ...]
-
 
 def item_rows() -> list[Row]:
     """Return the dictionary of tests."""
-    rows = [
-        (item["itemid"], *(item[column] or None for column in ("label", "fluid", "category")))
-        for item in LISTED
-    ]
-    return sorted(rows, key=lambda row: str(row[0]))
+    columns = COLUMNS["hosp/d_labitems"]
+    return sorted(tuple(item[column] for column in columns) for item in LISTED)
 
 
 def _rounds(rng: np.random.Generator, admissions: Columns, events: int) -> Ints:
@@ -65,8 +60,8 @@ def _rounds(rng: np.random.Generator, admissions: Columns, events: int) -> Ints:
 
 def ordinary_labs(
     rng: np.random.Generator, admissions: Columns, events: int, labevent: int, specimen: int
-) -> tuple[list[pa.Array], int]:
-    """Return the ordinary rows of some admissions as columns, and the number of specimens.
+) -> tuple[dict[str, pa.Array], int]:
+    """Return the ordinary rows of some admissions by column, and the number of specimens.
 
     Args:
         rng: the random stream of these admissions.
@@ -120,8 +115,7 @@ def ordinary_labs(
         ),
         "comments": remark,
     }
-    empty = pa.nulls(len(turn), pa.string())
-    return [found.get(column, empty) for column in LAB_COLUMNS], 2 * count
+    return found, 2 * count
 
 
 def _values(
@@ -166,7 +160,7 @@ def special_labs(stay: Stay, labevent: int, specimen: int) -> list[Row]:
             "storetime": later(time, int(given["stored"])) if time and given["stored"] else None,
             "priority": "STAT",
         }
-        rows.append(tuple((given | known).get(column) for column in LAB_COLUMNS))
+        rows.append(tuple((given | known).get(column) for column in COLUMNS["hosp/labevents"]))
     return rows
 
 

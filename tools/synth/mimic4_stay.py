@@ -10,7 +10,7 @@ from synth.draws import Cases, Dice
 from synth.files import read_yaml
 
 SPECIAL: dict[str, Any] = read_yaml("mimic4_cases.yml")
-CASES = Cases(SPECIAL["cases"], SPECIAL["cycle"], SPECIAL["stride"], SPECIAL["first"])
+CASES = Cases(SPECIAL)
 CONDITIONS: list[dict[str, Any]] = read_yaml("mimic4_conditions.yml")
 # What an admission is: of interest; a control with another disease; one with the pathology as a
 # second code; one treated first in another hospital; one with the pathology of years ago.
@@ -23,21 +23,14 @@ class Stay(SimpleNamespace):
     def __init__(self, dice: Dice, columns: dict[str, Any]) -> None:
         super().__init__(**columns)
         self.dice = dice
-        self.case = self.case_name(columns["case"])
+        place: int = columns["case"]
+        self.case = "" if place == CASES.ORDINARY else CASES.names[place]
         self.disease = CONDITIONS[self.condition]
         # The pathology that a control has besides, else the disease itself.
         self.hidden = self.disease if self.concealed < 0 else CONDITIONS[self.concealed]
+        # The second pathology of an admission that has two.
+        self.second = CONDITIONS[1 if self.condition != 1 else 3]
         self.arrival = self.edregtime or self.admittime
-
-    @staticmethod
-    def case_name(place: int) -> str:
-        """Return the name of a special case, empty for an ordinary admission."""
-        return "" if place == CASES.ORDINARY else CASES.names[place]
-
-    @property
-    def second(self) -> dict[str, Any]:
-        """The second pathology of an admission that has two."""
-        return CONDITIONS[1 if self.condition != 1 else 3]
 
     def time(self, anchor: str, seconds: str) -> datetime | None:
         """Return the time so many seconds after an anchor, None without one.

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from medeval import __version__
 from medeval.errors import UserError
-from synth.files import MARKER, staged_folder
-from synth.mimic3 import write_mimic3
-from synth.mimic4 import write_mimic4
+from synth import mimic3, mimic4
+from synth.files import MARKER, Progress, staged_folder
 
-Generator = Callable[[Path, int, int, int, Callable[[int, int], None]], dict[str, int]]
-KINDS: dict[str, Generator] = {"mimic3": write_mimic3, "mimic4": write_mimic4}
+# What writes a kind, the scales that it takes, and what they count.
+KINDS = {
+    "mimic3": (mimic3.write, mimic3.SCALES, "patients", " (MIMIC-III's subject ids end there)"),
+    "mimic4": (mimic4.write, mimic4.SCALES, "admissions of interest", ""),
+}
 
 
 def write_synthetic(
@@ -24,30 +25,41 @@ def write_synthetic(
     out: Path,
     *,
     replace: bool = False,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> dict[str, int]:
     """Write a data set of one kind to the folder `out` and return its tables' row counts.
 
-    Nothing is left at `out` unless all of it could be written.
+    The same arguments give the same bytes. Nothing is left at `out` unless all of it could be
+    written.
+
+    Args:
+        kind: ``mimic3`` or ``mimic4``.
+        scale: the number of patients, for ``mimic4`` of admissions of interest.
+        seed: any number from 0.
+        events_per_stay: about how many chart events an ICU stay has on average, for ``mimic4``
+            laboratory results an admission.
+        out: a folder that is not there yet, or empty.
+        replace: a folder that this function wrote is replaced.
+        progress: called now and then with what is done and in all.
 
     Raises:
         UserError: an argument that the generator cannot take, or a folder that is in the way.
     """
     if kind not in KINDS:
         raise UserError(f"Unknown kind {kind!r}. This command makes: {', '.join(KINDS)}.")
+    write, scales, counted, why = KINDS[kind]
+    if scale not in scales:
+        raise UserError(
+            f"--scale {scale} is not possible. Give a number of {counted} from {scales[0]} to "
+            f"{scales[-1]}{why}."
+        )
     if seed < 0:
         raise UserError(f"--seed {seed} is negative. Give a whole number from 0.")
     if events_per_stay < 1:
         raise UserError(f"--events-per-stay {events_per_stay} is too small. Give 1 or more.")
+    note = {"kind": kind, "scale": scale, "seed": seed, "events_per_stay": events_per_stay}
     with staged_folder(out, replace=replace) as folder:
-        rows = KINDS[kind](folder, scale, seed, events_per_stay, progress)
-        note = {
-            "kind": kind,
-            "scale": scale,
-            "seed": seed,
-            "events_per_stay": events_per_stay,
-            "medeval_version": __version__,
-            "rows": rows,
-        }
-        (folder / MARKER).write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
+        rows = write(folder, scale, seed, events_per_stay, progress)
+        text = json.dumps({**note, "medeval_version": __version__, "rows": rows}, indent=2)
+        (folder / MARKER).write_text(text + "\n", encoding="utf-8")
     return rows
