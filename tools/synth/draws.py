@@ -113,8 +113,8 @@ def ordinals(counts: Ints) -> Ints:
 def running_before(values: Ints, counts: Ints) -> Ints:
     """Return, for each member of each group, the sum of the members before it."""
     before: Ints = np.cumsum(values) - values
-    started = before[np.arange(len(values)) - ordinals(counts)]
-    return np.subtract(before, started)
+    inside: Ints = before - before[np.arange(len(values)) - ordinals(counts)]
+    return inside
 
 
 def mixed(seed: int, *keys: Ints) -> npt.NDArray[np.uint64]:
