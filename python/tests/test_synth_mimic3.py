@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,10 +12,12 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from commands import run_medeval
 
 from medeval import cli
-from medeval.synth.run import write_synthetic
-from medeval.synth.writing import TableWriter, text_cells
+from synth.files import DATA, CsvFile, read_rows
+from synth.mimic3_people import CASES as KNOWN_CASES
+from synth.run import write_synthetic
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "demo" / "mimic3"
@@ -410,6 +413,10 @@ def test_special_case_is_there(data: duckdb.DuckDBPyConnection, case: str) -> No
     assert count(data, CASES[case]) > 0
 
 
+def test_the_events_are_those_of_known_cases() -> None:
+    assert {row["case"] for row in read_rows(DATA / "mimic3_events.csv")} <= {*KNOWN_CASES.names}
+
+
 @pytest.mark.parametrize("variable", TEXTS)
 def test_texts_are_there(data: duckdb.DuckDBPyConnection, variable: str) -> None:
     for text in TEXTS[variable]:
@@ -537,7 +544,7 @@ def test_a_failed_run_leaves_the_old_data(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(TableWriter, "write", full)
+    monkeypatch.setattr(CsvFile, "write_columns", full)
     arguments = ["mimic3", "--scale", "20", "--seed", "2", "--out", str(out), "--replace"]
     assert run_cli(monkeypatch, arguments) == 2
     assert "No space left on device" in capsys.readouterr().err
@@ -552,9 +559,32 @@ def run_cli(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> int:
     return int(stop.value.code or 0)
 
 
-def test_cells_are_quoted_only_where_needed() -> None:
-    texts = text_cells(["plain", "a,b", 'say "x"', "two\nlines", "", " 90"]).to_pylist()
-    assert texts == ["plain", '"a,b"', '"say ""x"""', '"two\nlines"', "", " 90"]
+@pytest.mark.parametrize(
+    ("place", "status", "sentence"),
+    [
+        ("elsewhere", 2, "No dbt_project.yml in "),
+        ("bare project", 2, "bare project has no folder tools/synth, which makes synthetic data"),
+        ("checkout", 0, ""),
+    ],
+)
+def test_the_installed_package_needs_a_checkout(
+    tmp_path: Path, place: str, status: int, sentence: str
+) -> None:
+    shutil.copytree(ROOT / "python" / "medeval", tmp_path / "installed" / "medeval")
+    folder = tmp_path / place
+    folder.mkdir()
+    if place == "bare project":
+        shutil.copy(ROOT / "dbt_project.yml", folder)
+    done = run_medeval(
+        *("synth", "mimic3", "--scale", "20", "--seed", "1", "--events-per-stay", "5"),
+        *("--out", tmp_path / "out"),
+        env={"PYTHONPATH": str(tmp_path / "installed")},
+        cwd=ROOT if place == "checkout" else folder,
+    )
+    assert done.returncode == status
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == (status == 2)
+    assert (tmp_path / "out").is_dir() == (status == 0)
 
 
 @pytest.mark.slow
@@ -563,13 +593,17 @@ def test_memory_does_not_grow_with_events(tmp_path: Path) -> None:
     """Ten pieces and more in less than 300 MB, libraries included."""
     program = f"""
 from pathlib import Path
-from medeval.synth.run import write_synthetic
+from synth.run import write_synthetic
 rows = write_synthetic("mimic3", 200, 3, 4000, Path({str(tmp_path / "out")!r}))
 status = Path("/proc/self/status").read_text()
 print(sum(rows.values()), status.split("VmHWM:")[1].split()[0])
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True
+        [sys.executable, "-c", program],
+        cwd=ROOT / "tools",
+        check=True,
+        capture_output=True,
+        text=True,
     )
     rows, peak = map(int, done.stdout.split())
     assert rows > 1_000_000

@@ -7,7 +7,7 @@ import gzip
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from pathlib import Path
 
 import duckdb
@@ -15,12 +15,11 @@ import numpy as np
 import pytest
 
 from medeval import cli
-from medeval.synth import mimic4, mimic4_discharge
-from medeval.synth.arrays import stream
-from medeval.synth.mimic4_cases import CASES, CYCLE, STRIDE, has_case
-from medeval.synth.mimic4_people import make_admissions
-from medeval.synth.run import write_synthetic
-from medeval.synth.writing import CsvFile
+from synth import mimic4
+from synth.files import CsvFile, read_groups
+from synth.mimic4 import make_admissions
+from synth.mimic4_stay import CASES, SPECIAL
+from synth.run import write_synthetic
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "demo" / "mimic4"
@@ -284,7 +283,7 @@ def data(
     folder = DEMO
     if request.param != "demo":
         folder = tmp_path_factory.mktemp("synth") / "mimic4"
-        make(folder, scale=2 * CYCLE, seed=11, events=60)
+        make(folder, scale=2 * CASES.cycle, seed=11, events=60)
     connection = duckdb.connect()
     # One thread: the cases are small and the machine is shared.
     connection.execute("set threads = 1")
@@ -478,14 +477,19 @@ def test_the_mean_number_of_labs(tmp_path: Path) -> None:
 
 
 def test_every_cycle_holds_every_case() -> None:
-    assert len(CASES) * STRIDE <= CYCLE
-    admissions = make_admissions(3, CYCLE)
-    assert all(has_case(admissions.case, name).sum() == 1 for name in CASES)
+    admissions = make_admissions(3, CASES.cycle)
+    assert all(CASES.has(admissions.case, name).sum() == 1 for name in CASES.names)
     assert np.all(np.diff(admissions.subject_id) >= 0)
 
 
+@pytest.mark.parametrize("kind", ["lab", "culture", "report"])
+def test_the_rows_of_special_cases_are_those_of_known_cases(kind: str) -> None:
+    assert {*read_groups(f"mimic4_{kind}_cases.csv", "case")} <= {*CASES.names}
+    assert {*SPECIAL["notes"], *SPECIAL["procedure_day"]} <= {*CASES.names}
+
+
 def test_subjects_lie_in_the_range_at_the_largest_scale() -> None:
-    admissions = make_admissions(1, mimic4.MOST)
+    admissions = make_admissions(1, mimic4.SCALES[-1])
     for ids, first in ((admissions.subject_id, 10_000_000), (admissions.hadm_id, 20_000_000)):
         assert first < ids.min()
         assert ids.max() < first + 10_000_000
@@ -495,19 +499,14 @@ def test_subjects_lie_in_the_range_at_the_largest_scale() -> None:
 def test_chunks_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
 
-    def write_columns(self: CsvFile, columns: list[object]) -> None:
-        sizes.append(len(columns[0]))  # type: ignore[arg-type]
+    def write_columns(self: CsvFile, columns: dict[str, Sized]) -> None:
+        sizes.append(len(columns["itemid"]))
 
     monkeypatch.setattr(CsvFile, "write_columns", write_columns)
     monkeypatch.setattr(mimic4, "CHUNK_ROWS", 2000)
     make(tmp_path / "a", scale=100, events=100)
     assert len(sizes) == 7
     assert max(sizes) < 4000
-
-
-def test_the_streams_of_stages_differ() -> None:
-    assert stream(1, 101, 0).random() != stream(1, 102, 0).random()
-    assert set(mimic4_discharge.DROPPED) <= set(CASES)
 
 
 @pytest.mark.parametrize(
@@ -539,13 +538,3 @@ def test_refusals(
     assert error.startswith(f"medeval: {sentence}")
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("method", ["write_rows", "write_columns"])
-def test_a_row_of_another_width_is_refused(tmp_path: Path, method: str) -> None:
-    given: list[object] = [["a"]] if method == "write_rows" else ["a"]
-    with (
-        CsvFile(tmp_path / "a.csv.gz", ["one", "two"], 1) as file,
-        pytest.raises(ValueError, match="2 columns expected, 1 given"),
-    ):
-        getattr(file, method)(given)

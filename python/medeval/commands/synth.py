@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+import medeval
+from medeval.errors import UserError
+from medeval.profile import project_root
 
 
 def synth(
@@ -25,7 +30,10 @@ def synth(
         bool, typer.Option("--replace", help="Replace a folder that this command wrote.")
     ] = False,
 ) -> None:
-    """Write synthetic raw data in MIMIC's own layout; no real patient goes in."""
+    """Write synthetic raw data in MIMIC's own layout; no real patient goes in.
+
+    Needs a checkout of the project, whose tools/synth makes the data.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -35,7 +43,8 @@ def synth(
         TimeRemainingColumn,
     )
 
-    from medeval.synth.run import write_synthetic
+    sys.path.insert(0, str(_tools()))
+    from synth.run import write_synthetic
 
     console = Console(stderr=True)
     bar = Progress(
@@ -59,3 +68,20 @@ def synth(
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     typer.echo(f"{out}: {len(rows)} tables, {sum(rows.values()):,} rows.")
+
+
+def _tools() -> Path:
+    """Return the folder `tools` of the checkout that this package, else the user, is in.
+
+    Raises:
+        UserError: there is no checkout, or it lacks the generator.
+    """
+    root = Path(medeval.__file__).resolve().parents[2]
+    if not (root / "tools" / "synth").is_dir():
+        root = project_root()
+    if not (root / "tools" / "synth").is_dir():
+        raise UserError(
+            f"{root} has no folder tools/synth, which makes synthetic data. Restore it from the "
+            "repository (git checkout)."
+        )
+    return root / "tools"

@@ -1,13 +1,14 @@
-"""Files of a synthetic data set: text columns into CSV into gzip, and the folder they go to."""
+"""Files of a synthetic data set: what it is made from, and text columns into CSV into gzip."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
+import io
 import os
-import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,13 +16,43 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import yaml
 
 from medeval.errors import UserError
 
-Cell = str | int | None
-Row = Sequence[Cell]
-
+DATA = Path(__file__).parent / "data"
+SEEDS = Path(__file__).resolve().parents[2] / "seeds"
 MARKER = "synthetic.json"
+Row = tuple[object, ...]
+Progress = Callable[[int, int], None]  # told what is done and what there is
+
+
+def read_yaml(name: str) -> Any:
+    """Return the contents of a YAML file of the generator."""
+    return yaml.load((DATA / name).read_text(encoding="utf-8"), yaml.CSafeLoader)
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file, of the generator or of the project's seeds.
+
+    Raises:
+        UserError: the file is not there.
+    """
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+    except FileNotFoundError:
+        raise UserError(
+            f"The file {path} is missing. Restore it from the repository (git checkout)."
+        ) from None
+
+
+def read_groups(name: str, column: str) -> dict[str, list[dict[str, str]]]:
+    """Return the rows of a CSV file of the generator by what they have in one column."""
+    groups: dict[str, list[dict[str, str]]] = {}
+    for row in read_rows(DATA / name):
+        groups.setdefault(row[column], []).append(row)
+    return groups
 
 
 def quoted(text: str) -> str:
@@ -52,14 +83,14 @@ def pick(pool: pa.Array, places: npt.NDArray[Any]) -> pa.Array:
 
 
 class CsvFile:
-    """One ``.csv.gz`` file: a header, then rows.
+    """One ``.csv.gz`` file: a header, then rows. A column ROW_ID numbers the rows from 1.
 
     The gzip header holds no time and no name, so equal rows are equal bytes.
     """
 
     def __init__(self, path: Path, columns: Sequence[str], level: int) -> None:
         self.rows = 0
-        self._width = len(columns)
+        self._columns = columns
         self._raw = path.open("wb")
         self._gzip = gzip.GzipFile("", "wb", compresslevel=level, fileobj=self._raw, mtime=0)
         self._gzip.write((",".join(columns) + "\n").encode())
@@ -71,55 +102,47 @@ class CsvFile:
         with self._raw:
             self._gzip.close()
 
-    def write_rows(self, rows: Iterable[Row]) -> None:
+    def write_rows(self, rows: Sequence[Sequence[object]]) -> None:
         """Append rows of Python values; None is an empty cell."""
-        lines = []
-        for row in rows:
-            self._check_width(len(row))
-            lines.append(",".join(_cell(value) for value in row))
-        if lines:
-            self._gzip.write(("\n".join(lines) + "\n").encode())
-            self.rows += len(lines)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows(rows)
+        self._gzip.write(text.getvalue().encode())
+        self.rows += len(rows)
 
-    def write_columns(self, columns: Sequence[pa.Array]) -> None:
-        """Append rows given as one array of cells a column; null is an empty cell."""
-        self._check_width(len(columns))
-        count = len(columns[0])
+    def write_columns(self, columns: dict[str, pa.Array]) -> None:
+        """Append rows given as arrays of cells by column; null or no array is an empty cell."""
+        count = len(next(iter(columns.values())))
         if count == 0:
             return
-        lines = _joined([*columns[:-1], _joined([columns[-1], pa.scalar("\n")], "")], ",")
+        if "ROW_ID" in self._columns:
+            columns["ROW_ID"] = cells(np.arange(self.rows + 1, self.rows + count + 1))
+        empty = pa.nulls(count, pa.string())
+        *first, last = (columns.get(name, empty) for name in self._columns)
+        lines = _joined([*first, _joined([last, pa.scalar("\n")], "")], ",")
         _, offsets, text = lines.buffers()
         end = int(np.frombuffer(offsets, dtype=np.int32)[count])
         self._gzip.write(memoryview(text)[:end])
         self.rows += count
-
-    def _check_width(self, given: int) -> None:
-        if given != self._width:
-            raise ValueError(f"{self._width} columns expected, {given} given")
-
-
-class TableWriter(CsvFile):
-    """A file whose rows are numbered by ROW_ID from 1."""
-
-    def __init__(self, path: Path, columns: Sequence[str], level: int) -> None:
-        super().__init__(path, ["ROW_ID", *columns], level)
-
-    def write(self, columns: Sequence[pa.Array]) -> None:
-        """Append rows: one array of cells for each column after ROW_ID, all of one length."""
-        numbers = np.arange(self.rows + 1, self.rows + len(columns[0]) + 1)
-        self.write_columns([pc.cast(pa.array(numbers), pa.string()), *columns])
-
-
-def _cell(value: Cell) -> str:
-    if value is None:
-        return ""
-    return quoted(value) if isinstance(value, str) else str(value)
 
 
 def _joined(columns: Sequence[Any], separator: str) -> pa.Array:
     return pc.binary_join_element_wise(
         *columns, separator, null_handling="replace", null_replacement=""
     )
+
+
+@contextlib.contextmanager
+def open_tables(
+    folder: Path, columns: dict[str, list[str]], level: int
+) -> Iterator[dict[str, CsvFile]]:
+    """Open a file for each table, whose name may have a folder before it, below a folder."""
+    with contextlib.ExitStack() as stack:
+        files = {}
+        for name, names in columns.items():
+            path = folder / f"{name}.csv.gz"
+            path.parent.mkdir(exist_ok=True)
+            files[name] = stack.enter_context(CsvFile(path, names, level))
+        yield files
 
 
 @contextlib.contextmanager
@@ -134,34 +157,25 @@ def staged_folder(out: Path, *, replace: bool) -> Iterator[Path]:
     _check_free(out, replace=replace)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    except OSError as error:
-        raise UserError(
-            f"Cannot write beside {out}: {error.strerror}. Choose another --out."
-        ) from error
-    try:
-        data = staging / "data"
-        data.mkdir()
-        yield data
-        _check_free(out, replace=replace)
-        _swap(data, out, staging / "old")
+        with tempfile.TemporaryDirectory(
+            prefix=f".{out.name}-", dir=out.parent, ignore_cleanup_errors=True
+        ) as staging:
+            new, old = Path(staging, "data"), Path(staging, "old")
+            new.mkdir()
+            yield new
+            _check_free(out, replace=replace)
+            if out.exists():
+                out.rename(old)
+            try:
+                new.rename(out)
+            except OSError:
+                if old.exists():
+                    old.rename(out)
+                raise
     except OSError as error:
         raise UserError(
             f"Writing {out} failed: {error.strerror}. Free some space or choose another --out."
         ) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-def _swap(new: Path, out: Path, old: Path) -> None:
-    if out.exists():
-        out.rename(old)
-    try:
-        new.rename(out)
-    except OSError:
-        if old.exists():
-            old.rename(out)
-        raise
 
 
 def _check_free(out: Path, *, replace: bool) -> None:
