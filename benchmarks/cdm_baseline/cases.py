@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from benchmarks.cdm_baseline import statements
 from benchmarks.cdm_baseline.databases import Database, Row
 from benchmarks.cdm_baseline.events import (
     CaseFailedError,
@@ -21,6 +20,10 @@ from benchmarks.cdm_baseline.events import (
 )
 from benchmarks.cdm_baseline.exam_text import exam_text
 from benchmarks.cdm_baseline.history_text import find_pathology, history_text, scrub
+
+# The nine statements of a case; every parameter is its hadm_id.
+FOLDER = Path(__file__).with_name("statements")
+STATEMENTS = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.sql")}
 
 
 @dataclass
@@ -49,25 +52,24 @@ def make_case(database: Database, hadm_id: int, mode: Mode) -> Json:
         CaseFailedError: something is missing that no case goes without.
     """
 
-    def ask(statement: str) -> list[Row]:
+    def ask(name: str) -> list[Row]:
+        statement = STATEMENTS[name]
         return database.rows(statement, [hadm_id] * statement.count("?"))
 
-    diagnoses = [title for (title,) in ask(statements.DIAGNOSES)]
+    diagnoses = [title for (title,) in ask("diagnoses")]
     pathology = find_pathology(diagnoses)
     return {
         "hadm_id": hadm_id,
         "pathology": pathology,
-        "demographics": demographics(ask(statements.DEMOGRAPHICS)),
-        "patient_history": scrub(history(ask(statements.HISTORY)), pathology),
-        "lab_results": lab_results(ask(statements.LABS), mode),
-        "microbiology_events": cultures(ask(statements.CULTURES), mode),
-        "radiology_reports": reports(ask(statements.RADIOLOGY), mode, pathology),
-        "physical_exam_text": scrub(exam(ask(statements.EXAM)), pathology),
+        "demographics": demographics(ask("demographics")),
+        "patient_history": scrub(history(ask("history")), pathology),
+        "lab_results": lab_results(ask("labs"), mode),
+        "microbiology_events": cultures(ask("cultures"), mode),
+        "radiology_reports": reports(ask("radiology"), mode, pathology),
+        "physical_exam_text": scrub(exam(ask("exam")), pathology),
         "ground_truth": {
             "primary_diagnosis": diagnoses,
-            "treatments": treatments(
-                ask(statements.CODED_TREATMENTS), ask(statements.OTHER_TREATMENTS)
-            ),
+            "treatments": treatments(ask("coded_treatments"), ask("other_treatments")),
         },
     }
 

@@ -24,9 +24,9 @@ from benchmarks.cdm_baseline.exam_text import exam_text
 from benchmarks.cdm_baseline.history_text import find_pathology, history_text, scrub
 from benchmarks.cdm_baseline.numbers import number_text
 from benchmarks.cdm_baseline.radiology_text import find_modality, find_region, kept_sections
-from benchmarks.cdm_baseline.random_texts import write_random_notes
 from benchmarks.cdm_baseline.tables import prepare
 from benchmarks.cdm_extracts import write_extracts
+from cdm_random_notes import write_random_notes
 from commands import run_dbt, run_medeval
 from postgres_server import connect
 

@@ -105,7 +105,7 @@ def chain(
 
 def write_random_notes(folder: Path, hadm_ids: Iterable[int], per_admission: int) -> None:
     """Write extracts, and reports with their names, for some admissions."""
-    dice = random.Random(0)  # noqa: S311  no secret
+    dice = random.Random(0)
     sections: list[Sequence[object]] = []
     diagnoses: list[Sequence[object]] = []
     procedures: list[Sequence[object]] = []

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-from pydantic import BaseModel
-
+ROOT = Path(__file__).resolve().parents[1]
 POLL_SECONDS = 0.1
 MEGABYTE = 1e6
 # What could point a measured command at the user's own data, database or dbt settings.
 SETTINGS = ("MEDEVAL_", "PG", "DBT_")
 
+Word = str | Path | int
 
-class Usage(BaseModel, frozen=True):
+
+class CommandFailedError(Exception):
+    """A measured command ended with an error, or the ways that are compared differ."""
+
+
+@dataclass(frozen=True)
+class Usage:
     """What a command used, from its start to its end.
 
     `peak_mb` is the larger of the maximum resident set that the kernel kept of any one process and
@@ -33,32 +40,29 @@ class Usage(BaseModel, frozen=True):
     peak_mb: float
     spill_mb: float = 0.0
 
+    def __str__(self) -> str:
+        return f"{self.wall_s:.1f} s ({self.user_s:.1f} s user CPU), {self.peak_mb:,.0f} MB"
+
     def then(self, other: Usage) -> Usage:
         """Return the use of two commands, one after the other."""
         return Usage(
-            wall_s=self.wall_s + other.wall_s,
-            user_s=self.user_s + other.user_s,
-            system_s=self.system_s + other.system_s,
-            peak_mb=max(self.peak_mb, other.peak_mb),
-            spill_mb=max(self.spill_mb, other.spill_mb),
+            self.wall_s + other.wall_s,
+            self.user_s + other.user_s,
+            self.system_s + other.system_s,
+            max(self.peak_mb, other.peak_mb),
+            max(self.spill_mb, other.spill_mb),
         )
 
 
-class CommandFailedError(Exception):
-    """A measured command ended with an error; its last lines say which."""
-
-
 def measure(
-    command: Sequence[str | Path],
-    folder: Path,
+    command: Sequence[Word],
     settings: Mapping[str, str | Path] | None = None,
     watched: Path | None = None,
 ) -> Usage:
-    """Run a command in a folder and measure it, its children included.
+    """Run a command in the project's folder and measure it, its children included.
 
     Args:
         command: program and arguments.
-        folder: where it runs.
         settings: added to an environment that has none of `SETTINGS`.
         watched: a folder whose size is looked at while the command runs.
 
@@ -66,14 +70,14 @@ def measure(
         CommandFailedError: it ended with another status than 0.
     """
     start = time.perf_counter()
+    words = [str(word) for word in command]
     process = subprocess.Popen(  # noqa: S603  the benchmark's own commands
-        [str(word) for word in command],
-        cwd=folder,
+        words,
+        cwd=ROOT,
         env=clean_environment(settings or {}),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
     )
     try:
         with _watching(process.pid, watched) as peaks:
@@ -89,16 +93,22 @@ def measure(
     process.returncode = os.waitstatus_to_exitcode(status)
     process.stdout.close()
     if process.returncode:
-        words = " ".join(map(str, command))
-        raise CommandFailedError(f"`{words}` ended with {process.returncode}:\n{output[-2000:]}")
+        told = output[-2000:].decode(errors="replace")
+        raise CommandFailedError(f"`{' '.join(words)}` ended with {process.returncode}:\n{told}")
     # A child's maximum starts from what its parent held at the fork: this process stays small.
-    return Usage(
-        wall_s=wall,
-        user_s=used.ru_utime,
-        system_s=used.ru_stime,
-        peak_mb=max(used.ru_maxrss * 1024, peaks["memory"]) / MEGABYTE,
-        spill_mb=peaks["folder"] / MEGABYTE,
-    )
+    memory = max(used.ru_maxrss * 1024, peaks["memory"]) / MEGABYTE
+    return Usage(wall, used.ru_utime, used.ru_stime, memory, peaks["folder"] / MEGABYTE)
+
+
+def function(place: str, *words: Word, settings: Mapping[str, str | Path] | None = None) -> Usage:
+    """Measure a call of a function in a process of its own; see `function_command`."""
+    return measure(function_command(place, *words), settings)
+
+
+def function_command(place: str, *words: Word) -> list[Word]:
+    """Return the command that calls a function, such as `benchmarks.copies:make`, with texts."""
+    module, name = place.split(":")
+    return [sys.executable, "-c", f"import sys, {module} as m; m.{name}(*sys.argv[1:])", *words]
 
 
 def clean_environment(settings: Mapping[str, str | Path]) -> dict[str, str]:
@@ -115,9 +125,9 @@ def _watching(pid: int, folder: Path | None) -> Iterator[dict[str, int]]:
 
     def watch() -> None:
         while not ended.wait(POLL_SECONDS):
-            peaks["memory"] = max(peaks["memory"], tree_memory(pid))
+            peaks["memory"] = max(peaks["memory"], _tree_memory(pid))
             if folder is not None:
-                peaks["folder"] = max(peaks["folder"], folder_size(folder))
+                peaks["folder"] = max(peaks["folder"], _folder_size(folder))
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
@@ -128,28 +138,23 @@ def _watching(pid: int, folder: Path | None) -> Iterator[dict[str, int]]:
         thread.join()
 
 
-def tree_memory(pid: int) -> int:
-    """Return the resident bytes of a process and all below it; 0 when it has ended."""
+def _tree_memory(pid: int) -> int:
+    """Return the resident bytes of a process and all below it; of those that have not ended."""
+    import psutil
+
     total = 0
     try:
         process = psutil.Process(pid)
-        tree = [process, *process.children(recursive=True)]
-    except psutil.Error:
-        return 0
-    for member in tree:
-        try:
+        for member in [process, *process.children(recursive=True)]:
             total += member.memory_info().rss
-        except psutil.Error:
-            continue
+    except psutil.Error:
+        pass  # one has ended meanwhile; the next look is a tenth of a second away
     return total
 
 
-def folder_size(folder: Path) -> int:
+def _folder_size(folder: Path) -> int:
     """Return the bytes that the files of a folder take on disk; they may vanish meanwhile."""
-    total = 0
-    for path in folder.rglob("*"):
-        try:
-            total += path.stat().st_blocks * 512
-        except OSError:
-            continue
-    return total
+    try:
+        return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
+    except OSError:
+        return 0
