@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.cdm_extracts import COHORT
-from benchmarks.measuring import CommandFailedError, Usage, Word, function, measure
+from benchmarks.measuring import ORACLES, CommandFailedError, Usage, Word, function, measure
 from benchmarks.pages import Benchmark, say
 from benchmarks.warehouses import Workplace, new_database, postgres, synthesize, synthetic_rows
 
@@ -154,11 +154,11 @@ def run_loops(
     out, times = ours.folder / "cases.json", ours.folder / "times.json"
     loops = []
     for with_indexes in (False, True):
-        module = [sys.executable, "-m", "benchmarks.admission_by_admission"]
+        module = [sys.executable, "-m", "oracles.admission_by_admission"]
         words: list[Word] = [source, source / "note_extract" / COHORT, out, "--mode", "extended"]
         words += ["--first", first, "--times", times]
         words += ["--indexes"] * with_indexes + ["--postgres"] * bool(address)
-        measure([*module, *words], address)
+        measure([*module, *words], {"PYTHONPATH": str(ORACLES.parent), **(address or {})})
         loop = json.loads(times.read_text(encoding="utf-8"))
         theirs = json.loads(out.read_text(encoding="utf-8"))["cases"]
         different = [case["hadm_id"] for case in theirs if cases.get(case["hadm_id"]) != case]

@@ -8,11 +8,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+# The baselines that make the same tables, which tests compare with ours.
+ORACLES = ROOT / "python" / "tests" / "oracles"
 POLL_SECONDS = 0.1
 MEGABYTE = 1e6
 # What could point a measured command at the user's own data, database or dbt settings.
@@ -139,22 +141,22 @@ def _watching(pid: int, folder: Path | None) -> Iterator[dict[str, int]]:
 
 
 def _tree_memory(pid: int) -> int:
-    """Return the resident bytes of a process and all below it; of those that have not ended."""
+    """Return the resident bytes of a process and all below it, of those that have not ended."""
     import psutil
 
     total = 0
-    try:
+    with suppress(psutil.Error):
         process = psutil.Process(pid)
         for member in [process, *process.children(recursive=True)]:
-            total += member.memory_info().rss
-    except psutil.Error:
-        pass  # one has ended meanwhile; the next look is a tenth of a second away
+            with suppress(psutil.Error):
+                total += member.memory_info().rss
     return total
 
 
 def _folder_size(folder: Path) -> int:
     """Return the bytes that the files of a folder take on disk; they may vanish meanwhile."""
-    try:
-        return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
-    except OSError:
-        return 0
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.stat().st_blocks * 512
+    return total

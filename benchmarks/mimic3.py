@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.copies import EVENTS
-from benchmarks.measuring import ROOT, Usage, function, measure
+from benchmarks.measuring import ORACLES, ROOT, Usage, function, measure
 from benchmarks.pages import Benchmark, say
 from benchmarks.warehouses import Workplace, postgres, synthesize, synthetic_rows
 
@@ -149,7 +149,7 @@ def exported_events(workplace: Workplace) -> int:
 def patient_by_patient(source: Path, out: Path) -> Usage:
     """Run the baseline: files to listfiles."""
     shutil.rmtree(out, ignore_errors=True)
-    return measure([sys.executable, "benchmarks/patient_by_patient.py", source, out])
+    return measure([sys.executable, ORACLES / "patient_by_patient.py", source, out])
 
 
 def defaults() -> dict[str, str]:

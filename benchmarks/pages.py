@@ -1,7 +1,7 @@
 """Results as they are kept, the page that is made of them, and the command of every benchmark.
 
 The parts of a benchmark are functions that return their figures for JSON. The page is a template in
-`pages/`, written to `docs/` with the kept figures in it.
+`templates/`, written to `docs/` with the kept figures in it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Benchmark:
 
     Attributes:
         name: of the file in `results/`.
-        page: of the template in `pages/` and of the page in `docs/`, without `.md`.
+        page: of the template in `templates/` and of the page in `docs/`, without `.md`.
         parts: by their names; keyword arguments with defaults are options of the command.
         packages: whose versions are kept with a part.
         usual: the parts that are measured where none is named; all if empty.
@@ -70,7 +70,7 @@ class Benchmark:
         import jinja2
 
         environment = jinja2.Environment(  # noqa: S701  Markdown, of our own figures
-            loader=jinja2.FileSystemLoader(FOLDER / "pages"),
+            loader=jinja2.FileSystemLoader(FOLDER / "templates"),
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks.cdm_baseline import facts
+from oracles.cdm import facts
 
 EXAM_WORDS = """
 Physical|Phsyical|Physcial|Exam|Examination|PE|Patient examined|on|upon|at|in|day of|time of|the|no

@@ -6,7 +6,7 @@ clean the texts. It is written from the rules of practical_cdm_benchmark (`cdm_r
 and shares no code with the SQL of this project, only its word lists, so it serves twice: benchmarks
 are measured against it, and a test compares its cases with those of the SQL.
 
-    python -m benchmarks.admission_by_admission SOURCE LIST cases.json --mode extended
+    cd python/tests; python -m oracles.admission_by_admission SOURCE LIST cases.json --mode extended
 
 SOURCE holds the folders hosp, note and note_extract, LIST one hadm_id a line. Ranks and rules are
 applied in Python on the rows of an admission, so that the statements stay simple; ties end in
@@ -25,16 +25,16 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks.cdm_baseline.cases import make_cases, write_cases
-from benchmarks.cdm_baseline.databases import Database, DuckDB, PostgreSQL
-from benchmarks.cdm_baseline.events import MODES
-from benchmarks.cdm_baseline.tables import prepare
+from oracles.cdm.cases import make_cases, write_cases
+from oracles.cdm.databases import Database, DuckDB, PostgreSQL
+from oracles.cdm.events import MODES
+from oracles.cdm.tables import prepare
 
 
 def parse(words: list[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.admission_by_admission",
+        prog="python -m oracles.admission_by_admission",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

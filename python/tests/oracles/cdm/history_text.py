@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 
-from benchmarks.cdm_baseline import facts
+from oracles.cdm import facts
 
 MASK = "___"
 PAST_LABEL = re.compile(

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from benchmarks.cdm_baseline.databases import Database, Row
-from benchmarks.cdm_baseline.events import (
+from oracles.cdm.databases import Database, Row
+from oracles.cdm.events import (
     CaseFailedError,
     Json,
     Mode,
@@ -18,8 +18,8 @@ from benchmarks.cdm_baseline.events import (
     reports,
     treatments,
 )
-from benchmarks.cdm_baseline.exam_text import exam_text
-from benchmarks.cdm_baseline.history_text import find_pathology, history_text, scrub
+from oracles.cdm.exam_text import exam_text
+from oracles.cdm.history_text import find_pathology, history_text, scrub
 
 # The nine statements of a case; every parameter is its hadm_id.
 FOLDER = Path(__file__).with_name("statements")

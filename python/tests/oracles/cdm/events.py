@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from benchmarks.cdm_baseline.databases import Row
-from benchmarks.cdm_baseline.history_text import MASK, scrub
-from benchmarks.cdm_baseline.numbers import number_text
-from benchmarks.cdm_baseline.radiology_text import find_modality, find_region, kept_sections
+from oracles.cdm.databases import Row
+from oracles.cdm.history_text import MASK, scrub
+from oracles.cdm.numbers import number_text
+from oracles.cdm.radiology_text import find_modality, find_region, kept_sections
 
 Json = dict[str, Any]
 CANCELLED = "CANCELLED"

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.cdm_baseline.databases import Database
+from oracles.cdm.databases import Database
 
 SCHEMA = "cdm_baseline"
 TABLES: list[dict[str, Any]] = yaml.safe_load(
@@ -24,16 +24,14 @@ def prepare(database: Database, hadm_ids: Sequence[int], *, with_indexes: bool) 
     database.run(f"set search_path = '{SCHEMA}'")
     ids = ", ".join(f"({int(hadm_id)})" for hadm_id in hadm_ids)
     database.run("create table cohort (hadm_id integer)")
-    database.run(f"insert into cohort values {ids}")  # noqa: S608
+    database.run(f"insert into cohort values {ids}")
     indexes = {}
     for table in TABLES:
         name, columns = table["name"], table["columns"]
         cells = (f"cast(nullif({key}, '') as {kind}) as {key}" for key, kind in columns.items())
-        typed = f"select {', '.join(cells)} from {database.raw(table['module'], name)}"  # noqa: S608
+        typed = f"select {', '.join(cells)} from {database.raw(table['module'], name)}"
         rows = table.get("rows", OF_ADMISSION)
-        database.run(
-            f"create table {name} as select * from ({typed}) as typed where {rows}"  # noqa: S608
-        )
+        database.run(f"create table {name} as select * from ({typed}) as typed where {rows}")
         indexes[name] = table["index"]
         if table.get("assigned"):
             _assign(database, name, typed, columns)
@@ -65,5 +63,5 @@ def _assign(database: Database, table: str, typed: str, columns: dict[str, str])
             on typed.subject_id = stays.subject_id
             and typed.charttime between stays.opened and stays.closed
         where typed.hadm_id is null
-        """  # noqa: S608
+        """
     )

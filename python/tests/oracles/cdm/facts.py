@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parents[2] / "seeds" / "cdm"
+FOLDER = Path(__file__).resolve().parents[4] / "seeds" / "cdm"
 
 
 def read_seed(name: str) -> list[dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from benchmarks.cdm_baseline import facts
+from oracles.cdm import facts
 
 HEADING = re.compile(r"^([A-Z \t,._-]+):", re.MULTILINE)
 

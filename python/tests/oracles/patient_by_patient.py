@@ -6,7 +6,7 @@ by task. It is written from the benchmark's rules alone and shares no code with 
 project, so it serves twice: benchmarks are measured against it, and a test compares its rows with
 those of the SQL.
 
-    python benchmarks/patient_by_patient.py demo/mimic3 /tmp/listfiles
+    python python/tests/oracles/patient_by_patient.py demo/mimic3 /tmp/listfiles
 
 writes TASK/{train,test}/listfile.csv, sorted by name and hour. A value that is not what its rule
 asks for (a temperature `warm`) counts as missing; mimic3-benchmarks itself stops there.
@@ -29,7 +29,7 @@ from typing import Any
 
 import pandas as pd
 
-FACTS = Path(__file__).resolve().parents[1] / "seeds" / "mimic3"
+FACTS = Path(__file__).resolve().parents[3] / "seeds" / "mimic3"
 EVENT_TABLES = ("CHARTEVENTS", "LABEVENTS", "OUTPUTEVENTS")
 EVENT_COLUMNS = ["SUBJECT_ID", "HADM_ID", "ICUSTAY_ID", "CHARTTIME", "ITEMID", "VALUE", "VALUEUOM"]
 CHUNK_ROWS = 500_000
