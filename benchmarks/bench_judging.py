@@ -1,96 +1,186 @@
 """What a judged run takes beside a plain loop, how fast it starts, and what it loses: nothing.
 
-python -m benchmarks.bench_judging                                   # all parts
-python -m benchmarks.bench_judging --only speed --runs 5             # one; the others are kept
-python -m benchmarks.bench_judging --write docs/performance_judging.md
-python -m benchmarks.bench_judging --render --write docs/performance_judging.md   # no measuring
+python -m benchmarks.bench_judging                           # all parts, and the page
+python -m benchmarks.bench_judging --only speed --runs 5     # one; the others are kept
+python -m benchmarks.bench_judging --render                  # the page, nothing is measured
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
-from benchmarks.asking import OURS, PACKAGES, Programs
-from benchmarks.command_line import Say, carry_out, new_parser
-from benchmarks.commands import ROOT
-from benchmarks.judging_results import PAGE, Judged, Limited, Results, Speed, Start
-from benchmarks.kept import setting
-from benchmarks.processes import measure
+from benchmarks.asking import PACKAGES, asked, completion, endpoint, in_turns
+from benchmarks.measuring import function
+from benchmarks.pages import Benchmark, say
 
-PROGRAMS = Programs("benchmarks.judging_process", Judged)
-PARTS = SPEED, START, LIMITED = "speed", "start", "limited"
-
-
-def parse(words: list[str] | None = None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = new_parser("benchmarks.bench_judging", __doc__)
-    add = parser.add_argument
-    add("--only", choices=PARTS, help="measure this part; the others are kept")
-    add("--items", type=int, default=131, help="each is four calls (default: 131)")
-    add("--reply-ms", type=int, default=50, help="of the endpoint (default: 50)")
-    add("--concurrency", type=int, default=64, help="under way at a time (default: 64)")
-    add("--runs", type=int, default=5, help="of each way, the best counts (default: 5)")
-    add("--server-limit", type=int, default=8, help="of the limited endpoint (default: 8)")
-    add("--limited-concurrency", type=int, default=32, help="beyond that limit (default: 32)")
-    arguments = parser.parse_args(words)
-    if min(arguments.items, arguments.runs, arguments.server_limit) < 1:
-        parser.error("items, runs and the server's limit are counted from 1")
-    if min(arguments.concurrency, arguments.limited_concurrency) < 3:
-        parser.error("three judges need a concurrency of 3 or more")
-    return arguments
+MODULE = "benchmarks.bench_judging"
+MODEL = "bench"
+JUDGES = ("judge-a", "judge-b", "judge-c")
+RUBRIC = "mtsamples_procedures"
+PLAN = "Rest, fluids and paracetamol; review in one week, earlier if the fever returns. " * 12
+# About the lengths of the public notes and of their references.
+QUESTION = "The patient was brought to the operating room and prepared in the usual manner. " * 16
+REFERENCE = "Follow up in the clinic in two weeks for removal of sutures. " * 12
+OPINION = {"explanation": "Most of what the reference names is there. " * 3, "score": 4}
+VERDICT = json.dumps(dict.fromkeys(("accuracy", "completeness", "clarity"), OPINION))
+_MARKER = re.compile(rb"\\n(VERDICT-[0-9a-f]{16})(?=\\n|\")")
 
 
-def measure_speed(arguments: argparse.Namespace, say: Say) -> Speed:
-    """Measure both ways in turns."""
-    size = arguments.reply_ms, arguments.items, arguments.concurrency
-    return Speed(
-        setting=setting(PACKAGES),
-        items=arguments.items,
-        concurrency=arguments.concurrency,
-        reply_ms=arguments.reply_ms,
-        runs=PROGRAMS.in_turns(*size, arguments.runs, say),
-    )
+def speed(
+    items: int = 131, reply_ms: int = 50, concurrency: int = 64, runs: int = 5
+) -> dict[str, Any]:
+    """Both ways in turns; an item is four calls, of which three judges make the last."""
+    taken = in_turns(MODULE, reply_ms, items, concurrency, runs)
+    size = {"items": items, "concurrency": concurrency, "reply_ms": reply_ms}
+    return {**size, "runs": taken}
 
 
-def measure_start(arguments: argparse.Namespace, say: Say) -> Start:
-    """Measure Python with all imports."""
-    runs = [measure(PROGRAMS.command(START), ROOT) for _ in range(arguments.runs)]
-    say(f"start: {min(usage.wall_s for usage in runs):.2f} s")
-    return Start(setting=setting(PACKAGES), runs=runs)
+def start(runs: int = 5) -> dict[str, Any]:
+    """Python with all imports of a judged run."""
+    taken = [function(f"{MODULE}:imports") for _ in range(runs)]
+    say(f"start: {min(usage.wall_s for usage in taken):.2f} s")
+    return {"runs": taken}
 
 
-def measure_limited(arguments: argparse.Namespace, say: Say) -> Limited:
-    """Run against an endpoint that takes fewer calls at a time than are made."""
-    count, concurrency = arguments.items, arguments.limited_concurrency
-    with PROGRAMS.endpoint(arguments.reply_ms, arguments.server_limit) as (url, refused):
-        run = PROGRAMS.asked(OURS, url, count, concurrency)
-    say(f"limited: {run.rewarded} of {count} items, {refused[0]} calls refused")
-    return Limited(
-        setting=setting(PACKAGES),
-        items=count,
-        concurrency=concurrency,
-        server_limit=arguments.server_limit,
-        reply_ms=arguments.reply_ms,
-        run=run,
-        refused=refused[0],
-    )
+def limited(
+    items: int = 131, reply_ms: int = 50, server_limit: int = 8, limited_concurrency: int = 32
+) -> dict[str, Any]:
+    """Ours against an endpoint that takes fewer calls at a time than are made."""
+    with endpoint(MODULE, reply_ms, server_limit) as (url, refused):
+        run = asked(MODULE, "ours", url, items, limited_concurrency)
+    say(f"limited: {run['ended']} of {items} items, {refused[0]} calls refused")
+    return {
+        "items": items,
+        "concurrency": limited_concurrency,
+        "server_limit": server_limit,
+        "reply_ms": reply_ms,
+        "run": run,
+        "refused": refused[0],
+    }
 
 
-def measure_parts(arguments: argparse.Namespace, results: Results, say: Say) -> None:
-    """Measure the chosen parts."""
-    if arguments.only in (None, SPEED):
-        results.keep(measure_speed(arguments, say))
-    if arguments.only in (None, START):
-        results.keep(measure_start(arguments, say))
-    if arguments.only in (None, LIMITED):
-        results.keep(measure_limited(arguments, say))
+def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], int]:
+    """Answer and judge as the project does, with journals and audit."""
+    from medeval.inference.answers import read_answers
+    from medeval.inference.guard import Gate
+    from medeval.inference.providers import EndpointSettings, OpenAICompatible
+    from medeval.inference.requests import Item
+    from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
+    from medeval.inference.runner import RunOptions, run, settings_of
+    from medeval.judging.judges import Judge
+    from medeval.judging.options import JudgingOptions
+    from medeval.judging.rubric import shipped_rubric
+    from medeval.judging.running import run_judges
+    from medeval.judging.subjects import Subject
+
+    items = [
+        Item(f"{number:05}", [{"role": "user", "content": question(number)}], "open")
+        for number in range(count)
+    ]
+
+    def work() -> int:
+        gate = Gate({}, folder / AUDIT)
+        provider = OpenAICompatible(EndpointSettings(url, MODEL), gate)
+        place = RunFolder(folder, settings_of(provider, "1"))
+        run(items, provider, place, RunOptions("1", concurrency))
+        subjects = [
+            Subject(answer.item, question(int(answer.item)), answer.text, REFERENCE, "open")
+            for answer in read_answers(folder / RESPONSES, items)
+        ]
+        # All judges together have as many calls under way as the model had.
+        options = JudgingOptions(RunOptions(concurrency=concurrency // len(JUDGES)), gate)
+        judges = [Judge(name, base_url=url, needs_key=False) for name in JUDGES]
+        results = run_judges(subjects, judges, shipped_rubric(RUBRIC), folder, options)
+        return sum(
+            each.judges_used == len(JUDGES) and each.reward_judged is not None
+            for each in results.subjects
+        )
+
+    return work
 
 
-def main() -> int:
-    """Run from the command line; 1 when a measured command failed."""
-    return carry_out(parse(), Results.read(), measure_parts, PAGE)
+def loop(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], int]:
+    """Answer and judge as scripts usually do: all in memory, one file at the end."""
+    from medeval.judging.judges import Judge
+    from medeval.judging.prompt import JudgePrompt
+    from medeval.judging.rubric import shipped_rubric
+    from medeval.judging.subjects import Subject
 
+    # The same prompts and parameters; making them is not among what is measured.
+    rubric = shipped_rubric(RUBRIC)
+    parameters: dict[str, Any] = Judge(JUDGES[0]).all_parameters(rubric)
+    subjects = (Subject(f"{n:05}", question(n), PLAN, REFERENCE, "open") for n in range(count))
+    prompts = [JudgePrompt(rubric).messages(subject, 0) for subject in subjects]
+
+    async def gathered() -> list[dict[str, Any]]:
+        from openai import AsyncOpenAI
+
+        client = AsyncOpenAI(api_key="none", base_url=url)
+        limit = asyncio.Semaphore(concurrency)
+
+        async def ask(model: str, messages: Any, **more: Any) -> str:
+            async with limit:
+                made = await client.chat.completions.create(model=model, messages=messages, **more)
+                return str(made.choices[0].message.content)
+
+        async def one(number: int) -> dict[str, Any]:
+            answer = await ask(MODEL, [{"role": "user", "content": question(number)}])
+            calls = (ask(judge, prompts[number], **parameters) for judge in JUDGES)
+            told = await asyncio.gather(*calls)
+            verdicts = [json.loads(text[text.index("{") :]) for text in told]
+            scores = [own["score"] for verdict in verdicts for own in verdict.values()]
+            reward = sum(scores) / (5 * len(scores))
+            return {"item": number, "answer": answer, "judges": told, "reward": reward}
+
+        return await asyncio.gather(*(one(number) for number in range(count)))
+
+    def work() -> int:
+        rows = asyncio.run(gathered())
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / "answers.jsonl").write_text(text, encoding="utf-8")
+        return sum(row["reward"] is not None for row in rows)
+
+    return work
+
+
+def question(number: int) -> str:
+    """Return the text of an item, each of its own."""
+    return f"{number}. {QUESTION}"
+
+
+def ended(rewarded: int) -> int:
+    """Return how many items came to a reward."""
+    return rewarded
+
+
+def imports() -> None:
+    """Import what a judged run needs."""
+    import openai  # noqa: F401
+
+    import medeval.cli
+    import medeval.commands.run_flow
+    import medeval.judging.running
+    import medeval.tasks.mtsamples  # noqa: F401
+
+
+def reply(body: bytes) -> bytes:
+    """Return a plan, or a verdict behind the marker that the prompt asks for."""
+    markers = _MARKER.findall(body)
+    text = f"{markers[-1].decode()}\n{VERDICT}" if markers else PLAN
+    return completion(MODEL, text, prompt_tokens=900, completion_tokens=120)
+
+
+BENCHMARK = Benchmark(
+    "judging",
+    "performance_judging",
+    {"speed": speed, "start": start, "limited": limited},
+    lambda part: PACKAGES,
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    BENCHMARK.main(__doc__)

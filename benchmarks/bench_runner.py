@@ -1,85 +1,121 @@
 """What a run adds to the client it stands on: time, CPU and memory beside a plain loop.
 
-python -m benchmarks.bench_runner                                    # both parts
-python -m benchmarks.bench_runner --only speed --runs 5              # one; the other is kept
-python -m benchmarks.bench_runner --write docs/performance_runner.md
-python -m benchmarks.bench_runner --render --write docs/performance_runner.md   # no measuring
+python -m benchmarks.bench_runner                            # both parts, and the page
+python -m benchmarks.bench_runner --only speed --runs 5      # one; the other is kept
+python -m benchmarks.bench_runner --render                   # the page, nothing is measured
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from benchmarks.asking import LOOP, OURS, PACKAGES, Asked, Programs
-from benchmarks.command_line import Say, carry_out, new_parser
-from benchmarks.kept import setting
-from benchmarks.runner_results import PAGE, Memory, Results, Size, Speed
+from benchmarks.asking import PACKAGES, asked, completion, endpoint, in_turns
+from benchmarks.pages import Benchmark, say
 
-PROGRAMS = Programs("benchmarks.runner_process", Asked)
-PARTS = SPEED, MEMORY = "speed", "memory"
+if TYPE_CHECKING:
+    from medeval.inference.requests import Item
 
-
-def parse(words: list[str] | None = None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = new_parser("benchmarks.bench_runner", __doc__)
-    add = parser.add_argument
-    add("--only", choices=PARTS, help="measure this part; the other is kept")
-    add("--requests", type=int, default=1000, help="of the speed part (default: 1000)")
-    add("--reply-ms", type=int, default=50, help="of the speed part's endpoint (default: 50)")
-    add("--concurrency", type=int, default=64, help="under way at a time (default: 64)")
-    add("--runs", type=int, default=5, help="of each way, the best counts (default: 5)")
-    add("--few", type=int, default=5_000, help="items of the memory part (default: 5000)")
-    add("--many", type=int, default=50_000, help="and the larger number (default: 50000)")
-    arguments = parser.parse_args(words)
-    if min(arguments.requests, arguments.concurrency, arguments.runs, arguments.few) < 1:
-        parser.error("requests, items, concurrency and runs are counted from 1")
-    if arguments.many <= arguments.few:
-        parser.error("--many must be more than --few")
-    return arguments
+MODULE = "benchmarks.bench_runner"
+MODEL, ANSWER = "bench", "A"
+# About the length of a note, so that holding all of them at once shows in the memory.
+NOTE = "The patient was admitted with abdominal pain. " * 150
+REPLY = completion(MODEL, ANSWER, prompt_tokens=1500, completion_tokens=1)
 
 
-def measure_speed(arguments: argparse.Namespace, say: Say) -> Speed:
-    """Measure both ways in turns."""
-    size = arguments.reply_ms, arguments.requests, arguments.concurrency
-    return Speed(
-        setting=setting(PACKAGES),
-        requests=arguments.requests,
-        concurrency=arguments.concurrency,
-        reply_ms=arguments.reply_ms,
-        runs=PROGRAMS.in_turns(*size, arguments.runs, say),
-    )
+def speed(
+    requests: int = 1000, reply_ms: int = 50, concurrency: int = 64, runs: int = 5
+) -> dict[str, Any]:
+    """Both ways in turns, against an endpoint that takes its time."""
+    taken = in_turns(MODULE, reply_ms, requests, concurrency, runs)
+    size = {"requests": requests, "concurrency": concurrency, "reply_ms": reply_ms}
+    return {**size, "runs": taken}
 
 
-def measure_memory(arguments: argparse.Namespace, say: Say) -> Memory:
-    """Measure both ways with few items and with many."""
-    sizes = []
-    with PROGRAMS.endpoint(0) as (url, _):
-        for count in (arguments.few, arguments.many):
-            runs = {
-                kind: PROGRAMS.asked(kind, url, count, arguments.concurrency)
-                for kind in (OURS, LOOP)
-            }
-            for kind, took in runs.items():
-                say(f"{kind}, {count:,} items: {took.usage.peak_mb:,.0f} MB")
-            sizes.append(Size(items=count, runs=runs))
-    return Memory(
-        setting=setting(PACKAGES), concurrency=arguments.concurrency, few=sizes[0], many=sizes[1]
-    )
+def memory(concurrency: int = 64, few: int = 5_000, many: int = 50_000) -> dict[str, Any]:
+    """Both ways with few items and with many, against an endpoint that answers at once."""
+    found: dict[str, Any] = {"concurrency": concurrency}
+    with endpoint(MODULE, 0) as (url, _):
+        for name, count in (("few", few), ("many", many)):
+            runs = {way: asked(MODULE, way, url, count, concurrency) for way in ("ours", "loop")}
+            found[name] = {"items": count, "runs": runs}
+            say(f"{count:,} items: " + "; ".join(f"{way} {runs[way]['usage']}" for way in runs))
+    return found
 
 
-def measure_parts(arguments: argparse.Namespace, results: Results, say: Say) -> None:
-    """Measure the chosen parts."""
-    if arguments.only in (None, SPEED):
-        results.keep(measure_speed(arguments, say))
-    if arguments.only in (None, MEMORY):
-        results.keep(measure_memory(arguments, say))
+def items(count: int) -> Iterator[Item]:
+    """Yield the items, each with a text of its own."""
+    from medeval.inference.requests import Item
+
+    for number in range(count):
+        yield Item(f"{number:08}", [{"role": "user", "content": f"{number}. {NOTE}"}], "open")
 
 
-def main() -> int:
-    """Run from the command line; 1 when a measured command failed."""
-    return carry_out(parse(), Results.read(), measure_parts, PAGE)
+def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], Path]:
+    """Ask as the project does, with journal and audit; the work returns the file of the answers."""
+    from medeval.inference.guard import Gate
+    from medeval.inference.providers import EndpointSettings, OpenAICompatible
+    from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
+    from medeval.inference.runner import RunOptions, run, settings_of
 
+    def work() -> Path:
+        provider = OpenAICompatible(EndpointSettings(url, MODEL), Gate({}, folder / AUDIT))
+        place = RunFolder(folder, settings_of(provider, "1"))
+        run(items(count), provider, place, RunOptions("1", concurrency))
+        return folder / RESPONSES
+
+    return work
+
+
+def loop(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], Path]:
+    """Ask as scripts usually do: a task per item behind a semaphore, one file at the end."""
+    import medeval.inference.runner  # noqa: F401  so that both processes hold the same modules
+
+    async def gathered() -> list[dict[str, str | None]]:
+        from openai import AsyncOpenAI
+
+        client = AsyncOpenAI(api_key="none", base_url=url)
+        limit = asyncio.Semaphore(concurrency)
+
+        async def one(item: Item) -> dict[str, str | None]:
+            async with limit:
+                told = str(item.messages[0]["content"])
+                made = await client.chat.completions.create(
+                    model=MODEL, messages=[{"role": "user", "content": told}]
+                )
+                return {"item": item.id, "text": made.choices[0].message.content}
+
+        return await asyncio.gather(*(one(item) for item in items(count)))
+
+    def work() -> Path:
+        answers = folder / "answers.jsonl"
+        text = "".join(json.dumps(line) + "\n" for line in asyncio.run(gathered()))
+        answers.write_text(text, encoding="utf-8")
+        return answers
+
+    return work
+
+
+def ended(answers: Path) -> int:
+    """Return how many items have their answer in a file."""
+    with answers.open(encoding="utf-8") as file:
+        return sum(json.loads(line)["text"] == ANSWER for line in file)
+
+
+def reply(body: bytes) -> bytes:
+    """Return the same answer to everything."""
+    return REPLY
+
+
+BENCHMARK = Benchmark(
+    "runner",
+    "performance_runner",
+    {"speed": speed, "memory": memory},
+    lambda part: PACKAGES,
+)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    BENCHMARK.main(__doc__)

@@ -1,7 +1,5 @@
 """The CDM benchmark with the demo model as a short script would have it: one case after the other.
 
-python -m benchmarks.case_by_case EXPORT ANSWERS [FIRST]
-
 The baseline of bench_cdm_loop. The rules of the built-in model are called in a loop over the cases
 of an export, with the same prompts and tools. Answers are in memory until the end; there is no
 journal, no audit, no limit on steps, and nothing to go on with when it is stopped.
@@ -10,8 +8,6 @@ journal, no audit, no limit on steps, and nothing to go on with when it is stopp
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +18,16 @@ from medeval.cdm.facts import load_facts
 from medeval.cdm.toolbox import Toolbox
 
 
-def answers(export: Path, first: int | None = None) -> Iterator[dict[str, Any]]:
-    """Yield what the model says at last of each case, and in how many turns it came there."""
-    files, facts = read_case_files(export), load_facts()
-    for case in files.cases[:first]:
+def answer(export: str, out: str, first: str = "") -> None:
+    """Write what the model says at last of each case, and in how many turns it came there."""
+    files, facts = read_case_files(Path(export)), load_facts()
+    lines = []
+    for case in files.cases[: int(first) if first else None]:
         toolbox = Toolbox(case, facts, mapping=files.mapping)
         parameters = {"tools": toolbox.definitions()}
-        history = prompts.history(case.history_of_present_illness)
         messages: list[dict[str, Any]] = [
             {"role": "system", "content": prompts.SYSTEM_NATIVE},
-            {"role": "user", "content": history},
+            {"role": "user", "content": prompts.history(case.history_of_present_illness)},
         ]
         turns = 1
         while calls := (reply := reply_to(messages, parameters)).tool_calls:
@@ -41,15 +37,6 @@ def answers(export: Path, first: int | None = None) -> Iterator[dict[str, Any]]:
                 text = toolbox.call(call.name, json.loads(call.arguments)).text
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
             turns += 1
-        yield {"item": str(case.hadm_id), "text": reply.text, "turns": turns}
-
-
-def main() -> None:
-    """Write the answers to a file."""
-    export, out, *first = sys.argv[1:]
-    found = list(answers(Path(export), int(first[0]) if first else None))
-    Path(out).write_text("".join(json.dumps(line) + "\n" for line in found), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+        lines.append({"item": str(case.hadm_id), "text": reply.text, "turns": turns})
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    Path(out).write_text(text, encoding="utf-8")

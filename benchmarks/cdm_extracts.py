@@ -1,15 +1,11 @@
-"""Write what the models drew from the discharge notes as the extract files that they also read.
-
-    python -m benchmarks.cdm_extracts WAREHOUSE FOLDER
+"""What the models drew from the discharge notes, as the extract files that they also read.
 
 Synthetic data comes without extracts, and the baseline has no rules that make them. So that both
 start from the same sections and lists, the baseline reads those of a warehouse that is built.
-FOLDER gets discharge_free_text, discharge_diagnosis and procedures as .csv.gz, and cohort.txt.
 """
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import duckdb
@@ -34,31 +30,16 @@ EXTRACTS = {
 }
 
 
-def write_extracts(warehouse: Path, folder: Path) -> int:
-    """Write the files, and the admissions of the cohort in their order; return their number."""
-    folder.mkdir(parents=True, exist_ok=True)
+def write_extracts(warehouse: str | Path, folder: str | Path) -> None:
+    """Write the tables as .csv.gz, and the admissions of the cohort in their order."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
     with duckdb.connect(str(warehouse), read_only=True) as connection:
         for table, query in EXTRACTS.items():
-            place = str(folder / f"{table}.csv.gz").replace("'", "''")
+            place = str(Path(folder, f"{table}.csv.gz")).replace("'", "''")
             connection.execute(
                 f"copy ({query}) to '{place}' (format csv, header, compression gzip)"
             )
-        rows = connection.execute(
-            "select hadm_id from cdm.int_cdm__cohort order by list_position"
-        ).fetchall()
+        query = "select hadm_id from cdm.int_cdm__cohort order by list_position"
+        rows = connection.execute(query).fetchall()
     lines = "".join(f"{hadm_id}\n" for (hadm_id,) in rows)
-    (folder / COHORT).write_text(lines, encoding="utf-8")
-    return len(rows)
-
-
-def main() -> None:
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("warehouse", type=Path, help="DuckDB file with the CDM models")
-    parser.add_argument("folder", type=Path, help="folder to write")
-    arguments = parser.parse_args()
-    write_extracts(arguments.warehouse, arguments.folder)
-
-
-if __name__ == "__main__":
-    main()
+    Path(folder, COHORT).write_text(lines, encoding="utf-8")

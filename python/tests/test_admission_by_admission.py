@@ -1,4 +1,4 @@
-"""`benchmarks/admission_by_admission.py`, a second way to the CDM cases, beside the SQL.
+"""`oracles/admission_by_admission.py`, a second way to the CDM cases, beside the SQL.
 
 It is written from the reference's rules and shares no code with the models, so that where both
 agree, a slip of one of them is unlikely.
@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.admission_by_admission import read_list
-from benchmarks.cdm_baseline.cases import Made, make_cases, write_cases
-from benchmarks.cdm_baseline.databases import DuckDB
-from benchmarks.cdm_baseline.events import MODES
-from benchmarks.cdm_baseline.exam_text import exam_text
-from benchmarks.cdm_baseline.history_text import find_pathology, history_text, scrub
-from benchmarks.cdm_baseline.numbers import number_text
-from benchmarks.cdm_baseline.radiology_text import find_modality, find_region, kept_sections
-from benchmarks.cdm_baseline.random_texts import write_random_notes
-from benchmarks.cdm_baseline.tables import prepare
 from benchmarks.cdm_extracts import write_extracts
+from cdm_random_notes import write_random_notes
 from commands import run_dbt, run_medeval
+from oracles.admission_by_admission import read_list
+from oracles.cdm.cases import Made, make_cases, write_cases
+from oracles.cdm.databases import DuckDB
+from oracles.cdm.events import MODES
+from oracles.cdm.exam_text import exam_text
+from oracles.cdm.history_text import find_pathology, history_text, scrub
+from oracles.cdm.numbers import number_text
+from oracles.cdm.radiology_text import find_modality, find_region, kept_sections
+from oracles.cdm.tables import prepare
 from postgres_server import connect
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from cdm_bedside import facts
-from counted_work import growth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -214,11 +213,3 @@ def test_no_layout_breaks_the_reading(parts: list[str]) -> None:
     assert not (written.action and written.answer)
     for tool in TOOLS:
         arguments_in(written.action_input, definition(tool))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", ["-", "\n-", "Action: ", "Diagnosis", " 1. ", "{'a':", "```\n"])
-def test_the_work_of_reading_grows_as_the_reply_does(part: str) -> None:
-    # So long that an object that never ends is beyond the window in which one is looked for.
-    size = 400 if part == "{'a':" else 100
-    assert growth(lambda n: read_written(part * n, TOOLS), size) < 2.05

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 from cdm_cases import case, facts, scored
-from counted_work import growth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -262,14 +261,3 @@ def test_version_2_finds_no_pair_of_which_a_word_is_missing(diagnosis: str) -> N
 def test_a_clause_that_is_right_is_so_beside_any_other(diagnosis: str) -> None:
     assert is_right(f"{diagnosis}; perforated appendix")
     assert is_right(f"perforated appendix; {diagnosis}")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "unit", ["appendix perforated gallbladder due to not ", "appendicitis no ", "not perforated "]
-)
-def test_an_answer_is_work_in_proportion_to_its_length(unit: str) -> None:
-    def read(times: int) -> None:
-        diagnosis_scores(unit * times, "appendicitis", facts(), 2)
-
-    assert growth(read, 20) < 2.1

@@ -13,7 +13,6 @@ import pytest
 import yaml
 from cdm_cases import ask, case, culture, facts, image, lab, report, toolbox
 from commands import PROJECT_ROOT
-from counted_work import growth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +22,6 @@ from medeval.cdm.toolbox import TOOLS, Toolbox
 from medeval.cdm.tools.imaging_words import understood
 from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
 from medeval.cdm.tools.lab_requests import requested_names
-from medeval.cdm.words import name_parts
 from medeval.errors import UserError
 
 NO_LABS = "No laboratory results available for this patient."
@@ -244,22 +242,6 @@ def test_names_of_panels(name: str, first: str | None, second: str) -> None:
 def test_names_of_tests(name: str, first: list[int], second: list[int]) -> None:
     assert items(name, 1) == first
     assert items(name, 2) == second
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", ["(", "a ", ".", ")", " ", "\n", "1. "])
-@pytest.mark.parametrize("end", ["", "(", "b"])
-def test_a_name_is_work_in_proportion_to_its_length(unit: str, end: str) -> None:
-    labs = facts().labs
-
-    def read(times: int) -> None:
-        text = f"a{unit * times}{end}"
-        name_parts(text)
-        for version in (1, 2):
-            requested_names(text, labs, version)
-            requested_names("," * times + text, labs, version)
-
-    assert growth(read, 40) < 2.05
 
 
 @given(st.text("a, ()", max_size=30))

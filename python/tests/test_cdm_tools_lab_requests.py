@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from cdm_cases import LAB_TESTS, ask, case, facts, lab, mapping, toolbox
-from counted_work import growth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -214,14 +213,3 @@ def test_a_name_that_stays_unknown_is_told_without_them() -> None:
 def test_any_labels_one_a_line_are_each_found(labels: list[str]) -> None:
     names = LabNames(mapping(), facts().labs)
     assert requested_names("\n".join(labels), facts().labs, 2, names.is_exact) == labels
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", ["a, ", "and ", "a+", "(a, ", "stat, "])
-def test_a_request_is_work_in_proportion_to_its_length(unit: str) -> None:
-    names = LabNames(mapping(), facts().labs)
-
-    def read(times: int) -> None:
-        requested_names(unit * times, facts().labs, 2, names.is_exact)
-
-    assert growth(read, 40) < 2.05

@@ -7,33 +7,20 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cdm_bedside import facts
-from counted_work import growth
 from hypothesis import given
 from hypothesis import strategies as st
 from inference_runs import QUICK, ask, content, open_items
-from judging_runs import RUBRIC
 from model_server import Fault, Script, model_server, prompt_of
 
-from medeval.cdm.loop_text import read_written
-from medeval.cdm.scorers.diagnosis import diagnosis_scores
-from medeval.cdm.tools.lab_requests import requested_names
-from medeval.evaluation.model_replies import read_output
 from medeval.inference.completions import Completion
 from medeval.inference.failures import Failure, failure_of_response
 from medeval.inference.response_bodies import LONGEST, read_reply
 from medeval.inference.runner import RunOptions
-from medeval.inference.thinking import split_thinking
-from medeval.judging.injection import injection_signs
-from medeval.judging.verdicts import read_verdict
-from medeval.metrics.readability import grade
-from medeval.yier.replies import read_reply as read_options
 
 ONCE = RunOptions(retries=QUICK.__class__(attempts=1), concurrency=2)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -137,65 +124,3 @@ def test_whatever_comes_is_a_reply_or_a_failure(body: Any, header: str, status: 
     assert isinstance(read_reply(text, header), Completion | Failure)
     told = {"Retry-After": header, "retry-after-ms": header}
     assert isinstance(failure_of_response(status, told, text, NOW, header), Failure)
-
-
-MARKER = "VERDICT-00112233445566ff"
-TOOLS = ("physical_examination", "laboratory_tests", "imaging")
-SELECTION = ("甲项", "乙项", "丙项", "丁项")
-READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
-    "thinking": (split_thinking, ["x%sx", "<think%s>a", "<|channel|>%s<|message|>"]),
-    "yier": (
-        lambda text: read_options(text, SELECTION),
-        [
-            *("x%sx", '{"answer": "A%sB"}', '{"答案": "因为%sA"}', "答案：A%sB", r"\boxed{A%sB}"),
-            r'{"answer": "A%sB"}'.replace("%s", "\\n%s"),
-        ],
-    ),
-    "bedside": (
-        lambda text: read_written(text, TOOLS),
-        [
-            *("x%sx", "Final Diagnosis: a%sb\nTreatment: c%sd", "Action: imaging(%sregion=a%s)"),
-            '{"final_diagnosis": "a%sb", "treatment": "c%sd"}',
-        ],
-    ),
-    "diagnosis": (
-        lambda text: diagnosis_scores(text.lower(), "appendicitis", facts(), 2),
-        ["x%sx", "no%sappendicitis", "perforated%sappendix"],
-    ),
-    "laboratory": (lambda text: requested_names(text, facts().labs, 2), ["x%sx", "1.%sa"]),
-    "task": (
-        lambda text: read_output(text, ["answer"], ["answer"], "answer"),
-        ["x%sx", "Answer:%sa", '{%s"answer": 1,%s}'],
-    ),
-    "judge": (
-        lambda text: read_verdict(text, RUBRIC, MARKER),
-        ["x%sx", f"{MARKER}%s{{}}", '{"accuracy":%s5,%s}', 'accuracy%s{"accuracy": 5}%s'],
-    ),
-    "injection": (lambda text: injection_signs(text, RUBRIC), ["x%sx", "dear%sjudge"]),
-    "readability": (grade, ["a%sb.", "made%se"]),
-    "complaint": (
-        lambda text: failure_of_response(400, {}, text, NOW, text),
-        ["x%sx", "exceeds%scontext length", "retry_delay%s: x"],
-    ),
-    "limit": (
-        lambda text: failure_of_response(429, {}, text, NOW, "asked"),
-        ["try again in%s5 s", "insufficient%sbalance"],
-    ),
-}
-
-LONGEST_REPETITION = {"yier": 60, "diagnosis": 60, "complaint": 440}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("reader", "form"), [(name, form) for name, (_, forms) in READERS.items() for form in forms]
-)
-def test_the_work_of_every_reader_grows_as_the_reply_does(reader: str, form: str) -> None:
-    read = READERS[reader][0]
-
-    def all_parts(times: int) -> None:
-        for part in (" ", "\n", ".", "a"):
-            read(form.replace("%s", part * times))
-
-    # Beyond the longest repetition of the reader's expressions, up to which work may be a square.
-    assert growth(all_parts, LONGEST_REPETITION.get(reader, 220)) < 2.2

@@ -17,16 +17,14 @@ from typing import Any
 import pytest
 import yaml
 from benchmarks import (
-    cdm_loop_results,
-    cdm_results,
-    judging_results,
-    mimic3_page,
-    mimic3_results,
-    runner_results,
-    scoring_results,
+    bench_cdm,
+    bench_cdm_loop,
+    bench_judging,
+    bench_runner,
+    bench_scoring,
+    mimic3,
 )
-from benchmarks.kept import Kept
-from benchmarks.page import Page
+from benchmarks.pages import Benchmark
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 
 SQL_FILES = sorted([*PROJECT_ROOT.glob("models/**/*.sql"), *PROJECT_ROOT.glob("macros/**/*.sql")])
@@ -367,19 +365,13 @@ def test_what_changes_in_the_name_of_a_test_is_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "written", "results"),
+    "benchmark",
     [
-        ("performance", mimic3_page.PAGE, mimic3_results.Results),
-        ("performance_cdm", cdm_results.PAGE, cdm_results.Results),
-        ("performance_cdm_loop", cdm_loop_results.PAGE, cdm_loop_results.Results),
-        ("performance_scoring", scoring_results.PAGE, scoring_results.Results),
-        ("performance_runner", runner_results.PAGE, runner_results.Results),
-        ("performance_judging", judging_results.PAGE, judging_results.Results),
+        each.BENCHMARK
+        for each in (mimic3, bench_cdm, bench_cdm_loop, bench_scoring, bench_runner, bench_judging)
     ],
-    ids=["mimic3", "cdm", "cdm-loop", "scoring", "runner", "judging"],
+    ids=lambda benchmark: benchmark.name,
 )
-def test_a_page_of_measurements_is_what_its_benchmark_writes(
-    page: str, written: Page[Any], results: type[Kept]
-) -> None:
-    text = (PROJECT_ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    assert text == written.markdown(results.read())
+def test_a_page_of_measurements_is_what_its_benchmark_writes(benchmark: Benchmark) -> None:
+    text = (PROJECT_ROOT / "docs" / f"{benchmark.page}.md").read_text(encoding="utf-8")
+    assert text == benchmark.markdown()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from counted_work import growth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,9 +85,3 @@ def test_reading_the_answer_again_changes_nothing(text: str) -> None:
     reply = split_thinking(text)
     if reply.state == "complete" and not any(c in reply.answer for c in "<[&"):
         assert split_thinking(reply.answer) == Reply(reply.answer, "", "complete")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("unit", ["<think ", "<think a=b ", "<", "[ ", "<think a='", "<think>"])
-def test_a_hostile_reply_is_work_in_proportion_to_its_length(unit: str) -> None:
-    assert growth(lambda times: split_thinking(unit * times), 40) < 2.05

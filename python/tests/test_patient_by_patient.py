@@ -1,4 +1,4 @@
-"""`benchmarks/patient_by_patient.py`, a second way to the MIMIC-III listfiles, beside the SQL.
+"""`oracles/patient_by_patient.py`, a second way to the MIMIC-III listfiles, beside the SQL.
 
 It is written from the benchmark's rules and shares no code with the models, so that where both
 agree, a slip of one of them is unlikely.
@@ -17,7 +17,7 @@ from itertools import groupby
 from pathlib import Path
 
 import pytest
-from commands import PROJECT_ROOT, run_dbt, run_medeval
+from commands import run_dbt, run_medeval
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ Rows = list[list[str]]
 
 
 def patient_by_patient(source: Path, folder: Path) -> Path:
-    program = PROJECT_ROOT / "benchmarks" / "patient_by_patient.py"
+    program = Path(__file__).parent / "oracles" / "patient_by_patient.py"
     series = ["--timeseries", str(folder / "timeseries")]
     subprocess.run(
         [sys.executable, str(program), str(source), str(folder / "listfiles"), *series], check=True

@@ -27,7 +27,7 @@ _TRAILING_COMMA = re.compile(r",(\s*[\]}])")
 _SEPARATOR = re.compile(r"[;\n]")
 _MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 # A string in either kind of quotes, in which braces mean nothing, or a brace.
-_STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[{}]', re.DOTALL)
+_STRING_OR_BRACE = re.compile(r"""(?s)(["'])(?:(?!\1)[^\\]|\\.)*+(\1?)|[{}]""")
 
 
 @dataclass(frozen=True)
@@ -112,11 +112,15 @@ def objects_in(text: str) -> Iterator[dict[str, Any]]:
 
 def _end_of_object(text: str, start: int) -> int:
     """Return where the object that begins at a place ends; 0 if it does not."""
-    depth = 0
-    for match in _STRING_OR_BRACE.finditer(text, start, start + _LONGEST_LITERAL):
+    window, depth, place = text[start : start + _LONGEST_LITERAL], 0, 0
+    while match := _STRING_OR_BRACE.search(window, place):
+        place = match.end()
+        if match[1] and not match[2]:
+            # All quotes of its kind behind it are escaped, so that none of them has an end either.
+            window, place = window.replace(match[1], " "), match.start()
         depth += {"{": 1, "}": -1}.get(match[0], 0)
         if depth == 0:
-            return match.end()
+            return start + place
     return 0
 
 
@@ -125,19 +129,17 @@ def _repaired(text: str) -> dict[str, Any] | None:
 
     Another value than an object, such as a set, is none.
     """
-    if not text:
-        return None
-    try:
-        found: Any = json.loads(_TRAILING_COMMA.sub(r"\1", text), strict=False)
-    except (ValueError, RecursionError):
+    for read in (_loads_without_trailing_commas, ast.literal_eval):
         try:
-            found = ast.literal_eval(text)
+            found = read(text)
+            return whole_json(found) if isinstance(found, dict) else None
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            return None
-    try:
-        return whole_json(found) if isinstance(found, dict) else None
-    except RecursionError:
-        return None
+            continue
+    return None
+
+
+def _loads_without_trailing_commas(text: str) -> Any:
+    return json.loads(_TRAILING_COMMA.sub(r"\1", text), strict=False)
 
 
 def _as_object(value: Any) -> Mapping[str, Any] | None:

@@ -23,14 +23,14 @@ _CONTEXT = r"context[ _](?:length|size|window|limit)"
 # SGLang, TGI, Bedrock, Cohere, Mistral, xAI, Moonshot, Zhipu, DashScope, LMDeploy.
 _TOO_LONG_TEXT = re.compile(
     r"maximum (?:context|prompt) length"
-    rf"|exceed\w*\b[^.]{{0,60}}\b{_CONTEXT}|{_CONTEXT}\b[^.]{{0,40}}\bexceed"
+    rf"|exceed\w{{0,20}}\b[^.]{{0,60}}\b{_CONTEXT}|{_CONTEXT}\b[^.]{{0,40}}\bexceed"
     rf"|(?:larg|long|great|bigg)er than\b[^.]{{0,40}}\b{_CONTEXT}"
     rf"|tokens[^.]{{0,60}}\b{_CONTEXT} (?:is|of)\b|context (?:the )?overflow"
     rf"|{_CONTEXT}_exceeded"
     r"|prompt (?:is |tokens )?too (?:long|big|large)|prompt exceeds max|longer than the m\w+ model"
     r"|input (?:is |length )?too long(?! for (?:the )?(?:field|parameter))"
     r"|input length\b[^.]{0,30} exceed"
-    r"|exceed\w* (?:the )?(?:model(?:'s)? token limit|max message tokens)"
+    r"|exceed\w{0,20} (?:the )?(?:model(?:'s)? token limit|max message tokens)"
     r"|token count[^.]{0,40} exceeds|longer than the model's|too many tokens(?! per)"
     r"|inputs?`? tokens \+|inputs?`? must have (?:less|fewer) than \d+ tokens"
     r"|range of input length should be|beyond the session_len",

@@ -29,7 +29,7 @@ ANSWER_KEYS = (
 # A larger share of replies that cannot be read measures the reader, not the model.
 UNPARSED_WARNING = 0.02
 
-_FENCE = re.compile(r"```[A-Za-z0-9]*[ \t]*\r?\n?(.*?)```", re.DOTALL)
+_FENCE = re.compile(r"```[A-Za-z0-9]*+[ \t]*+\r?\n?(.*?)```", re.DOTALL)
 _FLAT_OBJECT = re.compile(r"[{｛][^{}｛｝]*[}｝]")
 _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 # So many braces are tried in a reply that runs wild.

@@ -22,7 +22,7 @@ _CLAUSE_END = (
     r"[.,;:!?()\n\u2013\u2014]|--|(?<=\s)-(?=\s)|\b(?:but|however|although|though|except)\b"
 )
 _HARD_END = re.compile(_CLAUSE_END)
-_WORD_START = re.compile(r"\w*$")
+_WORD_START = re.compile(r"(?<!\w)\w+$")
 # At the edge of what is looked at a word may be cut.
 _FIRST_WORD = re.compile(r"^\S+")
 # What may stand between a finding and the words behind it that deny it.
@@ -32,6 +32,8 @@ _AUXILIARY = (
 )
 # What may stand between a negation and the cause that it denies: "not likely due to".
 _BEFORE_CAUSE = r"(?:be|to|likely|clearly|directly|primarily|thought|felt|considered|believed)"
+# Of a word, behind the stem that was found; bounded, so that each mention takes as long as another.
+_REST = r"\w{0,60}+"
 # What joins a denial to what is said next.
 _NEXT = "and|as|by|given|on|since|with"
 # No negation is so long that it begins further before what it negates.
@@ -106,6 +108,6 @@ def _behind(cues: Iterable[str]) -> re.Pattern[str]:
     said of what follows. "Unlikely to be perforated" is, too.
     """
     words, said = rf"(?:{_AUXILIARY}\s+)*", _any_of(cues)
-    directly = rf"\w*\s+{words}(?:{said})\b(?!\s+to\b)"
-    apart = rf"\w*\s*[:,(\u2013\u2014-]\s*{words}(?:{said})\s*(?:[.,;:!?)\n]|$)"
+    directly = rf"{_REST}\s+{words}(?:{said})\b(?!\s+to\b)"
+    apart = rf"{_REST}\s*[:,(\u2013\u2014-]\s*{words}(?:{said})\s*(?:[.,;:!?)\n]|$)"
     return re.compile(f"{directly}|{apart}")

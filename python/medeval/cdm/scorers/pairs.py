@@ -50,10 +50,10 @@ def _belongs(
     clause: str, place: str, change: str, other_organs: Sequence[str], keywords: Keywords
 ) -> bool:
     changes = list(keywords.mentions(clause, change))
-    places = [
+    places = changes and [
         one for one in keywords.mentions(clause, place) if not keywords.is_normal(clause, one)
     ]
-    if not (changes and places):
+    if not places:
         return False
     stems = "|".join(map(re.escape, other_organs))
     others = [found.span() for found in re.finditer(rf"\b(?:{stems})", clause)] if stems else []
@@ -87,4 +87,4 @@ def _parts(clause: str, one: Span, another: Span) -> list[str]:
     """Return words and marks between two mentions, without the rest of the first one's word."""
     first, second = sorted((one, another))
     between = clause[first[1] : max(first[1], second[0])]
-    return _BETWEEN.findall(re.sub(r"^\w+|\w+$", "", between))
+    return _BETWEEN.findall(re.sub(r"^\w+|(?<!\w)\w+$", "", between))

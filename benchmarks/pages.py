@@ -1,0 +1,162 @@
+"""Results as they are kept, the page that is made of them, and the command of every benchmark.
+
+The parts of a benchmark are functions that return their figures for JSON. The page is a template in
+`templates/`, written to `docs/` with the kept figures in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from inspect import signature
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.measuring import ROOT, CommandFailedError
+
+FOLDER = Path(__file__).parent
+WIDTH = 100
+
+Part = Callable[..., dict[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Benchmark:
+    """What is measured, kept and shown together.
+
+    Attributes:
+        name: of the file in `results/`.
+        page: of the template in `templates/` and of the page in `docs/`, without `.md`.
+        parts: by their names; keyword arguments with defaults are options of the command.
+        packages: whose versions are kept with a part.
+        usual: the parts that are measured where none is named; all if empty.
+        under: the key that holds the parts in the file; the file itself if empty.
+        constants: what the template needs beside the parts.
+    """
+
+    name: str
+    page: str
+    parts: Mapping[str, Part]
+    packages: Callable[[str], Iterable[str]]
+    usual: tuple[str, ...] = ()
+    under: str = ""
+    constants: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def results(self) -> dict[str, Any]:
+        """Return the kept results; none where there is no file yet."""
+        path = FOLDER / "results" / f"{self.name}.json"
+        found: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+        return found
+
+    def keep(self, part: str, figures: Mapping[str, Any]) -> None:
+        """Put a part in the place of an older measurement of it, and keep all."""
+        results = self.results()
+        parts = results.setdefault(self.under, {}) if self.under else results
+        parts[part] = {"setting": setting(self.packages(part)), **figures}
+        text = json.dumps(results, indent=2, default=dataclasses.asdict) + "\n"
+        replace_text(FOLDER / "results" / f"{self.name}.json", text)
+
+    def markdown(self) -> str:
+        """Return the page of the kept results."""
+        import jinja2
+
+        environment = jinja2.Environment(  # noqa: S701  Markdown, of our own figures
+            loader=jinja2.FileSystemLoader(FOLDER / "templates"),
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        environment.filters |= {"median": median, "spread": spread, "over": over, "less": less}
+        environment.filters["wrap"] = wrap
+        results = self.results()
+        parts = results.get(self.under, {}) if self.under else results
+        return environment.get_template(f"{self.page}.md").render(parts=parts, **self.constants)
+
+    def main(self, description: str | None) -> None:
+        """Run the command: measure what is asked for, keep it, show and write the page."""
+        options = {
+            option.name: option.default
+            for part in self.parts.values()
+            for option in signature(part).parameters.values()
+        }
+        parser = argparse.ArgumentParser(
+            description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+        )
+        parser.add_argument("--only", nargs="+", choices=list(self.parts), help="these parts")
+        parser.add_argument("--render", action="store_true", help="the page, nothing is measured")
+        for name, default in options.items():
+            several = {"nargs": "+", "type": int} if isinstance(default, tuple) else {}
+            kind: dict[str, Any] = {"type": type(default), **several}
+            words = f"default: {default}" if default else "default: none"
+            parser.add_argument(f"--{name.replace('_', '-')}", default=default, help=words, **kind)
+        given = vars(parser.parse_args())
+        numbers = {name: default for name, default in options.items() if isinstance(default, int)}
+        if any(given[name] < min(1, least) for name, least in numbers.items()):
+            parser.error("numbers are counted from 1")
+        try:
+            for name in () if given["render"] else given["only"] or self.usual or self.parts:
+                part = self.parts[name]
+                self.keep(name, part(**{key: given[key] for key in signature(part).parameters}))
+        except CommandFailedError as error:
+            sys.exit(str(error))
+        page = self.markdown()
+        replace_text(ROOT / "docs" / f"{self.page}.md", page)
+        print(page)
+
+
+def setting(packages: Iterable[str]) -> dict[str, Any]:
+    """Return when and on what a part is measured; no name of a machine, user or folder."""
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gb": round(memory / 2**30),
+        "system": f"{platform.system()} {platform.machine()}",
+        "versions": {"python": platform.python_version(), **{n: version(n) for n in packages}},
+    }
+
+
+def say(text: str) -> None:
+    """Tell how far the measuring is."""
+    print(text, flush=True)
+
+
+def spread(values: Iterable[float]) -> str:
+    """Write median, least and greatest."""
+    numbers = sorted(values)
+    if len(numbers) == 1:
+        return f"{numbers[0]:.1f}"
+    return f"{median(numbers):.1f} ({numbers[0]:.1f} to {numbers[-1]:.1f})"
+
+
+def over(others: Iterable[float], ours: Iterable[float]) -> list[float]:
+    """Divide run by run."""
+    return [other / own for other, own in zip(others, ours, strict=True)]
+
+
+def less(values: Iterable[float], start: float) -> list[float]:
+    """Take a start off each."""
+    return [value - start for value in values]
+
+
+def wrap(text: str) -> str:
+    """Fill the lines of a paragraph, which gets its figures before."""
+    return textwrap.fill(" ".join(text.split()), WIDTH, break_on_hyphens=False)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write a file beside its place and move it there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
