@@ -40,7 +40,6 @@ from medeval.tasks.task import (
     EMPTY,
     ORACLE,
     AskedTask,
-    Difference,
     LocalModel,
     Method,
     TaskScore,
@@ -49,6 +48,7 @@ from medeval.tasks.task import (
 if TYPE_CHECKING:
     from medeval.judging.rubric import Rubric
     from medeval.judging.subjects import Subject
+    from medeval.scoring.paired import Difference
 
 SETTINGS = "task_file"
 # Names of tasks that are no task files; runs are found by them.

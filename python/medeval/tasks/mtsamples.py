@@ -32,7 +32,6 @@ from medeval.tasks.task import (
     EMPTY,
     ORACLE,
     AskedTask,
-    Difference,
     LocalModel,
     Method,
     TaskScore,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from medeval.judging.results import JudgingResults
     from medeval.judging.rubric import Rubric
     from medeval.judging.subjects import Subject
+    from medeval.scoring.paired import Difference
 
 NAME = "mtsamples_procedures"
 SHORT = "mtsamples"
