@@ -36,7 +36,7 @@ from medeval.metrics.registry import MetricRegistry, default_registry
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.schemas import Row
-from medeval.scoring.table import DRAWS
+from medeval.models.scores import DRAWS
 
 __all__ = ["CATEGORIES", "EvaluationHarness", "ItemsFailedError", "MisalignedError"]
 

@@ -18,7 +18,6 @@ from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.schemas import Row
 from medeval.models.scores import Interval
 from medeval.models.task_content import input_ids
-from medeval.scoring.table import ScoreTable, result_fields
 
 STATUS_OK = "ok"
 STATUS_ERROR = "error"
@@ -92,6 +91,8 @@ def scored_result(
         ValueError: the references do not fit the outputs, or, if strict, an output breaks the
             schema.
     """
+    from medeval.scoring.table import ScoreTable, result_fields  # numpy is slow to load
+
     task = planned.task
     outcomes = outcomes_of(outputs, task.target)
     failed = outcomes.count(Outcome.ERRORED)

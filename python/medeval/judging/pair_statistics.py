@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from medeval.judging.correlations import ROUNDING
-from medeval.scoring.table import DRAWS, row_weights, sampled_interval
+from medeval.models.scores import DRAWS
+from medeval.scoring.table import row_weights, sampled_interval
 
 if TYPE_CHECKING:
     from medeval.scoring.results import Floats

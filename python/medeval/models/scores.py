@@ -55,6 +55,10 @@ Scores = Annotated[dict[str, float], BeforeValidator(checked_scores)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
+DRAWS = 1000
+LEVEL = 0.95
+
+
 class Interval(BaseModel):
     """A value with its interval; None where there is nothing to say.
 

@@ -131,10 +131,9 @@ class EvaluatedTask(MedicalTask):
     ) -> dict[str, Interval]:
         """Return the value of each metric with its interval.
 
-        The interval has 1000 resamples by default, and 0 `draws` give values only; for what else is
-        taken and raised see `table`.
+        0 `draws` give values only, 1000 are usual; all else is as in `table`.
         """
-        from medeval.scoring.table import DRAWS
+        from medeval.models.scores import DRAWS
 
         table = self.table(model_outputs, metrics, registry=registry)
         return table.summary(draws=DRAWS if draws is None else draws, seed=seed)

@@ -18,15 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from medeval.models.scores import Interval
+from medeval.models.scores import DRAWS, LEVEL, Interval
 from medeval.scoring.bootstrap import Resampling, score
 from medeval.scoring.engine import Engine
 from medeval.scoring.resamples import BinResamples
 from medeval.scoring.results import Floats, Integers, Labels
 from medeval.scoring.statistic import Counts
 
-DRAWS = 1000
-LEVEL = 0.95
 WILSON = "wilson"
 BOOTSTRAP = "bootstrap_percentile"
 # Both ends of an interval, and how it was found.

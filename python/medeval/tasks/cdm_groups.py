@@ -10,7 +10,7 @@ from medeval.cdm.case_means import Mean, ScoredCase
 from medeval.cdm.scoring import DIAGNOSIS
 from medeval.cdm.subgroups import Subgroups, attributes_of, subgroups
 from medeval.cdm.transcripts import Transcript
-from medeval.scoring.table import LEVEL
+from medeval.models.scores import LEVEL
 from medeval.tasks.task import Method, Table
 
 Groups = dict[str, dict[str, float | None]]

@@ -9,7 +9,8 @@ from typing import Any
 from medeval.cdm.facts import Facts
 from medeval.cdm.scoring import DIAGNOSIS
 from medeval.cdm.transcripts import Transcript
-from medeval.scoring.table import LEVEL, wilson
+from medeval.models.scores import LEVEL
+from medeval.scoring.table import wilson
 from medeval.tasks.cdm_case_scores import score_transcript
 
 
