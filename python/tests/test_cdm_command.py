@@ -433,3 +433,8 @@ def test_two_models_are_compared_case_by_case(tmp_path: Path, asked_export: Path
     done = run_medeval("compare", "--task", "cdm", place, demo, "--metric", "Treatment Requested")
     assert done.returncode == 0, done.stderr
     assert "Treatment Requested: oracle scores higher" in done.stdout
+    # All right is a share like any other: 118 of 118 has Wilson's interval.
+    perfect = run_medeval("score", "--task", "cdm", place)
+    assert perfect.returncode == 0, perfect.stderr
+    (line,) = [one for one in perfect.stdout.splitlines() if re.match(r"\W*Diagnosis ", one)][:1]
+    assert "0.9685 to 1.0000" in line

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from random import Random
 
-import numpy as np
 import pytest
 from builds import Build
 from cdm_cases import case, facts, scored, toolbox
@@ -42,17 +41,21 @@ def test_failures_stay_in_the_denominator_and_are_shown_both_ways() -> None:
     mean = found.overall["Diagnosis"]
     assert (found.n, found.n_failed, found.failures) == (4, 1, {"timeout": 1})
     assert (mean.n, mean.n_failed) == (4, 1)
-    assert mean.mean == pytest.approx(2 / 3)
-    assert mean.mean_failures_as_zero == pytest.approx(2 / 4)
-    assert mean.low is not None
-    assert mean.high is not None
-    assert 0 <= mean.low <= mean.mean <= mean.high <= 1
+    assert mean.as_json()["mean"] == pytest.approx(2 / 3)
+    assert mean.as_json()["mean_failures_as_zero"] == pytest.approx(2 / 4)
+    assert mean.as_json()["low"] is not None
+    assert mean.as_json()["high"] is not None
+    assert 0 <= mean.as_json()["low"] <= mean.as_json()["mean"] <= mean.as_json()["high"] <= 1
     assert mean.reason is None
 
 
 def test_no_failure_makes_a_count_of_zero() -> None:
     mean = aggregate(of_run([True, None]), n_iters=QUICK).overall["Tool Calls"]
-    assert (mean.mean, mean.mean_failures_as_zero, mean.low_failures_as_zero) == (0, None, None)
+    assert (
+        mean.as_json()["mean"],
+        mean.as_json()["mean_failures_as_zero"],
+        mean.as_json()["low_failures_as_zero"],
+    ) == (0, None, None)
 
 
 def test_pathologies_have_their_own_means_and_those_without_a_case_say_so() -> None:
@@ -60,11 +63,11 @@ def test_pathologies_have_their_own_means_and_those_without_a_case_say_so() -> N
     found = aggregate(cases, n_iters=QUICK)
     assert list(found.by_pathology) == list(PATHOLOGIES)
     means = {name: one["Diagnosis"] for name, one in found.by_pathology.items()}
-    assert (means["appendicitis"].mean, means["appendicitis"].n) == (1, 2)
-    assert (means["pancreatitis"].mean, means["pancreatitis"].n_failed) == (0, 1)
+    assert (means["appendicitis"].as_json()["mean"], means["appendicitis"].n) == (1, 2)
+    assert (means["pancreatitis"].as_json()["mean"], means["pancreatitis"].n_failed) == (0, 1)
     assert (means["cholecystitis"].n, means["cholecystitis"].reason) == (0, "no case")
-    assert means["cholecystitis"].mean is None
-    assert found.overall["Diagnosis"].mean == pytest.approx(2 / 3)
+    assert means["cholecystitis"].as_json()["mean"] is None
+    assert found.overall["Diagnosis"].as_json()["mean"] == pytest.approx(2 / 3)
 
 
 def test_a_run_in_which_all_failed_has_no_mean_but_zeros() -> None:
@@ -72,8 +75,13 @@ def test_a_run_in_which_all_failed_has_no_mean_but_zeros() -> None:
     assert found.score_version is None
     assert set(found.overall) == set(SCORES)
     mean = found.overall["Diagnosis"]
-    assert (mean.mean, mean.low, mean.reason) == (None, None, "no case was answered")
-    assert (mean.mean_failures_as_zero, mean.high_failures_as_zero) == (0, 0)
+    assert (mean.as_json()["mean"], mean.as_json()["low"], mean.reason) == (
+        None,
+        None,
+        "no case was answered",
+    )
+    assert mean.as_json()["mean_failures_as_zero"] == mean.as_json()["low_failures_as_zero"] == 0
+    assert mean.as_json()["high_failures_as_zero"] == pytest.approx(0.6576, abs=1e-4)
 
 
 def test_a_run_without_cases_says_nothing() -> None:
@@ -81,23 +89,46 @@ def test_a_run_without_cases_says_nothing() -> None:
     assert (found.n, found.overall["Imaging"].reason) == (0, "no case")
 
 
-def test_one_case_has_no_interval() -> None:
-    mean = aggregate(of_run([True]), n_iters=QUICK).overall["Diagnosis"]
-    assert (mean.mean, mean.low, mean.high) == (1, None, None)
-    assert mean.reason == "one case only: there is no interval"
-    two = aggregate(of_run([True, True]), n_iters=QUICK).overall["Diagnosis"]
-    assert (two.low, two.high, two.reason) == (1, 1, None)
+def test_one_case_has_an_interval_of_its_shares_only() -> None:
+    found = aggregate(of_run([True]), n_iters=QUICK)
+    share, points = (
+        found.overall["Diagnosis"].as_json(),
+        found.overall["Laboratory Tests"].as_json(),
+    )
+    assert (share["mean"], share["high"], share["reason"]) == (1, 1, None)
+    assert share["low"] == pytest.approx(0.2065493143772375)
+    assert (points["low"], points["high"]) == (None, None)
+    assert points["reason"] == "one case only: there is no interval"
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "low", "high"),
+    [
+        # 118 of 118, 0 of 118, and 59 of 118: Wilson 1927, as scipy's `proportion_ci` has it.
+        ([True] * 118, 0.968471, 1),
+        ([False] * 118, 0, 0.031529),
+        ([True, False] * 59, 0.411219, 0.588781),
+    ],
+)
+def test_a_share_has_wilsons_interval(outcomes: list[bool], low: float, high: float) -> None:
+    mean = aggregate(of_run(outcomes), n_iters=QUICK).overall["Diagnosis"].as_json()
+    assert (mean["low"], mean["high"]) == pytest.approx((low, high), abs=1e-6)
+    assert mean["low_failures_as_zero"] == mean["low"]
 
 
 def test_without_resamples_there_is_no_interval_and_it_is_said_why() -> None:
     found = aggregate(of_run([True, False, None]), n_iters=0)
     for mean in (found.overall["Diagnosis"], found.by_pathology["appendicitis"]["Diagnosis"]):
-        assert (mean.mean, mean.mean_failures_as_zero) == (
+        assert (mean.as_json()["mean"], mean.as_json()["mean_failures_as_zero"]) == (
             pytest.approx(1 / 2),
             pytest.approx(1 / 3),
         )
         assert (
-            mean.low is mean.high is mean.low_failures_as_zero is mean.high_failures_as_zero is None
+            mean.as_json()["low"]
+            is mean.as_json()["high"]
+            is mean.as_json()["low_failures_as_zero"]
+            is mean.as_json()["high_failures_as_zero"]
+            is None
         )
         assert mean.reason == "without resamples there is no interval"
 
@@ -107,22 +138,20 @@ def test_a_run_in_which_all_failed_has_the_scores_that_it_could_have_had() -> No
     assert set(found.overall) == {"Diagnosis"}
 
 
-def test_the_interval_is_that_of_resampled_cases() -> None:
-    outcomes = [True] * 30 + [False] * 20
-    mean = aggregate(of_run(outcomes), seed=5, n_iters=2000).overall["Diagnosis"]
-    drawn = np.random.default_rng(1).binomial(50, 0.6, size=20_000) / 50
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    assert mean.low == pytest.approx(low, abs=0.021)
-    assert mean.high == pytest.approx(high, abs=0.021)
-
-
-def test_the_seed_makes_the_interval_and_is_told() -> None:
-    cases = of_run([True, False, True, None, False, True, True])
+def test_the_seed_makes_the_intervals_of_points_and_is_told() -> None:
+    every = facts().treatments["appendicitis"]
+    codes = [("x", code) for treatment in every for _, code in sorted(treatment.codes)[:1]]
+    cases = []
+    for number in range(1, 9):
+        one = case(hadm_id=number, treatments=codes)
+        wanted = [treatment.name for treatment in every][: number % 3]
+        cases.append(ScoredCase(number, "appendicitis", scored(one, treatment=wanted)))
     first, again, other = (
         aggregate(cases, seed=seed, n_iters=QUICK).as_json() for seed in (1, 1, 2)
     )
     assert first == again
-    assert first["overall"]["Diagnosis"] != other["overall"]["Diagnosis"]
+    assert first["overall"]["Treatment Requested"] != other["overall"]["Treatment Requested"]
+    assert first["overall"]["Diagnosis"] == other["overall"]["Diagnosis"]
     assert first["interval"]["seed"] == 1
     assert first["interval"]["n_iters"] == QUICK
     assert json.loads(json.dumps(first)) == first
@@ -138,11 +167,11 @@ def test_the_order_of_the_cases_says_nothing(outcomes: list[bool | None], seed: 
 @given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=12))
 def test_zeros_never_raise_a_mean(outcomes: list[bool | None]) -> None:
     mean = aggregate(of_run(outcomes), n_iters=QUICK).overall["Diagnosis"]
-    zeroed = mean.mean_failures_as_zero
+    zeroed = mean.as_json()["mean_failures_as_zero"]
     assert zeroed is not None
     answered = sum(one is not None for one in outcomes)
-    if mean.mean is not None:
-        assert zeroed == pytest.approx(mean.mean * answered / len(outcomes))
+    if mean.as_json()["mean"] is not None:
+        assert zeroed == pytest.approx(mean.as_json()["mean"] * answered / len(outcomes))
 
 
 def test_what_has_no_common_mean_is_refused() -> None:
@@ -194,7 +223,7 @@ def test_oracle_empty_and_shuffled_answers_on_the_synthetic_cases(demo_cdm: Buil
     found = aggregate(oracle, n_iters=QUICK)
     for pathology in PATHOLOGIES:
         for name, most in best_scores(pathology, facts()).items():
-            assert found.by_pathology[pathology][name].mean == most, (pathology, name)
+            assert found.by_pathology[pathology][name].as_json()["mean"] == most, (pathology, name)
 
     nothing = {"final_diagnosis": "", "treatment": []}
     empty = [
@@ -202,7 +231,7 @@ def test_oracle_empty_and_shuffled_answers_on_the_synthetic_cases(demo_cdm: Buil
         for one in cases
     ]
     assert all(
-        mean.mean == 0
+        mean.as_json()["mean"] == 0
         for name, mean in aggregate(empty, n_iters=QUICK).overall.items()
         if name in SCORES
     )

@@ -143,11 +143,11 @@ def test_groups_have_means_with_intervals_and_failures() -> None:
     found = subgroups(cases, attributes, **QUICK).groupings["gender"]
     women, men = (group.scores["Diagnosis"] for group in found.groups)
     assert (women.n, women.n_failed) == (20, 1)
-    assert women.mean == pytest.approx(14 / 19)
-    assert women.mean_failures_as_zero == pytest.approx(14 / 20)
-    assert men.low is not None
-    assert men.high is not None
-    assert men.low <= 0.25 <= men.high
+    assert women.as_json()["mean"] == pytest.approx(14 / 19)
+    assert women.as_json()["mean_failures_as_zero"] == pytest.approx(14 / 20)
+    assert men.as_json()["low"] is not None
+    assert men.as_json()["high"] is not None
+    assert men.as_json()["low"] <= 0.25 <= men.as_json()["high"]
     gap = next(gap for gap in found.gaps if gap.score == "Diagnosis")
     # A failure counts in the gap.
     assert gap.gap == pytest.approx(14 / 20 - 5 / 20)
@@ -157,10 +157,18 @@ def test_groups_have_means_with_intervals_and_failures() -> None:
 def test_without_resamples_groups_have_values_only(n_iters: int, has_intervals: bool) -> None:
     found = run([("F", 20, 15), ("M", 20, 5)], n_iters=n_iters).groupings["gender"]
     means = {group.name: group.scores["Diagnosis"] for group in found.groups}
-    assert (means["F"].mean, means["M"].mean) == (0.75, 0.25)
-    assert (means["F"].mean_failures_as_zero, means["M"].mean_failures_as_zero) == (0.75, 0.25)
+    assert (means["F"].as_json()["mean"], means["M"].as_json()["mean"]) == (0.75, 0.25)
+    assert (
+        means["F"].as_json()["mean_failures_as_zero"],
+        means["M"].as_json()["mean_failures_as_zero"],
+    ) == (0.75, 0.25)
     for mean in means.values():
-        ends = (mean.low, mean.high, mean.low_failures_as_zero, mean.high_failures_as_zero)
+        ends = (
+            mean.as_json()["low"],
+            mean.as_json()["high"],
+            mean.as_json()["low_failures_as_zero"],
+            mean.as_json()["high_failures_as_zero"],
+        )
         assert [end is not None for end in ends] == [has_intervals] * 4
         # Why there is none, so that nobody looks for what went wrong.
         reason = None if has_intervals else "without resamples there is no interval"

@@ -83,11 +83,17 @@ def test_a_subset_is_scored_over_its_cases_alone() -> None:
     found = scores(of_run([True, True, False, None, False]), [2, 3, 4])
     mean = found.scores["Diagnosis"]
     assert (found.n, found.n_failed, found.n_not_asked, found.not_in_run) == (3, 1, 0, 0)
-    assert mean.mean_failures_as_zero == pytest.approx(1 / 3)
-    assert mean.mean == pytest.approx(1 / 2)
-    assert mean.low_failures_as_zero is not None
-    assert mean.high_failures_as_zero is not None
-    assert 0 <= mean.low_failures_as_zero <= 1 / 3 <= mean.high_failures_as_zero <= 1
+    assert mean.as_json()["mean_failures_as_zero"] == pytest.approx(1 / 3)
+    assert mean.as_json()["mean"] == pytest.approx(1 / 2)
+    assert mean.as_json()["low_failures_as_zero"] is not None
+    assert mean.as_json()["high_failures_as_zero"] is not None
+    assert (
+        0
+        <= mean.as_json()["low_failures_as_zero"]
+        <= 1 / 3
+        <= mean.as_json()["high_failures_as_zero"]
+        <= 1
+    )
     assert subset_sentences([found]) == []
     assert found.as_json()["scores"]["Diagnosis"] == mean.as_json()
     assert json.loads(json.dumps(found.as_json())) == found.as_json()
@@ -96,7 +102,7 @@ def test_a_subset_is_scored_over_its_cases_alone() -> None:
 def test_cases_that_the_run_does_not_have_are_in_no_value_and_told() -> None:
     found = scores(of_run([True, False]), [1, 2, 3, 4, 5])
     assert (found.n, found.not_in_run) == (2, 3)
-    assert found.scores["Diagnosis"].mean_failures_as_zero == pytest.approx(1 / 2)
+    assert found.scores["Diagnosis"].as_json()["mean_failures_as_zero"] == pytest.approx(1 / 2)
     assert subset_sentences([found]) == [
         "subset readers: 3 of its 5 cases are not in this run; its values are of the others only."
     ]
@@ -106,7 +112,7 @@ def test_cases_that_were_never_asked_count_as_failed_and_are_told() -> None:
     cases = [*of_run([True]), ScoredCase(2, "appendicitis", None, "not_asked")]
     found = scores(cases, [1, 2])
     assert (found.n, found.n_failed, found.n_not_asked, found.not_in_run) == (2, 1, 1, 0)
-    assert found.scores["Diagnosis"].mean_failures_as_zero == pytest.approx(1 / 2)
+    assert found.scores["Diagnosis"].as_json()["mean_failures_as_zero"] == pytest.approx(1 / 2)
     assert subset_sentences([found]) == [
         "subset readers: 1 of its 2 cases were never asked and count as failed."
     ]
@@ -116,16 +122,18 @@ def test_no_subset_is_too_small_to_be_shown() -> None:
     """It is named by whoever reads the report, and no group of patients by what they are."""
     found = scores(of_run([True, False]), [2])
     mean = found.scores["Diagnosis"]
-    assert (found.n, mean.mean_failures_as_zero) == (1, 0)
-    assert mean.reason == "one case only: there is no interval"
-    assert ("readers", "Diagnosis", "0.0000", "", "1") in subset_table([found], "Diagnosis").rows
+    assert (found.n, mean.as_json()["mean_failures_as_zero"]) == (1, 0)
+    # A share has an interval even of one case.
+    assert mean.reason is None
+    row = ("readers", "Diagnosis", "0.0000", "0.0000 to 0.7935", "1")
+    assert row in subset_table([found], "Diagnosis").rows
 
 
 def test_a_subset_without_a_case_of_the_run_has_no_values() -> None:
     found = scores(of_run([True]), [7, 8])
     mean = found.scores["Diagnosis"]
     assert (found.n, found.not_in_run) == (0, 2)
-    assert (mean.mean_failures_as_zero, mean.reason) == (None, "no case")
+    assert (mean.as_json()["mean_failures_as_zero"], mean.reason) == (None, "no case")
     assert by_subset([found])["readers"]["n"] == 0
     rows = subset_table([found], "Diagnosis").rows
     assert ("readers", "Diagnosis", "undefined", "", "0") in rows

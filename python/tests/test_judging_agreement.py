@@ -16,7 +16,6 @@ from sklearn.metrics import cohen_kappa_score
 
 from medeval.judging.agreement import agreement, agreement_of, score_matrix
 from medeval.judging.correlations import icc_2_1, icc_3_k, quadratic_kappa, within
-from medeval.judging.intervals import estimate, mean_estimate
 from medeval.judging.krippendorff import ordinal_alpha
 from medeval.judging.length_bias import length_bias
 from medeval.judging.options import JudgingOptions
@@ -24,6 +23,7 @@ from medeval.judging.results import JudgingResults
 from medeval.judging.running import run_judges
 from medeval.judging.subjects import Subject
 from medeval.metrics.matching import token_f1
+from medeval.scoring.table import row_interval
 
 NAN = float("nan")
 # Shrout and Fleiss 1979, table 2: six targets, four judges.
@@ -142,21 +142,14 @@ def test_an_interval_is_seeded_holds_the_value_and_says_how_it_was_made() -> Non
     icc = found["icc_2_1"]
     assert icc["low"] < icc["value"] < icc["high"]
     assert icc["n"] == 30
-    assert "1000 resamples, seed 3" in icc["method"]
+    assert icc["method"] == "bootstrap_percentile"
 
 
 def test_resamples_without_a_value_are_counted() -> None:
     # A resample of these has one value only in (3/4)^4 + (1/4)^4 of all cases.
-    found = estimate(ordinal_alpha, array([[1, 1], [1, 1], [1, 1], [5, 5]]), 0, "none")
-    assert 250 < found["n_undefined"] < 400
-    assert found["value"] == 1.0
-
-
-def test_a_mean_of_nothing_has_no_value() -> None:
-    found = mean_estimate([None, None], 0)
-    assert (found["value"], found["n"]) == (None, 0)
-    assert found["reason"]
-    assert mean_estimate([1.0, None, 0.0], 0)["value"] == 0.5
+    found = row_interval(ordinal_alpha, array([[1, 1], [1, 1], [1, 1], [5, 5]]), "none")
+    assert 250 < found.n_undefined < 400
+    assert found.value == 1.0
 
 
 def jury(tmp_path: Path, replies: dict[str, list[str]]) -> JudgingResults:
@@ -230,13 +223,3 @@ def test_length_among_equally_good_answers(tmp_path: Path) -> None:
     ]
     expected = (pairs[0] - pairs[1] * pairs[2]) / np.sqrt((1 - pairs[1] ** 2) * (1 - pairs[2] ** 2))
     assert found["value"] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("count", [1, 7, 131, 3000])
-def test_a_mean_is_resampled_as_any_other_statistic(count: int) -> None:
-    values = np.random.default_rng(5).random(count)
-    plain = estimate(lambda rows: float(rows.mean()), values, 11, "no value")
-    found = mean_estimate([None, *values, None], 11)
-    assert set(found) == set(plain)
-    assert found.pop("method") == plain.pop("method")
-    assert found == pytest.approx(plain)

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from medeval.errors import UserError
-from medeval.metrics.aggregate import aggregate, wilson
 from medeval.metrics.item import Item
 from medeval.metrics.metric import Metric
 from medeval.metrics.registry import ALIASES, MetricRegistry, default_registry
+from medeval.models.scores import Interval
+from medeval.scoring.table import interval, wilson
 
 REGISTRY = default_registry()
 NAMES = [metric.name for metric in REGISTRY]
@@ -50,6 +51,10 @@ def items_of(outputs: list[dict[str, Any]], target: str = "answer") -> list[Item
 
 def scored(value: float | None) -> Item:
     return Item({}, {}, {"value": value}, "value")
+
+
+def aggregate(metric: Metric, items: list[Item], **options: Any) -> Interval:
+    return interval(metric.column(items), **options)
 
 
 MEAN = Metric("mean", "a number", lambda item: item.output["value"], "no number")
@@ -110,12 +115,12 @@ def test_values_are_bounded_and_the_order_of_items_does_not_matter(
     for metric in REGISTRY:
         found = aggregate(metric, items, draws=20)
         again = aggregate(metric, other, draws=20)
-        assert (found.value, found.interval) == (again.value, again.interval), metric.name
+        assert found == again, metric.name
         assert found.n + found.n_undefined == len(items)
         if found.value is not None and metric.direction != "neither":
             assert -1e-12 <= found.value <= 1 + 1e-12, metric.name
         if metric.binary:
-            assert set(found.item_scores) <= {0, 1, None}, metric.name
+            assert set(metric.column(items).item_scores) <= {0, 1, None}, metric.name
 
 
 def test_true_metrics_and_proxies_have_names_of_their_own() -> None:
@@ -173,60 +178,60 @@ def test_a_name_is_taken_once() -> None:
 def test_undefined_items_are_left_out_and_counted() -> None:
     found = aggregate(MEAN, [scored(1.0), scored(None), scored(0.5)])
     assert (found.value, found.n, found.n_undefined) == (0.75, 2, 1)
-    assert found.item_scores == (1.0, None, 0.5)
+    assert MEAN.column([scored(1.0), scored(None)]).item_scores == [1.0, None]
     assert found.reason == "no number"
 
 
 def test_no_value_has_a_reason() -> None:
     assert aggregate(MEAN, [scored(0.5)]).reason is None
     found = aggregate(MEAN, [scored(None)])
-    assert (found.value, found.interval, found.reason) == (None, None, "no number")
+    assert (found.value, found.low, found.reason) == (None, None, "no number")
     assert aggregate(MEAN, []).reason == "no items"
 
 
 def test_one_item_has_no_bootstrap_interval() -> None:
-    assert aggregate(MEAN, [scored(0.5)]).interval is None
+    found = aggregate(MEAN, [scored(0.5)])
+    assert (found.value, found.low, found.high, found.method) == (0.5, None, None, "")
 
 
 def test_a_bootstrap_interval_is_the_percentiles_of_the_means() -> None:
     scores = np.random.default_rng(7).random(200)
-    interval = aggregate(MEAN, [scored(float(score)) for score in scores], draws=2000).interval
-    assert interval is not None
-    assert (interval.method, interval.level, interval.n) == ("bootstrap_percentile", 0.95, 200)
+    found = aggregate(MEAN, [scored(float(score)) for score in scores], draws=2000)
+    assert (found.method, found.level, found.n) == ("bootstrap_percentile", 0.95, 200)
     half = 1.96 * scores.std() / np.sqrt(len(scores))
-    assert interval.low == pytest.approx(scores.mean() - half, abs=0.1 * half)
-    assert interval.high == pytest.approx(scores.mean() + half, abs=0.1 * half)
+    assert found.low == pytest.approx(scores.mean() - half, abs=0.1 * half)
+    assert found.high == pytest.approx(scores.mean() + half, abs=0.1 * half)
 
 
 def test_the_seed_and_nothing_else_decides_the_draws() -> None:
     items = [scored(value / 10) for value in range(11)]
-    first, again, other = (aggregate(MEAN, items, seed=seed).interval for seed in (1, 1, 2))
+    first, again, other = (aggregate(MEAN, items, seed=seed) for seed in (1, 1, 2))
     assert first == again
     assert first != other
 
 
 def test_another_level_gives_another_interval() -> None:
     items = [scored(value / 10) for value in range(11)]
-    wide, narrow = (aggregate(MEAN, items, level=level).interval for level in (0.95, 0.5))
-    assert wide is not None
-    assert narrow is not None
-    assert wide.low < narrow.low < narrow.high < wide.high
+    wide, narrow = (aggregate(MEAN, items, level=level) for level in (0.95, 0.5))
+    ends = [wide.low, narrow.low, narrow.high, wide.high]
+    assert None not in ends
+    assert ends == sorted(ends, key=lambda end: end or 0)
+    assert len(set(ends)) == 4
 
 
 @given(st.integers(1, 300), st.data())
 def test_wilsons_interval_equals_scipys(n: int, data: st.DataObject) -> None:
     successes = data.draw(st.integers(0, n))
-    found = wilson(successes / n, n)
+    low, high = wilson(successes / n, n)
     expected = binomtest(successes, n).proportion_ci(method="wilson")
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
-    assert found.low <= successes / n <= found.high
+    assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert low <= successes / n <= high
 
 
 def test_scores_of_0_and_1_get_wilsons_interval() -> None:
     found = aggregate(SHARE, [scored(1.0), scored(0.0), scored(None), scored(1.0)])
-    assert found.interval == wilson(2 / 3, 3)
-    assert found.interval is not None
-    assert found.interval.method == "wilson"
+    assert (found.low, found.high) == wilson(2 / 3, 3)
+    assert (found.value, found.n, found.method) == (2 / 3, 3, "wilson")
 
 
 def test_a_metric_of_the_whole_task_has_an_interval_but_no_item_scores() -> None:
@@ -238,10 +243,11 @@ def test_a_metric_of_the_whole_task_has_an_interval_but_no_item_scores() -> None
     ]
     found = aggregate(REGISTRY.find("f1"), items)
     assert found.value == pytest.approx((1 + 2 / 3 + 0) / 3)
-    assert found.item_scores == (None,) * 30
-    assert found.interval is not None
-    assert found.interval.low <= found.value <= found.interval.high
-    assert found.interval.n == 30
+    assert REGISTRY.find("f1").column(items).item_scores == [None] * 30
+    assert found.low is not None
+    assert found.high is not None
+    assert found.low <= found.value <= found.high
+    assert found.n == 30
 
 
 def test_calibration_is_read_from_confidence_and_correctness() -> None:

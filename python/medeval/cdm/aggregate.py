@@ -49,7 +49,7 @@ class Aggregate:
             "n_failed": self.n_failed,
             "failures": self.failures,
             "interval": {
-                "method": "percentile bootstrap over cases",
+                "method": "Wilson for shares, else percentile bootstrap over cases",
                 "level": 0.95,
                 "n_iters": self.n_iters,
                 "seed": self.seed,

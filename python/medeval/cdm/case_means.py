@@ -1,20 +1,19 @@
-"""Means of scores over cases, with bootstrap intervals; cases that failed stay in the count."""
+"""Means of scores over cases, with intervals; cases that failed stay in the count."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from medeval.cdm.scoring import CaseScore
-from medeval.scoring.bootstrap import LARGEST_SEED, Resampling, score
-from medeval.scoring.engine import Engine
+from medeval.cdm.scoring import SHARES, CaseScore
+from medeval.models.scores import Interval
 from medeval.scoring.results import Floats
-from medeval.scoring.statistic import Counts
-from medeval.scoring.summary import summarise
+from medeval.scoring.table import mean
 
 N_ITERS = 1000
 NO_CASE = "no case"
@@ -47,54 +46,31 @@ class Mean:
     Attributes:
         n: how many cases were asked.
         n_failed: how many of them failed.
-        mean: over the answered ones.
-        low: lower end of its 95 % interval.
-        high: upper end.
-        mean_failures_as_zero: over all, with 0 for each that failed; None for counts.
-        low_failures_as_zero: lower end of its 95 % interval.
-        high_failures_as_zero: upper end.
+        answered: over the answered ones.
+        zeroed: over all, with 0 for each that failed; None for counts.
         reason: why a value is missing.
     """
 
     n: int
     n_failed: int
-    mean: float | None
-    low: float | None
-    high: float | None
-    mean_failures_as_zero: float | None
-    low_failures_as_zero: float | None
-    high_failures_as_zero: float | None
+    answered: Interval
+    zeroed: Interval | None
     reason: str | None
 
     def as_json(self) -> dict[str, Any]:
         """Return the values by name."""
-        return dict(vars(self))
-
-
-class _Means:
-    """The means as a function of how often each case was drawn; see `medeval.scoring`."""
-
-    labels = None
-    rankings = 1
-
-    def __init__(self, values: Floats) -> None:
-        self._answered = ~np.isnan(values)
-        self._values = np.where(self._answered, values, 0.0)
-        self.rows, n_scores = values.shape
-        self.n_bins = self.rows
-        self.names = tuple(map(str, range(2 * n_scores)))
-
-    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
-        """Return the means over the answered, then with failures as zero."""
-        sums = counts @ self._values
-        answered = counts @ self._answered
-        with np.errstate(invalid="ignore"):
-            means = np.where(answered > 0, sums / np.maximum(answered, 1), math.nan)
-        return np.hstack([means, sums / counts.sum(axis=1, keepdims=True)])
-
-    def reasons(self, values: Floats) -> tuple[str | None, ...]:
-        """Say where no case of the data was answered."""
-        return tuple(NO_ANSWER if math.isnan(value) else None for value in values)
+        zeroed = self.zeroed
+        return {
+            "n": self.n,
+            "n_failed": self.n_failed,
+            "mean": self.answered.value,
+            "low": self.answered.low,
+            "high": self.answered.high,
+            "mean_failures_as_zero": zeroed.value if zeroed else None,
+            "low_failures_as_zero": zeroed.low if zeroed else None,
+            "high_failures_as_zero": zeroed.high if zeroed else None,
+            "reason": self.reason,
+        }
 
 
 def values_of(cases: Sequence[ScoredCase], names: Sequence[str]) -> Floats:
@@ -119,8 +95,7 @@ def means(
 ) -> dict[str, Mean]:
     """Return the mean of each score over the cases, whatever their order.
 
-    The intervals are percentiles of means of cases drawn with replacement (Efron 1979), failed
-    ones among them.
+    Shares have Wilson's interval, all else that of resampled cases; see `medeval.scoring.table`.
 
     Args:
         cases: the cases.
@@ -129,30 +104,21 @@ def means(
         n_iters: how many draws; 0 gives values without intervals.
         counts: those of the names for which zero is no worst value, so a failure is none.
     """
-    ordered = sorted(cases, key=lambda case: case.hadm_id)
-    n_failed = sum(case.score is None for case in ordered)
-    if not ordered:
-        return {name: Mean(0, 0, *(None,) * 6, reason=NO_CASE) for name in names}
-    statistic = _Means(values_of(ordered, names))
-    found = summarise(score(statistic, Resampling(n_iters, seed % (LARGEST_SEED + 1))))
-    reason = ONE_CASE if len(ordered) == 1 else None if n_iters else NO_DRAWS
+    n_failed = sum(case.score is None for case in cases)
     made = {}
-    for place, name in enumerate(names):
-        answered, zeroed = found[str(place)], found[str(place + len(names))]
-        ends = [answered.low, answered.high, zeroed.low, zeroed.high]
-        low, high, low_zeroed, high_zeroed = (
-            None if reason or math.isnan(end) else end for end in ends
-        )
-        is_count = name in counts
-        made[name] = Mean(
-            n=len(ordered),
-            n_failed=n_failed,
-            mean=None if math.isnan(answered.value) else answered.value,
-            low=low,
-            high=high,
-            mean_failures_as_zero=None if is_count else zeroed.value,
-            low_failures_as_zero=None if is_count else low_zeroed,
-            high_failures_as_zero=None if is_count else high_zeroed,
-            reason=answered.reason or reason,
-        )
+    for name, column in zip(names, values_of(cases, names).T, strict=True):
+        own = [None if math.isnan(value) else float(value) for value in column]
+        found = partial(mean, is_share=name in SHARES, draws=n_iters, seed=seed)
+        answered = found(own)
+        zeroed = None if name in counts else found([value or 0.0 for value in own])
+        reason = _reason(answered, n_iters) if cases else NO_CASE
+        made[name] = Mean(len(cases), n_failed, answered, zeroed, reason)
     return made
+
+
+def _reason(answered: Interval, n_iters: int) -> str | None:
+    if answered.value is None:
+        return NO_ANSWER
+    if answered.low is not None:
+        return None
+    return ONE_CASE if n_iters else NO_DRAWS

@@ -14,7 +14,8 @@ from medeval.errors import UserError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from medeval.tasks.task import Difference, Method
+    from medeval.scoring.paired import Difference
+    from medeval.tasks.task import Method
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,11 @@ from medeval.evaluation.harness_task import (
 )
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_registry import TaskRegistry
-from medeval.metrics.aggregate import DRAWS
 from medeval.metrics.registry import MetricRegistry, default_registry
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.schemas import Row
+from medeval.models.scores import DRAWS
 
 __all__ = ["CATEGORIES", "EvaluationHarness", "ItemsFailedError", "MisalignedError"]
 

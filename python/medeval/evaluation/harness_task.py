@@ -12,11 +12,11 @@ from medeval.errors import UserError
 from medeval.evaluation.harness_plan import NotPlanned, Planned, output_violations
 from medeval.evaluation.harness_settings import ModelSettings
 from medeval.inference.outcomes import Ledger, Outcome
-from medeval.metrics.aggregate import Aggregate
 from medeval.metrics.registry import MetricRegistry
 from medeval.metrics.text import text_of
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.schemas import Row
+from medeval.models.scores import Interval
 from medeval.models.task_content import input_ids
 
 STATUS_OK = "ok"
@@ -91,6 +91,8 @@ def scored_result(
         ValueError: the references do not fit the outputs, or, if strict, an output breaks the
             schema.
     """
+    from medeval.scoring.table import ScoreTable, result_fields  # numpy is slow to load
+
     task = planned.task
     outcomes = outcomes_of(outputs, task.target)
     failed = outcomes.count(Outcome.ERRORED)
@@ -102,31 +104,17 @@ def scored_result(
     violations = output_violations(task, answers)
     if strict and violations:
         raise ValueError(f"{task.task_id}: {violations[0]}")
-    scores: dict[str, Aggregate] = {}
+    table = ScoreTable({})
     if planned.has_gold:
-        scores = task.score(
-            [answer or {} for answer in answers],
-            planned.metrics,
-            registry=scoring.metrics,
-            draws=scoring.draws,
-            seed=scoring.seed,
-        )
+        outputs_or_nothing = [answer or {} for answer in answers]
+        table = task.table(outputs_or_nothing, planned.metrics, registry=scoring.metrics)
+    scores = table.summary(draws=scoring.draws, seed=scoring.seed)
     return EvaluationResult(
         model_id=model_id,
         task_id=task.task_id,
         inputs=list(planned.inputs),
         model_outputs=list(outputs),
-        metrics_results={
-            name: score.value for name, score in scores.items() if score.value is not None
-        },
-        item_scores={
-            name: list(score.item_scores)
-            for name, score in scores.items()
-            if any(one is not None for one in score.item_scores)
-        },
-        intervals={
-            name: score.interval for name, score in scores.items() if score.interval is not None
-        },
+        **result_fields(table, scores),
         metadata={
             "status": STATUS_OK if planned.has_gold else STATUS_UNSCORED,
             **_about_task(planned),
@@ -223,7 +211,7 @@ def _ledger(outcomes: Sequence[Outcome]) -> Ledger:
     return ledger
 
 
-def _about_metric(name: str, score: Aggregate, metrics: MetricRegistry) -> dict[str, Any]:
+def _about_metric(name: str, score: Interval, metrics: MetricRegistry) -> dict[str, Any]:
     metric = metrics.find(name)
     return {
         "n": score.n,

@@ -7,12 +7,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from medeval.judging.correlations import icc_2_1, icc_3_k, quadratic_kappa, within
-from medeval.judging.intervals import estimate
 from medeval.judging.krippendorff import ordinal_alpha
 from medeval.judging.results import JudgingResults
+from medeval.scoring.table import RowStatistic, row_interval
 
 if TYPE_CHECKING:
-    from medeval.judging.intervals import Floats
+    from medeval.scoring.results import Floats
 
 _NO_PAIRS = "no answer has scores of two judges"
 _NO_KAPPA = "no answer has scores of both, or all scores are the same"
@@ -52,20 +52,24 @@ def agreement_of(scores: Floats, judges: Sequence[str], seed: int = 0) -> dict[s
         of each pair; Krippendorff's alpha; ICC(2,1) and ICC(3,k). The resamples are the same for
         all of them.
     """
+
+    def found(statistic: RowStatistic, rows: Floats, reason: str) -> dict[str, Any]:
+        return row_interval(statistic, rows, reason, seed=seed).model_dump()
+
     pairs = list(combinations(range(len(judges)), 2))
     return {
-        "exact": estimate(lambda rows: within(rows, 0), scores, seed, _NO_PAIRS),
-        "within_1": estimate(lambda rows: within(rows, 1), scores, seed, _NO_PAIRS),
+        "exact": found(lambda rows: within(rows, 0), scores, _NO_PAIRS),
+        "within_1": found(lambda rows: within(rows, 1), scores, _NO_PAIRS),
         "quadratic_kappa": [
             {
                 "judges": [judges[one], judges[other]],
-                **estimate(quadratic_kappa, scores[:, [one, other]], seed, _NO_KAPPA),
+                **found(quadratic_kappa, scores[:, [one, other]], _NO_KAPPA),
             }
             for one, other in pairs
         ],
-        "krippendorff_alpha": estimate(ordinal_alpha, scores, seed, _NO_ALPHA),
-        "icc_2_1": estimate(icc_2_1, scores, seed, _NO_ICC),
-        "icc_3_k": estimate(icc_3_k, scores, seed, _NO_ICC),
+        "krippendorff_alpha": found(ordinal_alpha, scores, _NO_ALPHA),
+        "icc_2_1": found(icc_2_1, scores, _NO_ICC),
+        "icc_3_k": found(icc_3_k, scores, _NO_ICC),
         "complete_items": _complete(scores),
     }
 

@@ -19,7 +19,6 @@ from medeval.judging.agreement import agreement
 from medeval.judging.attacking import AttackFile, attacked, moves, shipped_attacks, weak_subjects
 from medeval.judging.human import HumanRatings
 from medeval.judging.human_agreement import human_agreement
-from medeval.judging.intervals import mean_estimate
 from medeval.judging.judges import Judge
 from medeval.judging.length_bias import length_bias
 from medeval.judging.options import JudgingOptions
@@ -29,6 +28,7 @@ from medeval.judging.rubric import Rubric
 from medeval.judging.running import run_judges
 from medeval.judging.stability import repeat_spread, variant_shift
 from medeval.judging.subjects import Subject, checked
+from medeval.scoring.table import mean
 
 AGREEMENT = "agreement"
 REPEATS = "repeats"
@@ -157,14 +157,16 @@ def sanity(results: JudgingResults) -> dict[str, Any]:
         the shuffled, and the empty ones at 0.
     """
     found: dict[str, Any] = {
-        kind: mean_estimate(
+        kind: mean(
             [
                 each.reward_judged
                 for each in results.subjects
                 if each.subject.id.startswith(f"{kind}--")
             ],
-            results.seed,
-        )
+            seed=results.seed,
+            is_share=True,
+            reason="there is no value",
+        ).model_dump()
         for kind in ("oracle", "shuffled", "empty")
     }
     oracle, shuffled, empty = (found[kind]["value"] for kind in ("oracle", "shuffled", "empty"))

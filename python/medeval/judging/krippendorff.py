@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from medeval.judging.intervals import Floats
+    from medeval.scoring.results import Floats
 
 
 def ordinal_alpha(scores: Floats) -> float | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from medeval.judging.intervals import estimate
 from medeval.judging.results import JudgingResults
 from medeval.metrics.matching import token_f1, tokens
+from medeval.scoring.table import RowStatistic, row_interval
 
 if TYPE_CHECKING:
-    from medeval.judging.intervals import Floats
+    from medeval.scoring.results import Floats
 
 _FEWEST = 3
 _NO_VALUE = "fewer than three answers were judged, or length or score are all the same"
@@ -39,12 +39,14 @@ def length_bias(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
     table = np.array(rows, dtype=np.float64).reshape(
         len(rows), 3 + len(results.prompt.rubric.names)
     )
+
+    def found(statistic: RowStatistic, columns: list[int], reason: str) -> dict[str, Any]:
+        return row_interval(statistic, _whole(table[:, columns]), reason, seed=seed).model_dump()
+
     return {
         name: {
-            "spearman": estimate(_spearman, _whole(table[:, [0, column]]), seed, _NO_VALUE),
-            "partial_on_overlap": estimate(
-                _partial, _whole(table[:, [0, column, 1]]), seed, _NO_PARTIAL
-            ),
+            "spearman": found(_spearman, [0, column], _NO_VALUE),
+            "partial_on_overlap": found(_partial, [0, column, 1], _NO_PARTIAL),
         }
         for column, name in enumerate(("reward", *results.prompt.rubric.names), start=2)
     }

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from medeval.judging.correlations import ROUNDING
-from medeval.judging.intervals import LEVEL, RESAMPLES, method_of
+from medeval.models.scores import DRAWS
+from medeval.scoring.table import row_weights, sampled_interval
 
 if TYPE_CHECKING:
-    from medeval.judging.intervals import Floats
+    from medeval.scoring.results import Floats
 
 STATISTICS = (
     "exact",
@@ -40,54 +41,40 @@ def pair_agreement(scores: Floats, pairs: Sequence[tuple[int, int]], seed: int) 
         seed: of the resamples, which are the same for all statistics.
 
     Returns:
-        For each of `STATISTICS` what `intervals.estimate` gives; `n` counts the items with scores
+        For each of `STATISTICS` an interval by name; `n` counts the items with scores
         of a pair.
     """
     import numpy as np
 
-    given = np.array([np.isfinite(scores[:, list(pair)]).all(axis=1) for pair in pairs])
-    shared = given.any(axis=0)
-    n = int(shared.sum())
-    weights = _weights(n, seed)
+    has_pair = np.zeros(len(scores), dtype=np.bool_)
+    for one, other in pairs:
+        has_pair |= np.isfinite(scores[:, [one, other]]).all(axis=1)
+    n = int(has_pair.sum())
+    if not n:
+        nothing = np.empty(0)
+        return {
+            name: sampled_interval(None, nothing, 0, _NO_VALUE).model_dump() for name in STATISTICS
+        }
+    rows, weights = row_weights(scores[has_pair], DRAWS, seed)
     sums = {name: np.zeros(len(weights)) for name in STATISTICS}
     counts = {name: np.zeros(len(weights)) for name in STATISTICS}
-    for (one, other), both in zip(pairs, given, strict=True):
-        own = weights[:, both[shared]]
+    for one, other in pairs:
+        both = np.isfinite(rows[:, [one, other]]).all(axis=1)
+        own = weights[:, both].astype(np.float64)
         drawn = own.sum(axis=1)
-        for name, values in _statistics(scores[both, one], scores[both, other], own).items():
+        for name, values in _statistics(rows[both, one], rows[both, other], own).items():
             is_defined = np.isfinite(values)
             sums[name] += np.where(is_defined, values * drawn, 0)
             counts[name] += np.where(is_defined, drawn, 0)
-    return {name: _estimate(sums[name], counts[name], n, seed) for name in STATISTICS}
+    return {name: _estimate(sums[name], counts[name], n) for name in STATISTICS}
 
 
-def _weights(n: int, seed: int) -> Floats:
-    """Return how often each item counts: once in the first row, as drawn in the others."""
+def _estimate(sums: Floats, counts: Floats, n: int) -> dict[str, Any]:
     import numpy as np
 
-    random = np.random.default_rng(seed)
-    rows = [np.ones(n)]
-    if n:
-        rows += [
-            np.bincount(random.integers(0, n, n), minlength=n).astype(np.float64)
-            for _ in range(RESAMPLES)
-        ]
-    return np.array(rows)
-
-
-def _estimate(sums: Floats, counts: Floats, n: int, seed: int) -> dict[str, Any]:
-    import numpy as np
-
-    found: dict[str, Any] = {"value": None, "n": n, "low": None, "high": None}
-    is_defined = counts > 0
-    if not is_defined[0]:
-        return {**found, "method": method_of(seed), "n_undefined": 0, "reason": _NO_VALUE}
-    found["value"] = float(sums[0] / counts[0])
-    drawn = sums[1:][is_defined[1:]] / counts[1:][is_defined[1:]]
-    if len(drawn):
-        low, high = np.percentile(drawn, LEVEL)
-        found.update(low=float(low), high=float(high))
-    return {**found, "method": method_of(seed), "n_undefined": len(sums) - 1 - len(drawn)}
+    means = np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+    value = float(means[0]) if counts[0] else None
+    return sampled_interval(value, means[1:], n, _NO_VALUE).model_dump()
 
 
 def _statistics(first: Floats, second: Floats, weights: Floats) -> dict[str, Floats]:

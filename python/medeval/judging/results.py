@@ -10,7 +10,6 @@ from statistics import fmean
 from typing import Any
 
 from medeval.judging.injection import injection_signs
-from medeval.judging.intervals import mean_estimate
 from medeval.judging.judge_report import JudgeReport
 from medeval.judging.judgments import Judgment
 from medeval.judging.options import JudgingOptions
@@ -137,21 +136,25 @@ class JudgingResults:
                 sorted(Counter(e.reason for e in self.subjects if e.reason).items())
             ),
             "possible_injections": sum(each.possible_injection for each in self.subjects),
-            "reward": mean_estimate([e.reward for e in self.subjects], self.seed),
-            "reward_judged": mean_estimate([e.reward_judged for e in self.subjects], self.seed),
-            "helm_jury_score": mean_estimate(
-                [each.helm_jury_score for each in self.subjects], self.seed
-            ),
+            "reward": self._mean([e.reward for e in self.subjects], is_share=True),
+            "reward_judged": self._mean([e.reward_judged for e in self.subjects], is_share=True),
+            "helm_jury_score": self._mean([e.helm_jury_score for e in self.subjects]),
             "scores": {
-                name: mean_estimate([e.scores.get(name) for e in self.subjects], self.seed)
-                for name in names
+                name: self._mean([e.scores.get(name) for e in self.subjects]) for name in names
             },
+            "seed": self.seed,
             "judges": {judge.judge: judge.counts() for judge in self.judges},
             "judging_cost": str(sum(known, Decimal(0))) if len(known) == len(costs) else None,
             "judging_cost_of_priced": str(
                 sum((judge.progress.cost for judge in self.judges), Decimal(0))
             ),
         }
+
+    def _mean(self, scores: Sequence[float | None], *, is_share: bool = False) -> dict[str, Any]:
+        from medeval.scoring.table import mean  # numpy is slow to load
+
+        found = mean(scores, seed=self.seed, is_share=is_share, reason="there is no value")
+        return found.model_dump()
 
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
         """Return the report; with what the judges wrote only if asked."""

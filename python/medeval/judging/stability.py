@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from statistics import fmean, pstdev
 from typing import Any
 
-from medeval.judging.intervals import mean_estimate
 from medeval.judging.results import JudgingResults
+from medeval.scoring.table import mean
 
 
 def repeat_spread(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
@@ -35,8 +35,8 @@ def repeat_spread(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
 def _spread(repeats: list[list[float]], seed: int) -> dict[str, Any]:
     several = [each for each in repeats if len(each) > 1]
     return {
-        "deviation": mean_estimate([pstdev(each) for each in several], seed),
-        "unchanged": mean_estimate([float(len(set(each)) == 1) for each in several], seed),
+        "deviation": _mean([pstdev(each) for each in several], seed),
+        "unchanged": _mean([float(len(set(each)) == 1) for each in several], seed, is_share=True),
         "widest_range": max((max(each) - min(each) for each in several), default=None),
     }
 
@@ -93,9 +93,13 @@ def _shift(before: _Scores, after: _Scores, dimension: str, seed: int) -> dict[s
         if own:
             changes.append(own)
     return {
-        "change": mean_estimate([fmean(own) for own in changes], seed),
-        "absolute_change": mean_estimate([fmean(map(abs, own)) for own in changes], seed),
-        "unchanged": mean_estimate(
-            [fmean(float(each == 0) for each in own) for own in changes], seed
+        "change": _mean([fmean(own) for own in changes], seed),
+        "absolute_change": _mean([fmean(map(abs, own)) for own in changes], seed),
+        "unchanged": _mean(
+            [fmean(float(each == 0) for each in own) for own in changes], seed, is_share=True
         ),
     }
+
+
+def _mean(scores: list[float], seed: int, *, is_share: bool = False) -> dict[str, Any]:
+    return mean(scores, seed=seed, is_share=is_share, reason="there is no value").model_dump()

@@ -55,21 +55,32 @@ Scores = Annotated[dict[str, float], BeforeValidator(checked_scores)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
+DRAWS = 1000
+LEVEL = 0.95
+
+
 class Interval(BaseModel):
-    """An interval of a metric and how it was found.
+    """A value with its interval; None where there is nothing to say.
 
     Attributes:
-        low: its lower end; None where the metric is not defined.
+        value: of the data themselves; not kept in files that were made before it was.
+        low: its lower end; None where there is no interval.
         high: its upper end.
         level: the confidence level, 0.95 for instance.
-        method: how it was found.
-        n: the number of items behind it.
+        method: how it was found; empty without an interval.
+        n: the number of items (or of clusters of them) behind it.
+        n_undefined: items that are left out since they have no score; for a statistic of whole
+            rows, resamples that are.
+        reason: why items, or the value, are missing.
     """
 
     model_config = ConfigDict(frozen=True)
 
+    value: Finite | None = None
     low: Finite | None
     high: Finite | None
     level: Annotated[float, Field(gt=0, lt=1)]
     method: str
     n: Annotated[int, Field(ge=0)]
+    n_undefined: Annotated[int, Field(ge=0)] = 0
+    reason: str | None = None

@@ -17,9 +17,10 @@ from medeval.models.schemas import Row, is_nested, required_keys, split_rows, va
 from medeval.models.text_files import read_text
 
 if TYPE_CHECKING:
-    from medeval.metrics.aggregate import Aggregate
     from medeval.metrics.item import Item
     from medeval.metrics.registry import MetricRegistry
+    from medeval.models.scores import Interval
+    from medeval.scoring.table import ScoreTable
 
 Level = Literal["simple", "calculator", "proper"]
 Record = Mapping[str, Any]
@@ -116,7 +117,7 @@ class EvaluatedTask(MedicalTask):
             return self._calculator(model_outputs)
         if level == "proper":
             scored = self.score(model_outputs, draws=0)
-            return {name: aggregate.value for name, aggregate in scored.items()}
+            return {name: found.value for name, found in scored.items()}
         raise ValueError(f"unknown level {level!r}: use simple, calculator or proper")
 
     def score(
@@ -127,22 +128,36 @@ class EvaluatedTask(MedicalTask):
         registry: MetricRegistry | None = None,
         draws: int | None = None,
         seed: int = 0,
-    ) -> dict[str, Aggregate]:
-        """Return the value of each metric with its interval and item scores.
+    ) -> dict[str, Interval]:
+        """Return the value of each metric with its interval.
+
+        0 `draws` give values only, 1000 are usual; all else is as in `table`.
+        """
+        from medeval.models.scores import DRAWS
+
+        table = self.table(model_outputs, metrics, registry=registry)
+        return table.summary(draws=DRAWS if draws is None else draws, seed=seed)
+
+    def table(
+        self,
+        model_outputs: Sequence[Record],
+        metrics: Sequence[str] | None = None,
+        *,
+        registry: MetricRegistry | None = None,
+    ) -> ScoreTable:
+        """Return the score of each item by each metric.
 
         Args:
             model_outputs: one for each reference.
             metrics: names of registered metrics; by default those of the task.
             registry: where the names are looked up; by default the metrics of this package.
-            draws: resamples of the bootstrap; 1000 by default.
-            seed: of the bootstrap.
 
         Raises:
             UserError: a metric that is not known.
             ValueError: an output that is no mapping, or lengths that differ.
         """
-        from medeval.metrics.aggregate import DRAWS, aggregate
         from medeval.metrics.registry import default_registry
+        from medeval.scoring.table import ScoreTable
 
         registry = registry or default_registry()
         names = self.metrics if metrics is None else metrics
@@ -150,13 +165,9 @@ class EvaluatedTask(MedicalTask):
         references = self._references()
         _check_lengths(references, model_outputs)
         items = self._items(references, model_outputs)
-        count = DRAWS if draws is None else draws
-        return {
-            name: aggregate(metric, items, draws=count, seed=seed) for name, metric in found.items()
-        }
+        return ScoreTable({name: metric.column(items) for name, metric in found.items()})
 
     def _simple(self, outputs: Sequence[Record], strict: bool) -> dict[str, float | None]:
-        from medeval.metrics.aggregate import aggregate
         from medeval.metrics.registry import default_registry
 
         references = self._references()
@@ -174,7 +185,7 @@ class EvaluatedTask(MedicalTask):
         items = self._items(references[:length], outputs[:length])
         registry = default_registry()
         return {
-            name: aggregate(registry.find(proxy), items, draws=0).value
+            name: registry.find(proxy).column(items).value()
             for name, proxy in self.simple_metrics.items()
         }
 

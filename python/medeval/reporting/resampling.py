@@ -106,12 +106,10 @@ def _interval(tasks: Sequence[TaskScores], name: str, level: float) -> Interval 
         return None
     import numpy as np
 
+    from medeval.scoring.table import percentiles
+
     values = np.mean([task._means[name] for task in tasks], axis=0)
-    values = values[np.isfinite(values)]
-    if not values.size:
-        return None
-    tail = (1 - level) / 2
-    low, high = np.quantile(values, [tail, 1 - tail])
+    low, high, _ = percentiles(values, level)
     if low == high:
         return None  # items that all score alike tell nothing of how others would
     size = sum(task._sizes[name] for task in tasks)
@@ -122,21 +120,23 @@ def _resampled_means(result: EvaluationResult, draws: int, seed: int) -> dict[st
     """Return one mean a resample for each metric, NaN where no drawn item has a score."""
     import numpy as np
 
+    from medeval.scoring.resamples import BinResamples
+    from medeval.scoring.table import distinct_rows
+
     names = sorted(result.item_scores or {})
     if not names:
         return {}
     scores = np.array([(result.item_scores or {})[name] for name in names], dtype=np.float64).T
-    scores = scores[np.lexsort(scores.T)]
+    scores, sizes = distinct_rows(scores)
     # Each task has draws of its own, whatever other tasks there are.
     own = int.from_bytes(hashlib.sha256(result.task_id.encode()).digest()[:8])
-    generator = np.random.default_rng([seed, own])
-    items = len(scores)
+    resamples = BinResamples([seed, own], sizes)
     defined = np.isfinite(scores)
     filled, is_there = np.where(defined, scores, 0.0), defined.astype(np.int64)
     parts = []
     for start in range(0, draws, _DRAWS_AT_ONCE):
         size = min(_DRAWS_AT_ONCE, draws - start)
-        drawn = generator.multinomial(items, np.full(items, 1 / items), size=size)
+        drawn = resamples.counts(size, None, len(sizes))
         sums, counts = drawn @ filled, drawn @ is_there
         undefined = np.full(sums.shape, np.nan)
         parts.append(np.divide(sums, counts, out=undefined, where=counts > 0))

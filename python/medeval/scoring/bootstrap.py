@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from medeval.scoring.engine import Engine, choose
-from medeval.scoring.resamples import ClusterResamples, Resamples, RowResamples
+from medeval.scoring.resamples import BinResamples, ClusterResamples, Resamples, RowResamples
 from medeval.scoring.results import Advance, Integers, Scores
 from medeval.scoring.statistic import Statistic
 
@@ -27,17 +27,20 @@ class Resampling:
         seed: of `numpy.random.RandomState`, 0 to 2^32 - 1.
         clusters: cluster id of each row, shape (n,): whole clusters are resampled; None resamples
             rows.
+        replay: draw the rows that numpy's legacy generator draws, as mimic3-benchmarks does; else
+            bins of like rows are drawn at once, whatever the order of the rows.
     """
 
     n_iters: int
     seed: int
     clusters: Integers | None = None
+    replay: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what no generator takes."""
         if self.n_iters < 0:
             raise ValueError(f"n_iters is {self.n_iters}, but cannot be below 0")
-        if not 0 <= self.seed <= LARGEST_SEED:
+        if self.replay and not 0 <= self.seed <= LARGEST_SEED:
             raise ValueError(f"seed is {self.seed}, but must lie in 0 to {LARGEST_SEED}")
 
 
@@ -87,6 +90,8 @@ def all_rows(statistic: Statistic) -> Integers:
 
 def draw(statistic: Statistic, resampling: Resampling, engine: Engine) -> Resamples:
     """Return the resamples as they are counted by this engine."""
+    if not resampling.replay:
+        return BinResamples(resampling.seed, all_rows(statistic)[0])
     if resampling.clusters is not None:
         return ClusterResamples(resampling.seed, resampling.clusters)
     if engine is Engine.NUMBA:

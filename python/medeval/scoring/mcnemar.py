@@ -8,13 +8,10 @@ on the discordant answers. The mid-p variant counts half of the observed outcome
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-LARGEST_EXACT = 2_000
 
 
 @dataclass(frozen=True)
@@ -83,35 +80,13 @@ def exact_p(only_first: int, only_second: int, *, mid_p: bool = False) -> float:
     if min(only_first, only_second) < 0:
         raise ValueError("a count is not below zero")
     total = only_first + only_second
-    least = min(only_first, only_second)
-    if total == 0:
+    if not total:
         return 1.0
-    observed = _half_binomial(total, least)
-    tail = term = observed
-    for successes in range(least, 0, -1):
-        term *= successes / (total - successes + 1)
-        tail += term
-        if term <= tail * 1e-17:
-            break
-    doubled = 2 * tail - (observed if mid_p else 0.0)
-    return min(1.0, doubled)
+    from scipy.stats import binom  # type: ignore[import-untyped]  # slow to load
 
-
-def _half_binomial(total: int, successes: int) -> float:
-    """Return the chance of so many heads of a fair coin; `successes` is at most half of `total`."""
-    if successes <= LARGEST_EXACT:
-        # Whole numbers until the one division, which Python rounds correctly at any size.
-        return math.comb(total, successes) / (1 << total)
-    # Stirling's formula with its first two corrections, exact to double precision at this size.
-    failures = total - successes
-    excess = (successes - failures) / total
-    deviance = successes * math.log1p(excess) + failures * math.log1p(-excess)
-    correction = _stirling_error(total) - _stirling_error(successes) - _stirling_error(failures)
-    return math.exp(correction - deviance) * math.sqrt(total / (2 * math.pi * successes * failures))
-
-
-def _stirling_error(count: int) -> float:
-    return (1 - 1 / (30 * count**2)) / (12 * count)
+    least = min(only_first, only_second)
+    doubled = 2 * binom.cdf(least, total, 0.5)
+    return min(1.0, float(doubled - binom.pmf(least, total, 0.5) if mid_p else doubled))
 
 
 def _flags(values: npt.ArrayLike) -> npt.NDArray[np.bool_]:

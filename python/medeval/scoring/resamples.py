@@ -9,6 +9,7 @@ once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -121,3 +122,16 @@ class ClusterResamples:
         for weight, row in zip(weights, counted, strict=True):
             row[:] = np.bincount(labels, weights=weight, minlength=n_bins)  # exact below 2^53
         return counted
+
+
+class BinResamples:
+    """Rows in bins of like ones: how often each bin occurs among n draws is multinomial."""
+
+    def __init__(self, seed: int | Sequence[int], sizes: Integers) -> None:
+        self._random = np.random.default_rng(seed)
+        self._sizes = sizes
+
+    def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
+        """See `Resamples.counts`."""
+        rows = int(self._sizes.sum())
+        return self._random.multinomial(rows, self._sizes / rows, size=iterations)

@@ -39,7 +39,7 @@ from medeval.tasks.cdm_options import (
 from medeval.tasks.cdm_score import TOOLS_ONLY, score_of
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import AskedTask, Difference, Method, TaskScore
+from medeval.tasks.task import AskedTask, Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.inference.episodes import Episode
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from medeval.inference.providers import Provider
     from medeval.inference.run_folder import RunFolder
     from medeval.inference.runner import Ended, RunOptions
+    from medeval.scoring.paired import Difference
 
 __all__ = ["NAME", "CdmOptions", "CdmTask", "begin", "options_of"]
 

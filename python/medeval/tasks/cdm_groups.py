@@ -7,10 +7,10 @@ from typing import Any
 
 from medeval.cdm.aggregate import Aggregate
 from medeval.cdm.case_means import Mean, ScoredCase
-from medeval.cdm.scoring import COUNTS, DIAGNOSIS
+from medeval.cdm.scoring import DIAGNOSIS
 from medeval.cdm.subgroups import Subgroups, attributes_of, subgroups
 from medeval.cdm.transcripts import Transcript
-from medeval.tasks.cdm_order import LEVEL
+from medeval.models.scores import LEVEL
 from medeval.tasks.task import Method, Table
 
 Groups = dict[str, dict[str, float | None]]
@@ -21,11 +21,7 @@ def by_pathology(found: Aggregate) -> Groups:
     return {
         name: {
             "n": float(means[DIAGNOSIS].n),
-            **{
-                score: mean.mean_failures_as_zero
-                for score, mean in means.items()
-                if score not in COUNTS
-            },
+            **{score: mean.zeroed.value for score, mean in means.items() if mean.zeroed},
         }
         for name, means in found.by_pathology.items()
     }
@@ -127,7 +123,7 @@ def gap_table(found: Subgroups) -> Table:
 
 
 def _shown(mean: Mean | None) -> float | None:
-    return None if mean is None else mean.mean_failures_as_zero
+    return mean.zeroed.value if mean and mean.zeroed else None
 
 
 def _gaps(found: Subgroups) -> list[Mapping[str, Any]]:

@@ -9,10 +9,9 @@ from typing import Any
 from medeval.cdm.facts import Facts
 from medeval.cdm.scoring import DIAGNOSIS
 from medeval.cdm.transcripts import Transcript
-from medeval.metrics.aggregate import wilson
+from medeval.models.scores import LEVEL
+from medeval.scoring.table import wilson
 from medeval.tasks.cdm_case_scores import score_transcript
-
-LEVEL = 0.95
 
 
 def order_sensitivity(
@@ -45,7 +44,7 @@ def order_sensitivity(
         "share_of_cases_that_change": n_changed / len(whole) if whole else None,
         "interval": None
         if interval is None
-        else {"low": interval.low, "high": interval.high, "level": LEVEL, "method": "wilson"},
+        else {"low": interval[0], "high": interval[1], "level": LEVEL, "method": "wilson"},
     }
 
 

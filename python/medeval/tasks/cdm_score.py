@@ -33,7 +33,7 @@ from medeval.tasks.cdm_groups import (
     gap_table,
     shown_groups,
 )
-from medeval.tasks.cdm_order import LEVEL, order_sensitivity, order_sentence
+from medeval.tasks.cdm_order import order_sensitivity, order_sentence
 from medeval.tasks.cdm_subsets import by_subset, subset_scores, subset_sentences, subset_table
 from medeval.tasks.cdm_tables import (
     by_version,
@@ -52,7 +52,6 @@ TOOLS_ONLY = (LATE_EXAMINATION, EXAMINATION, LABORATORY, IMAGING)
 # More rounds and calls are neither better nor worse.
 LOWER_IS_BETTER = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, INVALID_CALLS)
 ANSWERED_ONLY = "answered only"
-BOOTSTRAP = "bootstrap_percentile over cases"
 
 
 def scored_cases(transcripts: Sequence[Transcript], facts: Facts, version: int) -> list[ScoredCase]:
@@ -106,14 +105,17 @@ def score_of(
     beside = aggregate(scored_cases(first, facts, other), n_iters=0, possible=possible)
     order = order_sensitivity(transcripts, facts, method.score_version)
     conduct = _conduct(first)
+    intervals = _intervals(found)
     result = EvaluationResult(
         model_id=model,
         task_id="cdm",
         inputs=[{"hadm_id": case.hadm_id, "pathology": case.pathology} for case in cases],
         model_outputs=[_output(one) for one in first],
-        metrics_results=_values(found),
+        metrics_results={
+            name: one.value for name, one in intervals.items() if one.value is not None
+        },
         item_scores=_item_scores(cases, found),
-        intervals=_intervals(found),
+        intervals={name: one for name, one in intervals.items() if one.low is not None},
         metadata={
             **about,
             "headline": DIAGNOSIS,
@@ -124,9 +126,7 @@ def score_of(
             "by_pathology": found.as_json()["by_pathology"],
             "rates_by_pathology": rates(first, facts, method.score_version),
             f"version_{other}": {
-                name: mean.mean_failures_as_zero
-                for name, mean in beside.overall.items()
-                if mean.mean_failures_as_zero is not None
+                name: mean.zeroed.value for name, mean in beside.overall.items() if mean.zeroed
             },
             "conduct": conduct,
             "about_metrics": {
@@ -182,37 +182,16 @@ def _names(result: EvaluationResult) -> list[str]:
     ]
 
 
-def _values(found: Aggregate) -> dict[str, float]:
-    values: dict[str, float] = {}
-    for name, mean in found.overall.items():
-        if name not in COUNTS and mean.mean_failures_as_zero is not None:
-            values[name] = mean.mean_failures_as_zero
-    for name, mean in found.overall.items():
-        if mean.mean is not None:
-            values[_answered(name)] = mean.mean
-    return values
+def _intervals(found: Aggregate) -> dict[str, Interval]:
+    """Return the scores with failures as zero, then all over the answered cases."""
+    zeroed = {name: mean.zeroed for name, mean in found.overall.items() if mean.zeroed}
+    answered = {_answered(name): mean.answered for name, mean in found.overall.items()}
+    return {**zeroed, **answered}
 
 
 def _answered(name: str) -> str:
     """Return the name of a mean over the answered cases; counts have no other."""
     return name if name in COUNTS else f"{name} ({ANSWERED_ONLY})"
-
-
-def _intervals(found: Aggregate) -> dict[str, Interval]:
-    intervals = {}
-    for name, mean in found.overall.items():
-        if name not in COUNTS and mean.low_failures_as_zero is not None:
-            intervals[name] = _interval(
-                mean.low_failures_as_zero, mean.high_failures_as_zero, mean.n
-            )
-        if mean.mean is not None and mean.low is not None:
-            answered = mean.n - mean.n_failed
-            intervals[_answered(name)] = _interval(mean.low, mean.high, answered)
-    return intervals
-
-
-def _interval(low: float | None, high: float | None, n: int) -> Interval:
-    return Interval(low=low, high=high, level=LEVEL, method=BOOTSTRAP, n=n)
 
 
 def _item_scores(cases: Sequence[ScoredCase], found: Aggregate) -> dict[str, list[float | None]]:

@@ -15,6 +15,7 @@ from medeval.cdm.case_means import Mean, ScoredCase, means
 from medeval.cdm.subset_files import Subset
 from medeval.tasks.cdm_case_scores import NOT_ASKED
 from medeval.tasks.cdm_groups import Groups
+from medeval.tasks.cdm_tables import between_of, number, shown_of
 from medeval.tasks.task import Method, Table
 
 
@@ -87,7 +88,7 @@ def by_subset(found: Sequence[SubsetScores]) -> Groups:
     return {
         one.subset.name: {
             "n": float(one.n),
-            **{name: mean.mean_failures_as_zero for name, mean in one.scores.items()},
+            **{name: shown_of(mean).value for name, mean in one.scores.items()},
         }
         for one in found
     }
@@ -102,8 +103,8 @@ def subset_table(found: Sequence[SubsetScores], headline: str) -> Table:
             (
                 one.subset.name,
                 name,
-                _number(mean.mean_failures_as_zero),
-                _interval(mean),
+                number(mean),
+                between_of(shown_of(mean)),
                 str(one.n),
             )
             for one in found
@@ -128,12 +129,3 @@ def subset_sentences(found: Sequence[SubsetScores]) -> list[str]:
                 " count as failed."
             )
     return sentences
-
-
-def _number(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.4f}"
-
-
-def _interval(mean: Mean) -> str:
-    low, high = mean.low_failures_as_zero, mean.high_failures_as_zero
-    return "" if low is None or high is None else f"{low:.4f} to {high:.4f}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from medeval.cdm.aggregate import Aggregate
 from medeval.cdm.case_means import Mean
-from medeval.cdm.scoring import COUNTS
+from medeval.models.scores import Interval
 from medeval.tasks.task import Table
 
 
@@ -20,8 +20,8 @@ def headline_by_pathology(found: Aggregate, headline: str) -> Table:
                 name,
                 f"{means[headline].n:,}",
                 f"{means[headline].n_failed:,}",
-                _number(means[headline].mean_failures_as_zero),
-                _between(means[headline]),
+                number(means[headline]),
+                between_of(shown_of(means[headline])),
             )
             for name, means in found.by_pathology.items()
         ],
@@ -37,10 +37,7 @@ def scores_by_pathology(found: Aggregate) -> Table:
     return Table(
         "scores by pathology",
         ("score", *found.by_pathology),
-        [
-            (name, *(_cell(name, means[name]) for means in found.by_pathology.values()))
-            for name in names
-        ],
+        [(name, *(_cell(means[name]) for means in found.by_pathology.values())) for name in names],
     )
 
 
@@ -52,10 +49,7 @@ def by_version(
     return Table(
         "by score version",
         ("score", f"version {version}", f"version {other}"),
-        [
-            (name, *(_number(_value(name, one.overall[name])) for one in (found, beside)))
-            for name in names
-        ],
+        [(name, *(number(one.overall[name]) for one in (found, beside))) for name in names],
     )
 
 
@@ -70,24 +64,22 @@ def conduct_table(conduct: Mapping[str, int | Mapping[str, int]]) -> Table:
     return Table("what was done, over all cases", ("", "number"), rows)
 
 
-def _cell(name: str, mean: Mean) -> str:
-    value = _number(_value(name, mean))
-    between = _between(mean, is_count=name in COUNTS)
-    return f"{value} ({between})" if between else value
+def _cell(mean: Mean) -> str:
+    between = between_of(shown_of(mean))
+    return f"{number(mean)} ({between})" if between else number(mean)
 
 
-def _value(name: str, mean: Mean) -> float | None:
-    return mean.mean if name in COUNTS else mean.mean_failures_as_zero
+def shown_of(mean: Mean) -> Interval:
+    """Return what is shown of a mean: failed cases count as zero, but in counts."""
+    return mean.answered if mean.zeroed is None else mean.zeroed
 
 
-def _between(mean: Mean, *, is_count: bool = False) -> str:
-    low, high = (
-        (mean.low, mean.high)
-        if is_count
-        else (mean.low_failures_as_zero, mean.high_failures_as_zero)
-    )
-    return "" if low is None or high is None else f"{low:.4f} to {high:.4f}"
+def between_of(found: Interval) -> str:
+    """Return the ends of an interval as tables show them; empty for none."""
+    return "" if found.low is None else f"{found.low:.4f} to {found.high:.4f}"
 
 
-def _number(value: float | None) -> str:
+def number(mean: Mean) -> str:
+    """Return the value of a mean as tables show it."""
+    value = shown_of(mean).value
     return "undefined" if value is None else f"{value:.4f}"

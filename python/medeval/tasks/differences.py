@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.tasks.task import Difference, Method
+from medeval.tasks.task import Method
 
-LEVEL = 0.95
-BATCH = 256
-# Equal in exact arithmetic, apart by rounding.
-ROUNDING = 1e-12
+if TYPE_CHECKING:
+    from medeval.scoring.paired import Difference
 
 
 def paired_differences(
@@ -53,11 +52,6 @@ def mean_difference(
 ) -> Difference:
     """Compare the means of item scores; items that either run has no score for are left out.
 
-    The interval is the percentile interval of paired resamples of the items; the p value is that
-    of approximate randomisation: how often a mean difference as large appears when the two scores
-    of an item are exchanged at random (Noreen 1989, Computer-Intensive Methods for Testing
-    Hypotheses).
-
     Args:
         metric: its name.
         first: scores of the first run, None where undefined.
@@ -67,9 +61,7 @@ def mean_difference(
     Raises:
         UserError: the runs have different items, or none that both have a score for.
     """
-    import numpy as np
-
-    from medeval.scoring.resamples import RowResamples
+    from medeval.scoring.paired import paired_difference  # numpy is slow to load
 
     if len(first) != len(second):
         raise UserError(
@@ -85,27 +77,6 @@ def mean_difference(
         raise UserError(f"{metric}: there is no item that both runs have a score for.")
     if method.n_iters < 1:
         raise UserError("a comparison needs resamples: --n-iters 1 or more.")
-    scores = np.array(pairs, dtype=np.float64)
-    between = scores[:, 0] - scores[:, 1]
-    n = len(between)
-    resamples = RowResamples(method.seed, n)
-    random = np.random.default_rng([method.seed, 1])
-    observed = abs(float(between.mean()))
-    means, reached = [], 0
-    for start in range(0, method.n_iters, BATCH):
-        size = min(BATCH, method.n_iters - start)
-        means.append(resamples.counts(size, None, n) @ between / n)
-        signs = 1 - 2 * random.integers(0, 2, size=(size, n))
-        reached += int((np.abs(signs @ between / n) >= observed - ROUNDING).sum())
-    tail = 50 * (1 - LEVEL)
-    low, high = np.percentile(np.concatenate(means), [tail, 100 - tail])
-    return Difference(
-        metric,
-        float(scores[:, 0].mean()),
-        float(scores[:, 1].mean()),
-        float(between.mean()),
-        float(low),
-        float(high),
-        (1 + reached) / (1 + method.n_iters),
-        n,
-    )
+    one_run, other = ([(score, 1.0) for score in scores] for scores in zip(*pairs, strict=True))
+    options = {"draws": method.n_iters, "seed": method.seed}
+    return paired_difference(metric, one_run, other, len(pairs), **options)

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.metrics.aggregate import Aggregate, aggregate_scores
+from medeval.scoring.table import Ratio, ScoreTable, interval
 from medeval.tasks.task import Method
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def pooled_reward(result: SubjectResult, pooling: Pooling) -> float | None:
     return result.reward_judged
 
 
-def aggregates(results: JudgingResults, plan: JudgingPlan, method: Method) -> dict[str, Aggregate]:
+def judged_table(results: JudgingResults, plan: JudgingPlan) -> ScoreTable:
     """Return the headline first, then the published reward, HELM's score and the dimensions.
 
     A judgment that failed is missing in all of them but `reward`, the published formula, which
@@ -43,12 +43,9 @@ def aggregates(results: JudgingResults, plan: JudgingPlan, method: Method) -> di
         "helm_jury_score": lambda row: row.helm_jury_score,
         **{f"judge_{name}": _dimension(name) for name in results.prompt.rubric.names},
     }
-    return {
-        name: aggregate_scores(
-            _by_item(results, score), draws=method.n_iters, seed=method.seed, reason=MISSING
-        )
-        for name, score in scores.items()
-    }
+    return ScoreTable(
+        {name: _column(_by_item(results, score), name) for name, score in scores.items()}
+    )
 
 
 def item_ids(results: JudgingResults) -> list[str]:
@@ -132,12 +129,17 @@ def judging_facts(results: JudgingResults, plan: JudgingPlan) -> dict[str, Any]:
     }
 
 
+def _column(scores: Sequence[float | None], name: str) -> Ratio:
+    # Rewards lie between 0 and 1, other scores on the rubric's scale.
+    return Ratio(scores, is_share=name in (HEADLINE, "reward"), reason=MISSING)
+
+
 def _group(rewards: Sequence[float | None], method: Method) -> dict[str, float | None]:
-    found = aggregate_scores(rewards, draws=method.n_iters, seed=method.seed, reason=MISSING)
+    found = interval(_column(rewards, HEADLINE), draws=method.n_iters, seed=method.seed)
     return {
         "n": float(len(rewards)),
         "n_missing": float(found.n_undefined),
         HEADLINE: found.value,
-        "low": None if found.interval is None else found.interval.low,
-        "high": None if found.interval is None else found.interval.high,
+        "low": found.low,
+        "high": found.high,
     }

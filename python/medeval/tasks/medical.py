@@ -32,7 +32,6 @@ from medeval.predictions.tasks import TASKS
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.item_task import ItemTask
 from medeval.tasks.judged import results_of_run
-from medeval.tasks.medical_score import score_of, with_judging
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import (
@@ -40,7 +39,6 @@ from medeval.tasks.task import (
     EMPTY,
     ORACLE,
     AskedTask,
-    Difference,
     LocalModel,
     Method,
     TaskScore,
@@ -49,6 +47,7 @@ from medeval.tasks.task import (
 if TYPE_CHECKING:
     from medeval.judging.rubric import Rubric
     from medeval.judging.subjects import Subject
+    from medeval.scoring.paired import Difference
 
 SETTINGS = "task_file"
 # Names of tasks that are no task files; runs are found by them.
@@ -215,6 +214,9 @@ class MedicalTaskRun(ItemTask):
 
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `AskedTask`."""
+        # Here, not above: asking needs no numpy.
+        from medeval.tasks.medical_score import score_of, with_judging
+
         record = read_record(folder)
         asked = record.settings.get(SETTINGS, {})
         if asked.get("sha256") != task_hash(self.task):

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.metrics.aggregate import Aggregate, aggregate_scores
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.schemas import Row
 from medeval.models.task_content import task_hash
 from medeval.models.task_types import EvaluatedTask
-from medeval.tasks.judged_score import aggregates, judging_facts
+from medeval.scoring.table import (
+    Column,
+    Pooled,
+    Ratio,
+    ScoreTable,
+    result_fields,
+    told_counts,
+)
+from medeval.tasks.judged_score import judged_table, judging_facts
 from medeval.tasks.task import Method, TaskScore
 
 if TYPE_CHECKING:
@@ -43,13 +51,11 @@ def score_of(
     """
     if method.groupings or method.cluster:
         raise UserError("The items of a task file have no groups: leave --by and --cluster away.")
-    by_sample = [
-        task.score(one, draws=method.n_iters if len(outputs) == 1 else 0, seed=method.seed)
-        for one in outputs
-    ]
-    scored = {
-        name: _over_samples([sample[name] for sample in by_sample], method) for name in by_sample[0]
-    }
+    by_sample = [task.table(one).columns for one in outputs]
+    table = ScoreTable(
+        {name: _over_samples([sample[name] for sample in by_sample]) for name in by_sample[0]}
+    )
+    scored = table.summary(draws=method.n_iters, seed=method.seed)
     may_show = task.data_class == "open"
     inputs, _ = task.pairs()
     result = EvaluationResult(
@@ -59,17 +65,7 @@ def score_of(
             {"id": str(index), **(row if may_show else {})} for index, row in enumerate(inputs)
         ],
         model_outputs=list(outputs[0]) if may_show else [{} for _ in inputs],
-        metrics_results={
-            name: found.value for name, found in scored.items() if found.value is not None
-        },
-        item_scores={
-            name: list(found.item_scores)
-            for name, found in scored.items()
-            if any(score is not None for score in found.item_scores)
-        },
-        intervals={
-            name: found.interval for name, found in scored.items() if found.interval is not None
-        },
+        **result_fields(table, scored),
         metadata={
             **facts,
             "data": {
@@ -80,15 +76,10 @@ def score_of(
             "task_hash": task_hash(task),
             "headline": headline,
             "samples": len(outputs),
-            "by_sample": {name: [sample[name].value for sample in by_sample] for name in scored},
+            "by_sample": {name: [sample[name].value() for sample in by_sample] for name in scored},
             "n_iters": method.n_iters,
             "seed": method.seed,
-            "n": {name: found.n for name, found in scored.items()},
-            "undefined": {
-                name: {"items": found.n_undefined, "reason": found.reason}
-                for name, found in scored.items()
-                if found.n_undefined or found.value is None
-            },
+            **told_counts(scored),
         },
     )
     return TaskScore(result, headline)
@@ -102,55 +93,51 @@ def with_judging(
     With several samples an item's reward is the mean over its samples.
     """
     found = scored.result
-    made = aggregates(results, plan, method)
-    metadata = {
-        **found.metadata,
-        "judging": judging_facts(results, plan),
-        "n": {**found.metadata["n"], **{name: one.n for name, one in made.items()}},
-        "undefined": {
-            **found.metadata["undefined"],
-            **{
-                name: {"items": one.n_undefined, "reason": one.reason}
-                for name, one in made.items()
-                if one.n_undefined
-            },
-        },
+    table = judged_table(results, plan)
+    made = table.summary(draws=method.n_iters, seed=method.seed)
+    told = {name: {**found.metadata[name], **counts} for name, counts in told_counts(made).items()}
+    fields = {
+        name: {**(getattr(found, name) or {}), **values}
+        for name, values in result_fields(table, made).items()
     }
-    result = found.model_copy(
-        update={
-            "metrics_results": {
-                **found.metrics_results,
-                **{name: one.value for name, one in made.items() if one.value is not None},
-            },
-            "item_scores": {
-                **(found.item_scores or {}),
-                **{name: list(one.item_scores) for name, one in made.items()},
-            },
-            "intervals": {
-                **(found.intervals or {}),
-                **{name: one.interval for name, one in made.items() if one.interval is not None},
-            },
-            "metadata": metadata,
-        }
-    )
+    metadata = {**found.metadata, "judging": judging_facts(results, plan), **told}
+    result = found.model_copy(update={**fields, "metadata": metadata})
     return replace(scored, result=result, warnings=[*scored.warnings, *results.warnings])
 
 
-def _over_samples(samples: Sequence[Aggregate], method: Method) -> Aggregate:
+def _over_samples(samples: Sequence[Column]) -> Column:
+    """Return a metric over all samples of the items: each item's score is the mean of its own."""
     if len(samples) == 1:
         return samples[0]
-    values = [sample.value for sample in samples if sample.value is not None]
-    if all(score is None for sample in samples for score in sample.item_scores):
-        # A metric of the whole task has no items whose samples could be put together.
-        first = samples[0]
-        mean = sum(values) / len(values) if values else None
-        return Aggregate(mean, first.n, first.n_undefined, None, first.item_scores, first.reason)
+    pooled = [sample for sample in samples if isinstance(sample, Pooled)]
+    if pooled:
+        return _mean_of_pooled(pooled)
     items = [
         _mean([score for score in scores if score is not None])
         for scores in zip(*(sample.item_scores for sample in samples), strict=True)
     ]
     reason = next((sample.reason for sample in samples if sample.reason), None)
-    return aggregate_scores(items, draws=method.n_iters, seed=method.seed, reason=reason)
+    return Ratio(items, is_share=all(sample.is_share for sample in samples), reason=reason)
+
+
+def _mean_of_pooled(samples: Sequence[Pooled]) -> Pooled:
+    """Return the mean over samples of a metric of the whole task; items keep their samples."""
+
+    def pool(counts: Mapping[Any, int]) -> float | None:
+        values = []
+        for place, sample in enumerate(samples):
+            own: Counter[Any] = Counter()
+            for records, times in counts.items():
+                own.update(dict.fromkeys(records[place], times))
+            values.append(sample.pool(own) if own else None)
+        return _mean([value for value in values if value is not None])
+
+    # An item that has no record in a sample is none there.
+    records = [
+        tuple(() if record is None else (record,) for record in of_item)
+        for of_item in zip(*(sample.records for sample in samples), strict=True)
+    ]
+    return Pooled([one if any(one) else None for one in records], pool, samples[0].reason)
 
 
 def _mean(scores: Sequence[float]) -> float | None:

@@ -24,7 +24,6 @@ from medeval.tasks.differences import paired_differences
 from medeval.tasks.item_task import ItemTask
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.judging_plan import JudgingPlan
-from medeval.tasks.mtsamples_score import results_rows, score_of, write_rows
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import (
@@ -32,7 +31,6 @@ from medeval.tasks.task import (
     EMPTY,
     ORACLE,
     AskedTask,
-    Difference,
     LocalModel,
     Method,
     TaskScore,
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from medeval.judging.results import JudgingResults
     from medeval.judging.rubric import Rubric
     from medeval.judging.subjects import Subject
+    from medeval.scoring.paired import Difference
 
 NAME = "mtsamples_procedures"
 SHORT = "mtsamples"
@@ -175,6 +174,8 @@ class MtsamplesTask(ItemTask):
 
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `AskedTask`."""
+        from medeval.tasks.mtsamples_score import results_rows, write_rows
+
         record = read_record(folder)
         results, plan = results_of_run(self, record)
         rows = results_rows(self, self._answers(record), results, plan)
@@ -206,6 +207,9 @@ class MtsamplesTask(ItemTask):
     def _scored(
         self, record: RunRecord, results: JudgingResults, plan: JudgingPlan, method: Method
     ) -> TaskScore:
+        # Here, not above: asking needs no numpy.
+        from medeval.tasks.mtsamples_score import score_of
+
         facts = facts_of_run(record, self.items(record.limit))
         facts["data"] = self._data(record)
         return score_of(self.examples, results, plan, record, facts, method)

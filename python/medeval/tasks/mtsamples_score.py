@@ -12,11 +12,12 @@ from medeval.inference.answers import Answer
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.text_files import write_text
 from medeval.mtsamples.examples import Example
+from medeval.scoring.table import result_fields, told_counts
 from medeval.tasks.judged_score import (
     HEADLINE,
-    aggregates,
     by_group,
     item_ids,
+    judged_table,
     judging_facts,
     pooled_reward,
 )
@@ -111,7 +112,8 @@ def score_of(
     statuses: dict[str, list[str]] = {item: [] for item in items}
     for one in results.subjects:
         statuses[one.subject.id].append(str(one.status))
-    scored = aggregates(results, plan, method)
+    table = judged_table(results, plan)
+    scored = table.summary(draws=method.n_iters, seed=method.seed)
     groups = by_group(
         {
             "extracted_section": {item: known[item].extracted_section for item in items},
@@ -127,22 +129,11 @@ def score_of(
         task_id=record.task,
         inputs=[{"example_id": item, "filename": known[item].filename} for item in items],
         model_outputs=[{"judge_status": statuses[item]} for item in items],
-        metrics_results={
-            name: found.value for name, found in scored.items() if found.value is not None
-        },
-        item_scores={name: list(found.item_scores) for name, found in scored.items()},
-        intervals={
-            name: found.interval for name, found in scored.items() if found.interval is not None
-        },
+        **result_fields(table, scored),
         metadata={
             **facts,
             "headline": HEADLINE,
-            "n": {name: found.n for name, found in scored.items()},
-            "undefined": {
-                name: {"items": found.n_undefined, "reason": found.reason}
-                for name, found in scored.items()
-                if found.n_undefined or found.value is None
-            },
+            **told_counts(scored),
             "judging": judging_facts(results, plan),
             "n_iters": method.n_iters,
             "seed": method.seed,

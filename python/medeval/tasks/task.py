@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from medeval.inference.run_folder import RunFolder
     from medeval.inference.runner import Ended, RunOptions
     from medeval.models.evaluation_result import EvaluationResult
+    from medeval.scoring.paired import Difference
 
 LocalModel = Callable[["Item"], str]
 
@@ -83,31 +84,6 @@ class TaskScore:
     notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
     details: Sequence[Table] = ()
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Two runs by one metric, on the same items.
-
-    Attributes:
-        metric: its name.
-        first: value of the first run.
-        second: value of the second run.
-        difference: first less second.
-        low: lower end of the difference's interval.
-        high: upper end.
-        p_value: two-sided, by random exchanges of the runs' answers to an item.
-        n: items that both have a score for.
-    """
-
-    metric: str
-    first: float
-    second: float
-    difference: float
-    low: float
-    high: float
-    p_value: float
-    n: int
 
 
 class AskedTask(Protocol):

@@ -17,6 +17,7 @@ from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.requests import Item
 from medeval.profile import project_root
+from medeval.scoring.paired import Difference
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.item_task import ItemTask
 from medeval.tasks.options import TaskOptions
@@ -26,12 +27,11 @@ from medeval.tasks.task import (
     EMPTY,
     ORACLE,
     AskedTask,
-    Difference,
     LocalModel,
     Method,
     TaskScore,
 )
-from medeval.tasks.yier_score import HEADLINE, score_of, yier_method
+from medeval.tasks.yier_score import score_of, yier_method
 from medeval.yier.counting import count_answers, micro
 from medeval.yier.demo_model import choose
 from medeval.yier.evaluating import report
@@ -187,18 +187,8 @@ class YierTask(ItemTask):
             score(read_run(folder, Path(self.plan.questions), limit).answered).questions
             for folder in (first, second)
         ]
-        found = compare(*runs, n_iters=words.n_iters, seed=words.seed, cluster=words.cluster)
         return [
-            Difference(
-                HEADLINE,
-                found.first,
-                found.second,
-                found.difference,
-                found.low,
-                found.high,
-                found.p_value,
-                len(runs[0]),
-            ),
+            compare(*runs, n_iters=words.n_iters, seed=words.seed, cluster=words.cluster),
             *(
                 mean_difference(name, list(map(value, runs[0])), list(map(value, runs[1])), method)
                 for name, value in _BY_QUESTION.items()

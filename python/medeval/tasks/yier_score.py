@@ -7,26 +7,27 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.scores import Interval
+from medeval.scoring.table import Ratio, ScoreTable, result_fields
 from medeval.tasks.task import Method, TaskScore
 from medeval.yier import evaluating
-from medeval.yier.intervals import LEVEL
 from medeval.yier.score import Grouping, Summary
 
 HEADLINE = "f1"
+EXACT_SET = "exact_set_accuracy"
+QUESTION_F1 = "mean_question_f1"
 # What is a score; the rest of a summary are counts.
 _METRICS = (
     HEADLINE,
     "precision",
     "recall",
     "f1_unknown_dropped",
-    "exact_set_accuracy",
-    "mean_question_f1",
+    EXACT_SET,
+    QUESTION_F1,
     "mean_jaccard",
     "over_selection_rate",
     "under_selection_rate",
 )
-_BY_GROUP = (HEADLINE, "precision", "recall", "exact_set_accuracy")
+_BY_GROUP = (HEADLINE, "precision", "recall", EXACT_SET)
 
 
 def yier_method(method: Method) -> evaluating.Method:
@@ -51,15 +52,18 @@ def score_of(made: evaluating.Report, model: str, metadata: Mapping[str, Any]) -
     """Put a report into the form of all tasks."""
     details = made.as_json()
     questions = made.score.questions
-    intervals = {}
-    if made.interval is not None:
-        intervals[HEADLINE] = Interval(
-            low=made.interval.low,
-            high=made.interval.high,
-            level=LEVEL,
-            method=f"bootstrap_percentile over {made.method.cluster or 'question'}s",
-            n=made.interval.n_units,
-        )
+    counts = [one.counted.counts for one in questions]
+    of_items = ScoreTable(
+        {
+            QUESTION_F1: Ratio([one.f1 for one in counts], is_share=True),
+            EXACT_SET: Ratio([float(one.is_exact) for one in counts], is_share=True),
+        }
+    )
+    # Questions that are drawn in clusters are not independent, as these means take them to be.
+    draws = 0 if made.method.cluster else made.method.n_iters
+    found = of_items.summary(draws=draws, seed=made.method.seed)
+    fields = result_fields(of_items, found)
+    intervals = fields["intervals"] | ({HEADLINE: made.interval} if made.interval else {})
     result = EvaluationResult(
         model_id=model,
         task_id="yier",
@@ -72,10 +76,7 @@ def score_of(made: evaluating.Report, model: str, metadata: Mapping[str, Any]) -
             for one in questions
         ],
         metrics_results={name: details[name] for name in _METRICS},
-        item_scores={
-            "mean_question_f1": [one.counted.counts.f1 for one in questions],
-            "exact_set_accuracy": [float(one.counted.counts.is_exact) for one in questions],
-        },
+        item_scores=fields["item_scores"],
         intervals=intervals,
         metadata={
             **metadata,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from medeval.yier.intervals import N_ITERS, Cluster, Interval, bootstrap, units_of
+from medeval.yier.intervals import N_ITERS, Cluster, F1Interval, bootstrap, units_of
 from medeval.yier.joining import Answered, join
 from medeval.yier.reading import read_file
 from medeval.yier.records import left_out_words, submitted_records, usable_records
@@ -44,7 +44,7 @@ class Report:
     """
 
     score: YierScore
-    interval: Interval | None
+    interval: F1Interval | None
     method: Method
     agreement: float | None = None
     n_left_out: int = 0
