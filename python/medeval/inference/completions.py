@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
+from medeval.inference.error_bodies import FINISH_REASONS, word
 from medeval.models.surrogates import whole
 
 # A count beyond it is none.
@@ -86,8 +88,29 @@ class Completion:
     tool_calls: tuple[ToolCall, ...] = ()
 
 
+End = Literal["complete", "cut_off", "declined"]
+
+
+def end_of(finish_reason: str) -> End | None:
+    """Tell how a reply ended; None if it broke off, since no good end is called so.
+
+    What stands behind a colon explains the reason ("content_filter: SAFETY").
+    """
+    name = re.sub(r"[\W_]+", "_", finish_reason.split(":")[0].lower()).strip("_")
+    ends: tuple[End, ...] = ("complete", "cut_off", "declined")
+    return next((end for end in ends if name in FINISH_REASONS[end]), None)
+
+
 class NoCompletionError(ValueError):
-    """The body is no chat completion; the message names the field, never what was in it."""
+    """The body is no chat completion; the message names the field, never what was in it.
+
+    Attributes:
+        code: the reason for which the endpoint broke off, if it is one word; else empty.
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def read_completion(body: object) -> Completion:
@@ -104,8 +127,9 @@ def read_completion(body: object) -> Completion:
     number = next((n for n, each in enumerate(choices) if _details(each).get("index") == 0), 0)
     choice = _mapping(choices[number], f"choices.{number}")
     finish_reason = _text(choice.get("finish_reason")).lower()
-    if choice.get("error") or finish_reason == "error":
-        raise NoCompletionError("the endpoint broke off")
+    if choice.get("error") or end_of(finish_reason) is None:
+        named = "" if finish_reason == "error" else word(finish_reason)
+        raise NoCompletionError("the endpoint broke off", named)
     message = _mapping(choice.get("message"), f"choices.{number}.message")
     return Completion(
         text=_content(message.get("content")),

@@ -16,6 +16,8 @@ from typing import Any
 
 from medeval.inference.complaints import TOO_LONG, complaint
 from medeval.inference.error_bodies import (
+    CODES,
+    TEXTS,
     Words,
     error_of,
     message_of,
@@ -77,53 +79,17 @@ _BY_STATUS = {
     409: Kind.SERVER,
     429: Kind.LIMIT,
 }
-# In lower case; of OpenAI, DashScope, Volcengine, Moonshot.
-_QUOTA_CODES = {
-    "accountoverdueerror",
-    "arrearage",
-    "billing_hard_limit_reached",
-    "billing_not_active",
-    "exceeded_current_quota_error",
-    "insufficient_balance",
-    "insufficient_quota",
+_LEAVES_IT_TO_THE_CODE = {400, 403, 413, 422, 429}
+# A code that says one of these is believed before any sentence.
+_BY_CODE = {
+    "filter": Kind.FILTER,
+    "key": Kind.KEY,
+    "model": Kind.MODEL,
+    "limit": Kind.LIMIT,
+    "too_long": Kind.REQUEST,
+    "parameter": Kind.REQUEST,
 }
-_QUOTA_TEXT = re.compile(
-    r"insufficient[ _](?:quota|balance|credit|funds)|exceeded your current quota"
-    r"|(?:credit balance|balance|credits?) (?:is|are) (?:too low|insufficient|exhausted)"
-    r"|quota (?:is |has been )?(?:exhausted|used up)|billing (?:hard )?limit"
-    r"|overdue[- ]payment|余额不足|欠费|(?:额度|配额)已?(?:用完|用尽|耗尽)",
-    re.IGNORECASE,
-)
-# In lower case; of OpenAI, DashScope in both of its forms, Zhipu by number, Volcengine.
-_FILTER_CODES = {
-    "1301",
-    "content_filter",
-    "content_policy_violation",
-    "data_inspection_failed",
-    "datainspectionfailed",
-    "inputtextsensitivecontentdetected",
-    "sensitivecontentdetected",
-}
-# A gateway that moderates declines a prompt with the status of a key that may not be used.
-_MODERATED_TEXT = re.compile(
-    r"\b(?:input|prompt|content|request|message|text)s?\b[^.]{0,60}\b(?:flagged|moderat)"
-    r"|\b(?:flagged|moderation)\b[^.]{0,60}\b(?:input|prompt|content|request|message|text)",
-    re.IGNORECASE,
-)
-# vLLM and llama.cpp without their flags for tools, Ollama and others with a model that has no
-# template for them, OpenRouter without a host that calls tools, Gemini, OpenAI.
-_NO_TOOLS_TEXT = re.compile(
-    r"(?:not|n't) support[^.]{0,30}(?:\btool|\bfunction)"
-    r"|(?:\btool|\bfunction)[^.]{0,40}(?:not|n't|un)[ -]?support"
-    r"|tool choice requires|enable-auto-tool-choice"
-    r"|\btools? param(?:eter)?s? requires?|\brequires? --jinja"
-    r"|no endpoints found that (?:can )?support (?:tool|function)"
-    r"|(?:tool|function)[ -](?:calling|use) (?:is |has )?not (?:been )?(?:enabled|available)"
-    r"|(?:unrecognized|unknown|unexpected)[^.]{0,40}(?<!\w)[`'\"]?tools\b"
-    r"|(?<!\w)tools\b[^.]{0,20}(?:extra inputs|extra fields|not permitted|not allowed)",
-    re.IGNORECASE,
-)
-# Statuses with which that is said: none of them passes with time when it is.
+# Statuses with which it is said that there are no tools: none of them passes with time then.
 _NO_TOOLS_STATUSES = {400, 404, 405, 422, 500, 501}
 _LONGEST_DETAIL = 200
 
@@ -288,7 +254,7 @@ def failure_of_response(
         retry_after=retry_after,
         detail="" if status in (401, 403) else " ".join(message.own.split())[:_LONGEST_DETAIL],
         is_by_words=(retry_after is not None and is_by_words)
-        or (kind is Kind.QUOTA and status != 402 and not _lower(codes) & _QUOTA_CODES),
+        or (kind is Kind.QUOTA and status != 402 and not _lower(codes) & CODES["quota"]),
     )
 
 
@@ -308,16 +274,17 @@ def _lower(codes: set[str]) -> set[str]:
 
 def _kind(status: int, codes: set[str], message: Words, retry_after: float | None) -> Kind:
     named = _lower(codes)
-    if named & _QUOTA_CODES:
+    if named & CODES["quota"]:
         return Kind.QUOTA
+    by_code = next((kind for name, kind in _BY_CODE.items() if named & CODES[name]), None)
+    if by_code is not None and status in _LEAVES_IT_TO_THE_CODE:
+        return by_code
     if refuses_tools_by(status, message):
         return Kind.REQUEST
     # Limits by the minute are told in the words of a quota too, but with a time to wait.
-    if status in (400, 402, 403, 429) and retry_after is None and message.find(_QUOTA_TEXT):
+    if status in (400, 402, 403, 429) and retry_after is None and message.find(TEXTS["quota"]):
         return Kind.QUOTA
-    if status == 400 and named & _FILTER_CODES:
-        return Kind.FILTER
-    if status == 403 and message.find(_MODERATED_TEXT):
+    if status == 403 and message.find(TEXTS["moderated"]):
         return Kind.FILTER
     if status >= 500:
         return Kind.SERVER
@@ -328,4 +295,4 @@ def _kind(status: int, codes: set[str], message: Words, retry_after: float | Non
 
 def refuses_tools_by(status: int | None, message: Words) -> bool:
     """Tell whether an endpoint says that it takes no tools, or none for the model."""
-    return status in _NO_TOOLS_STATUSES and message.find(_NO_TOOLS_TEXT) is not None
+    return status in _NO_TOOLS_STATUSES and message.find(TEXTS["no_tools"]) is not None

@@ -59,6 +59,6 @@ def read_reply(body: str, asked: str) -> Completion | Failure:
         failure = failure_in_body(body, datetime.now(UTC), asked)
         return failure or read_completion(json.loads(body))
     except NoCompletionError as error:
-        return Failure(Kind.BROKEN, status=200, detail=str(error))
+        return Failure(Kind.BROKEN, status=200, code=error.code, detail=str(error))
     except (ValueError, RecursionError):
         return Failure(Kind.BROKEN, status=200, detail="the body is not JSON")

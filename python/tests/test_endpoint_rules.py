@@ -1,0 +1,177 @@
+"""What endpoints do, as tables of scripted replies: outcome per item, exit code, what is said."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from in_process import Main, main_in
+from model_server import Body, Fault, Script, error, model_server
+
+from medeval.inference.retries import RetryPolicy
+
+OPTIONS = ["甲项", "乙项", "丙项", "丁项"]
+ANSWER = "答案：A"
+Reply = str | Mapping[str, Any] | Fault
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a run of questions ended.
+
+    Attributes:
+        code: of the exit.
+        said: on standard output and standard error, with its lines joined.
+        lines: of the journal by the number of the question.
+        record: what `run.json` says.
+        bodies: of the requests, in their order.
+    """
+
+    code: int
+    said: str
+    lines: Mapping[int, Mapping[str, Any]]
+    record: Mapping[str, Any]
+    bodies: Sequence[Body]
+
+    @property
+    def outcomes(self) -> list[str]:
+        return [line["outcome"] for _, line in sorted(self.lines.items())]
+
+
+@pytest.fixture
+def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
+    monkeypatch.setattr(RetryPolicy, "wait", lambda *_: 0.0)
+    return main_in(monkeypatch, capsys)
+
+
+def number_in(body: Body) -> int:
+    found = re.search(r"第(\d+)题", body["messages"][-1]["content"])
+    assert found
+    return int(found[1])
+
+
+def questions_file(
+    folder: Path, count: int, data_class: str = "open", question: str = "第{}题？"
+) -> Path:
+    records = [
+        {
+            "context": "",
+            "question": question.format(number),
+            "selection": OPTIONS,
+            "answer_choices": OPTIONS[:1],
+            "sample_id": f"q{number}",
+            "source": "x",
+            "data_class": data_class,
+        }
+        for number in range(count)
+    ]
+    path = folder / "questions.json"
+    path.write_text(json.dumps(records, ensure_ascii=False), encoding="utf-8")
+    return path
+
+
+def asked(
+    main: Main,
+    folder: Path,
+    replies: Sequence[Reply] | Callable[[Body], Reply],
+    count: int = 0,
+    *flags: str | Path,
+    **file: str,
+) -> Ran:
+    """Put questions to an endpoint that answers each by its number, or as a function says.
+
+    `file` is what `questions_file` takes.
+    """
+    reply = replies if callable(replies) else lambda body: replies[number_in(body)]
+    count = count if callable(replies) else len(replies)
+
+    def fault(body: Body, before: int) -> Fault | None:
+        given = reply(body)
+        return given if isinstance(given, Fault) else None
+
+    def content(body: Body) -> str | dict[str, Any]:
+        given = reply(body)
+        assert not isinstance(given, Fault)
+        return given if isinstance(given, str) else dict(given)
+
+    questions = questions_file(folder, count, **file)
+    with model_server(Script(fault, content)) as server:
+        words = ["--questions", questions, "--model", "m", "--base-url", server.url]
+        done = main("run", "--task", "yier", *words, "--out", folder / "runs", *flags)
+        bodies = list(server.seen.bodies)
+    (made,) = (folder / "runs").iterdir()
+    journal = made / "responses.jsonl"
+    text = journal.read_text(encoding="utf-8") if journal.exists() else ""
+    found = [json.loads(line) for line in text.splitlines()]
+    return Ran(
+        done.code,
+        " ".join((done.out + done.err).split()),
+        {int(line["item"][1:]): line for line in found},
+        json.loads((made / "run.json").read_text(encoding="utf-8")),
+        bodies,
+    )
+
+
+# Why a reply ended: the good ends and the refusals are known, anything else broke off.
+ENDS = [
+    *((end, "answered") for end in ("stop", "eos", "END_TURN", "tool_calls", "stop-sequence")),
+    *((end, "truncated") for end in ("length", "MAX_TOKENS", "model_length")),
+    *((end, "refused") for end in ("content_filter", "sensitive", "RECITATION")),
+    *((end, "refused") for end in ("content_filter: SAFETY", "Guardrail Intervened")),
+    *((end, "errored") for end in ("insufficient_system_resource", "abort", "network_error")),
+    *((end, "errored") for end in ("cancelled", "MALFORMED_FUNCTION_CALL", "engine overloaded")),
+]
+
+
+def test_an_end_that_is_not_known_as_good_is_asked_again_and_named(
+    main: Main, tmp_path: Path
+) -> None:
+    ran = asked(main, tmp_path, [{"content": ANSWER, "finish_reason": end} for end, _ in ENDS])
+    assert list(zip((end for end, _ in ENDS), ran.outcomes, strict=True)) == ENDS
+    numbers = [number_in(body) for body in ran.bodies]
+    calls = {numbers.count(n) for n, (_, outcome) in enumerate(ENDS) if outcome == "errored"}
+    assert calls == {RetryPolicy().attempts}
+    assert "errored: broken_reply (insufficient_system_resource)" in ran.said
+    assert "errored: broken_reply (malformed_function_call)" in ran.said
+    assert ran.code == 1
+
+
+def once(fault: Fault) -> Callable[[Body], Reply]:
+    """Return a script in which each question meets the fault once, but for the first one."""
+    met: set[int] = set()
+
+    def reply(body: Body) -> Reply:
+        number = number_in(body)
+        if number in {0, *met}:
+            return ANSWER
+        met.add(number)
+        return fault
+
+    return reply
+
+
+# A code decides before a sentence, and of a sentence only what is not in the request.
+CODES = [
+    (error(429, "You exceeded your current quota", code="rate_limit_exceeded"), "answered"),
+    (error(400, "额度已用完", code="rate_limit_error"), "answered"),
+    (error(400, "Billing limit: the text is blocked", code="content_filter"), "refused"),
+    (error(400, "This model does not support tools", code="content_policy_violation"), "refused"),
+    (error(403, "Prompt rejected: 'was flagged'"), "errored"),
+    (error(400, "Rejected “billing limit” as input"), "errored"),
+    (error(403, "The prompt was flagged by our moderation"), "refused"),
+]
+
+
+@pytest.mark.parametrize(("fault", "outcome"), CODES)
+def test_a_code_counts_before_words_and_words_of_the_request_do_not(
+    main: Main, tmp_path: Path, fault: Fault, outcome: str
+) -> None:
+    note = "第{}题：was flagged, billing limit"
+    ran = asked(main, tmp_path, once(fault), 3, "--concurrency", "1", question=note)
+    assert ran.outcomes == ["answered", outcome, outcome]
+    assert "stopped" not in ran.said
