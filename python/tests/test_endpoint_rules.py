@@ -101,8 +101,21 @@ def asked(
 
     questions = questions_file(folder, count, **file)
     with model_server(Script(fault, content)) as server:
+        (folder / "endpoints.toml").write_text(
+            f'[[endpoint]]\nbase_url = "{server.url}"\nruns_locally = true\n', encoding="utf-8"
+        )
         words = ["--questions", questions, "--model", "m", "--base-url", server.url]
-        done = main("run", "--task", "yier", *words, "--out", folder / "runs", *flags)
+        done = main(
+            "run",
+            "--task",
+            "yier",
+            *words,
+            "--out",
+            folder / "runs",
+            *flags,
+            "--endpoints",
+            folder / "endpoints.toml",
+        )
         bodies = list(server.seen.bodies)
     (made,) = (folder / "runs").iterdir()
     journal = made / "responses.jsonl"
@@ -175,3 +188,72 @@ def test_a_code_counts_before_words_and_words_of_the_request_do_not(
     ran = asked(main, tmp_path, once(fault), 3, "--concurrency", "1", question=note)
     assert ran.outcomes == ["answered", outcome, outcome]
     assert "stopped" not in ran.said
+
+
+def completion(content: str = ANSWER) -> str:
+    message = {"role": "assistant", "content": content}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return json.dumps({"object": "chat.completion", "choices": [choice]}, ensure_ascii=False)
+
+
+def stream(*pieces: Mapping[str, Any], end: str = "data: [DONE]\n\n", between: str = "\n\n") -> str:
+    events = [{"choices": [{"index": 0, **piece}]} for piece in pieces]
+    return "".join(f"data: {json.dumps(event)}{between}" for event in events) + end
+
+
+PIECES: tuple[Mapping[str, Any], ...] = (
+    {"delta": {"role": "assistant", "content": "答案"}},
+    {"delta": {"content": "：A", "reasoning_content": "r"}},
+    {"delta": {}, "finish_reason": "stop"},
+)
+EVENTS = {"Content-Type": "text/event-stream"}
+# What is read: JSON with an end mark behind it, event streams, and UTF-8 whatever the header says.
+FORMS = [
+    (Fault(200, completion() + "\n\ndata: [DONE]\n\n", EVENTS), "answered"),
+    (Fault(200, completion() + " [DONE]"), "answered"),
+    (Fault(200, stream(*PIECES), EVENTS), "answered"),
+    (Fault(200, ": busy\n\n" + stream(*PIECES, end=""), EVENTS), "answered"),
+    (Fault(200, stream(*PIECES, between="\n").replace("\n", "\r\n"), EVENTS), "answered"),
+    (Fault(200, f"event: message\nid: 1\ndata: {completion()}\n\n", EVENTS), "answered"),
+    *(
+        (Fault(200, completion().encode(), {"Content-Type": f"application/json; charset={name}"}),
+         "answered")
+        for name in ("ISO-8859-1", "us-ascii", "windows-1252", "gbk")
+    ),
+    (Fault(200, completion().encode("utf-8-sig")), "answered"),
+    (Fault(200, stream(*PIECES[:2], {"finish_reason": "length", "delta": {}})), "truncated"),
+    # A stream that was cut, or breaks off with an error, and one value behind another.
+    (Fault(200, stream(*PIECES[:2], end="")), "errored"),
+    (Fault(200, stream(PIECES[0], end='data: {"error": {"message": "x"}}\n\n')), "errored"),
+    (Fault(200, completion() + completion()), "errored"),
+]  # fmt: skip
+
+
+def test_each_form_of_a_reply_is_read_or_the_error_of_its_item(main: Main, tmp_path: Path) -> None:
+    ran = asked(main, tmp_path, [ANSWER, *(fault for fault, _ in FORMS)], 0, "--concurrency", "1")
+    assert ran.outcomes == ["answered", *(outcome for _, outcome in FORMS)]
+    assert {line["text"] for line in ran.lines.values() if line["outcome"] == "answered"} == {
+        ANSWER
+    }
+    assert ran.lines[3]["reasoning"] == "r"
+    assert all(body["stream"] is False for body in ran.bodies)
+
+
+@pytest.mark.parametrize("data_class", ["open", "credentialed"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<html>Sign in at the gate</html>",
+        '{"output": "Sign in at the gate"}',
+        "Sign in at the gate",
+    ],
+)
+def test_an_endpoint_of_another_form_stops_the_run_at_the_second_item(
+    main: Main, tmp_path: Path, body: str, data_class: str
+) -> None:
+    in_turn = ("--concurrency", "2")
+    ran = asked(main, tmp_path, lambda _: Fault(200, body), 20, *in_turn, data_class=data_class)
+    assert (ran.code, ran.outcomes) == (1, [])
+    assert len(ran.bodies) <= 8
+    assert "The endpoint's reply is no chat completion" in ran.said
+    assert ("Sign in at the gate" in ran.said) == (data_class == "open")

@@ -27,7 +27,7 @@ from medeval.cdm.tools.lab_requests import requested_names
 from medeval.evaluation.model_replies import read_output
 from medeval.inference.completions import Completion
 from medeval.inference.failures import Failure, failure_of_response
-from medeval.inference.response_bodies import LONGEST, read_reply
+from medeval.inference.openai_model import LONGEST, read_reply
 from medeval.inference.runner import RunOptions
 from medeval.inference.thinking import split_thinking
 from medeval.judging.injection import injection_signs

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -82,6 +83,7 @@ class Caller:
         self._spending: Spending | None = None
         self._has_answered = False
         self._declined: set[str] = set()
+        self._formless: Counter[str] = Counter()
         self._stop = asyncio.Event()
         self._not_before = 0.0
         self._pace = Pace(1)
@@ -145,6 +147,9 @@ class Caller:
                         self.stop_for(answer)
                         return None
                     answer = replace(answer, retry_after=None)
+                if self._is_of_another_form(answer, name):
+                    self._stop_with_words(answer, request)
+                    return None
                 if self._retries.may_retry(answer, attempt):
                     self._hold_back(answer)
                     if await self._is_stopped_within(self._retries.wait(answer, name, attempt)):
@@ -164,6 +169,22 @@ class Caller:
         asked = failure.retry_after
         wait = "" if asked is None else f"; it asks to be left alone for {asked:.0f} seconds"
         self._stop_because(failure.sentence() + wait)
+
+    def _stop_with_words(self, failure: Failure, request: Request) -> None:
+        """Stop, and show what the endpoint wrote if the item is open."""
+        words = f": {failure.detail}" if request.item.is_open and failure.detail else ""
+        self._stop_because(failure.sentence() + words)
+
+    def _is_of_another_form(self, failure: Failure, name: str) -> bool:
+        """Tell whether the endpoint sends no chat completions at all.
+
+        Two items are told so before any success, each twice: one such reply may pass.
+        """
+        if self._has_answered or not failure.is_of_another_form:
+            return False
+        self._formless[name] += 1
+        most = min(2, self._retries.attempts)
+        return sum(count >= most for count in self._formless.values()) >= self._retries.by_words
 
     def _is_of_all(self, failure: Failure, name: str) -> bool:
         """Tell whether what would stop the run is more than the affair of its item.

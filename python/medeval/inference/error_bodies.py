@@ -93,12 +93,16 @@ def _rows(words: list[str]) -> Iterator[tuple[str, ...]]:
     return zip(*(words[start:] for start in range(_QUOTED)), strict=False)
 
 
-def error_of(body: str) -> Mapping[str, Any]:
-    """Return the error object of a body, in the layouts that are in use; empty if it has none."""
+def json_or_none(body: str) -> Any:
+    """Return what a body says as JSON; None if it is none."""
     try:
-        read = json.loads(body)
+        return json.loads(body)
     except (ValueError, RecursionError):
-        return {}
+        return None
+
+
+def error_of(read: Any) -> Mapping[str, Any]:
+    """Return the error object of a body that was read, in the layouts in use; empty without one."""
     if isinstance(read, list) and read:
         read = read[0]
     if not isinstance(read, Mapping):

@@ -20,6 +20,7 @@ from medeval.inference.error_bodies import (
     TEXTS,
     Words,
     error_of,
+    json_or_none,
     message_of,
     retry_after_of,
     wait_told_in,
@@ -61,6 +62,7 @@ _PASSING = {Kind.LIMIT, Kind.SERVER, Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
 _FOR_ALL = {Kind.QUOTA, Kind.KEY, Kind.MODEL}
 # Gateways that moderate, or that choose a host for each request, say it of one request too.
 _PERHAPS_OF_ONE = {Kind.KEY, Kind.MODEL}
+_OK = 200
 _UNAUTHORIZED = 401
 # After these nobody can say whether the endpoint worked, and bills, or not.
 _PERHAPS_BILLED = {Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
@@ -132,6 +134,11 @@ class Failure:
     def may_be_of_one_item(self) -> bool:
         """Tell whether gateways say the same of a single item that they do not take."""
         return self.kind in _PERHAPS_OF_ONE and self.status != _UNAUTHORIZED
+
+    @property
+    def is_of_another_form(self) -> bool:
+        """Tell whether a reply came that is no chat completion, and not one that was broken off."""
+        return self.kind is Kind.BROKEN and self.status == _OK and not self.code
 
     @property
     def is_perhaps_billed(self) -> bool:
@@ -230,7 +237,17 @@ def failure_of_response(
         now: for a Retry-After that is a date.
         asked: all texts of the request: what stands in it too is not the endpoint's own word.
     """
-    error = error_of(body)
+    return _failure(status, headers, error_of(json_or_none(body)), body, now, asked)
+
+
+def _failure(
+    status: int,
+    headers: Mapping[str, str],
+    error: Mapping[str, Any],
+    body: str,
+    now: datetime,
+    asked: str,
+) -> Failure:
     code = word(error.get("code")) or word(error.get("type"))
     said = Words(body, asked)
     message = Words(told, asked) if (told := message_of(error)) else said
@@ -258,14 +275,21 @@ def failure_of_response(
     )
 
 
-def failure_in_body(body: str, now: datetime, asked: str = "") -> Failure | None:
-    """Return the failure that a response with status 200 carries; None if it carries none."""
-    error = error_of(body)
+def failure_in_body(read: Any, body: str, now: datetime, asked: str = "") -> Failure | None:
+    """Return the failure that a response with status 200 carries; None if it carries none.
+
+    Args:
+        read: the JSON of the body.
+        body: as it came.
+        now: see `failure_of_response`.
+        asked: see `failure_of_response`.
+    """
+    error = error_of(read)
     if not error:
         return None
     number = word(error.get("code", error.get("status")))
     status = int(number) if re.fullmatch("[45][0-9]{2}", number) else 500
-    return failure_of_response(status, {}, body, now, asked)
+    return _failure(status, {}, error, body, now, asked)
 
 
 def _lower(codes: set[str]) -> set[str]:

@@ -26,9 +26,9 @@ from medeval.inference.failures import (
 )
 from medeval.inference.guard import IN_PROCESS, Gate, Purpose, RefusedError, key_from_environment
 from medeval.inference.keys import without_key
+from medeval.inference.openai_model import read_reply
 from medeval.inference.parameters import Adaptation
 from medeval.inference.requests import Item, Request, body_of, texts_of
-from medeval.inference.response_bodies import read_reply
 from medeval.inference.secret_names import secret_places
 from medeval.inference.threads import FunctionFailedError, in_a_thread
 from medeval.models.surrogates import whole
@@ -184,7 +184,7 @@ class OpenAICompatible:
         while True:
             sent = self.adaptation.apply(request.all_parameters)
             messages = self.adaptation.messages(request.item.messages)
-            body = {**body_of(request, sent), "messages": messages}
+            body = {**body_of(request, sent), "messages": messages, "stream": False}
             answer = await self._post(request, body)
             if not isinstance(answer, Failure):
                 return answer
