@@ -257,3 +257,118 @@ def test_an_endpoint_of_another_form_stops_the_run_at_the_second_item(
     assert len(ran.bodies) <= 8
     assert "The endpoint's reply is no chat completion" in ran.said
     assert ("Sign in at the gate" in ran.said) == (data_class == "open")
+
+
+def bad(message: str, **more: str) -> Fault:
+    return error(400, message, type="invalid_request_error", **more)
+
+
+def is_cold(body: Body) -> bool:
+    return body.get("temperature", 1) != 1
+
+
+def form(body: Body) -> str:
+    return (body.get("response_format") or {}).get("type", "")
+
+
+JSON_ANSWER = '{"answer": ["A"]}'
+# Who refuses what, in words that are in no list; and what the run learns of it.
+REFUSED: dict[str, tuple[Callable[[Body], Reply], dict[str, str]]] = {
+    "temperature": (
+        lambda b: bad("invalid temperature: this model allows 1 only") if is_cold(b) else ANSWER,
+        {"temperature": ""},
+    ),
+    "while thinking": (
+        lambda b: bad("`temperature` has to be 1 while thinking is on.") if is_cold(b) else ANSWER,
+        {"temperature": ""},
+    ),
+    "version": (
+        lambda b: (
+            bad("json_schema as a response_format value needs api version 2024-08 or later")
+            if form(b) == "json_schema"
+            else JSON_ANSWER
+        ),
+        {"response_format": "json_object"},
+    ),
+    "must be": (
+        lambda b: bad("'response_format.type' must be 'text'") if form(b) else ANSWER,
+        {"response_format": ""},
+    ),
+    "Chinese": (
+        lambda b: bad("response_format 参数非法，请检查", code="1214") if form(b) else ANSWER,
+        {"response_format": ""},
+    ),
+    "nothing named": (
+        lambda b: error(422, "Unprocessable") if "seed" in b else ANSWER,
+        {"seed": ""},
+    ),
+    "the other limit": (
+        lambda b: bad("Give the newer limit of the reply") if "max_tokens" in b else ANSWER,
+        {"max_tokens": "max_completion_tokens"},
+    ),
+    "two at once, with the number of the request": (
+        lambda b: (
+            bad(f"cold sampling is off (request r{len(b['messages'])}7)")
+            if is_cold(b)
+            else (bad("a grammar is no form of ours") if form(b) == "json_schema" else JSON_ANSWER)
+        ),
+        {"temperature": "", "response_format": "json_object"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_part_that_is_refused_in_any_words_is_found_once_and_left_out(
+    main: Main, tmp_path: Path, name: str
+) -> None:
+    reply, learned = REFUSED[name]
+    flags = ("--json-schema", "--temperature", "0", "--model-seed", "3", "--max-tokens", "50")
+    ran = asked(main, tmp_path, reply, 20, *flags)
+    assert ran.outcomes == ["answered"] * 20
+    assert ran.record["learned"] == learned
+    assert len(ran.bodies) <= 20 + 7
+    assert all(f"the endpoint refuses {part}" in ran.said for part in learned)
+    assert ran.code == 0
+
+
+@pytest.mark.parametrize("message", ["Nothing helps here", "model is not for chat: see page 7"])
+@pytest.mark.parametrize("data_class", ["open", "credentialed"])
+def test_what_no_part_mends_stops_the_run_at_the_second_item(
+    main: Main, tmp_path: Path, message: str, data_class: str
+) -> None:
+    in_turn = ("--concurrency", "1")
+    ran = asked(main, tmp_path, lambda _: bad(message), 20, *in_turn, data_class=data_class)
+    assert (ran.code, ran.outcomes) == (1, ["errored"])
+    assert len(ran.bodies) <= 8
+    assert "The endpoint does not take the request" in ran.said
+    assert (message in ran.said) == (data_class == "open")
+
+
+def test_the_same_refusal_of_ten_items_in_a_row_stops_the_run(main: Main, tmp_path: Path) -> None:
+    def reply(body: Body) -> Reply:
+        number = number_in(body)
+        # Nine in a row in the same words, one in others, and an answer between.
+        if number in (0, 10) or (number == 15):
+            return ANSWER
+        return bad(f"out of order (request {number}a)") if number != 12 else bad("too odd")
+
+    ran = asked(main, tmp_path, reply, 40, "--concurrency", "1")
+    assert ran.code == 1
+    assert len(ran.bodies) == 16 + 10
+    assert "out of order" in ran.said
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        error(400, "maximum context length is 10 tokens"),
+        error(400, "not for us", code="content_filter"),
+    ],
+)
+def test_a_text_that_is_too_long_or_declined_is_the_end_of_its_item(
+    main: Main, tmp_path: Path, fault: Fault
+) -> None:
+    replies: list[Reply] = [*[fault] * 14, ANSWER]
+    ran = asked(main, tmp_path, replies, 0, "--concurrency", "1")
+    assert len(ran.outcomes) == len(ran.bodies) == 15
+    assert ran.outcomes[-1] == "answered"

@@ -84,6 +84,8 @@ class Caller:
         self._has_answered = False
         self._declined: set[str] = set()
         self._formless: Counter[str] = Counter()
+        self._refused: set[str] = set()
+        self._refusal: tuple[int | None, str, str] | None = None
         self._stop = asyncio.Event()
         self._not_before = 0.0
         self._pace = Pace(1)
@@ -147,7 +149,7 @@ class Caller:
                         self.stop_for(answer)
                         return None
                     answer = replace(answer, retry_after=None)
-                if self._is_of_another_form(answer, name):
+                if self._is_of_another_form(answer, name) or self._is_refused(answer, name):
                     self._stop_with_words(answer, request)
                     return None
                 if self._retries.may_retry(answer, attempt):
@@ -185,6 +187,20 @@ class Caller:
         self._formless[name] += 1
         most = min(2, self._retries.attempts)
         return sum(count >= most for count in self._formless.values()) >= self._retries.by_words
+
+    def _is_refused(self, failure: Failure, name: str) -> bool:
+        """Tell whether the endpoint refuses requests as they are made, and not only this one.
+
+        Without a success, two items are enough; after one, several in a row in the same words.
+        """
+        if not failure.is_refused_request:
+            return False
+        if failure.words != self._refusal and self._has_answered:
+            self._refused.clear()
+        self._refusal = failure.words
+        self._refused.add(name)
+        policy = self._retries
+        return len(self._refused) >= (policy.refused if self._has_answered else policy.by_words)
 
     def _is_of_all(self, failure: Failure, name: str) -> bool:
         """Tell whether what would stop the run is more than the affair of its item.
@@ -234,6 +250,7 @@ class Caller:
                 self._pace.succeeded()
                 self._has_answered = True
                 self._declined.clear()
+                self._refused.clear()
             if isinstance(answer, Completion) or (answer is not None and answer.came_back):
                 self._reach.hear(call)
             return answer

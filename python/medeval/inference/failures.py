@@ -94,6 +94,7 @@ _BY_CODE = {
 # Statuses with which it is said that there are no tools: none of them passes with time then.
 _NO_TOOLS_STATUSES = {400, 404, 405, 422, 500, 501}
 _LONGEST_DETAIL = 200
+_PLAIN_WORD = re.compile(r"(?<!\w)[^\W\d]+(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,17 @@ class Failure:
     def is_overflow(self) -> bool:
         """Tell whether a request failed because its prompt is too long."""
         return self.kind is Kind.REQUEST and self.code == TOO_LONG
+
+    @property
+    def is_refused_request(self) -> bool:
+        """Tell whether a request is refused for a form that others have too, not for its text."""
+        is_of_the_form = self.kind is Kind.REQUEST and self.status in (400, 422)
+        return is_of_the_form and not self.is_overflow and not self.refuses_tools
+
+    @property
+    def words(self) -> tuple[int | None, str, str]:
+        """Status, code and message without numbers and names of requests, to be compared."""
+        return self.status, self.code, " ".join(_PLAIN_WORD.findall(self.detail.lower()))
 
     @property
     def refuses_tools(self) -> bool:
