@@ -40,7 +40,9 @@ def outcome_of(completion: Completion) -> Outcome:
         return Outcome.REFUSED
     reply = split_thinking(completion.text)
     if end == "cut_off":
-        only_thought = reply.state == "empty" and (completion.reasoning or reply.thinking)
+        usage = completion.usage
+        hidden = usage.reasoning_tokens and usage.reasoning_tokens >= (usage.output_tokens or 0)
+        only_thought = reply.state == "empty" and (completion.reasoning or reply.thinking or hidden)
         if reply.state == "truncated_reasoning" or only_thought:
             return Outcome.TRUNCATED_REASONING
         return Outcome.TRUNCATED
