@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from in_process import Main, main_in
-from model_server import Body, Fault, error
+from model_server import HANG, Body, Fault, error
 from scripted_questions import ANSWER, Reply, asked, number_in
 
 from medeval.inference.retries import RetryPolicy
@@ -263,3 +263,22 @@ def test_a_text_that_is_too_long_or_declined_is_the_end_of_its_item(
     ran = asked(main, tmp_path, replies, 0, "--concurrency", "1")
     assert len(ran.outcomes) == len(ran.bodies) == 15
     assert ran.outcomes[-1] == "answered"
+
+
+@pytest.mark.parametrize(("slots", "silent"), [(2, {1, 2, 3}), (3, {0, 1, 2, 3}), (1, {1, 2})])
+def test_as_many_silent_items_in_a_row_as_there_are_slots_stop_the_run(
+    main: Main, tmp_path: Path, slots: int, silent: set[int]
+) -> None:
+    replies = [HANG if number in silent else ANSWER for number in range(4)]
+    flags = ("--timeout", "0.15", "--concurrency", str(slots))
+    ran = asked(main, tmp_path, replies, 0, *flags)
+    assert ran.code == 1
+    assert "did not reply in time, for" in ran.said
+    assert "errored" not in ran.outcomes
+
+
+def test_a_reply_between_silent_items_makes_them_errors(main: Main, tmp_path: Path) -> None:
+    replies = [HANG if number in (1, 3, 4) else ANSWER for number in range(6)]
+    ran = asked(main, tmp_path, replies, 0, "--timeout", "0.15", "--concurrency", "3")
+    wanted = ["errored" if reply is HANG else "answered" for reply in replies]
+    assert (ran.code, ran.outcomes) == (1, wanted)

@@ -89,7 +89,8 @@ class Caller:
         self._stop = asyncio.Event()
         self._not_before = 0.0
         self._pace = Pace(1)
-        self._reach = Reach(retries.unreached)
+        self._reach = Reach()
+        self._slots = 1
         self._stand_aside: Callable[[Awaitable[bool]], Awaitable[bool]] | None = None
 
     def take_up(self, spending: Spending, lines: Iterable[Line]) -> None:
@@ -119,7 +120,7 @@ class Caller:
         Raises:
             Exception: the first that one of both raised. Work under way is awaited before.
         """
-        most = max(1, concurrency)
+        most = self._slots = max(1, concurrency)
         self._pace = Pace(most)
         workers = Workers(
             take,
@@ -158,7 +159,7 @@ class Caller:
                         return None
                     continue
                 if (
-                    answer.is_unreached
+                    (answer.is_unreached or answer.is_silence)
                     and self._reach.is_in_doubt(spent.last_call)
                     and not await self._is_lost(answer, spent.last_call)
                 ):
@@ -224,9 +225,11 @@ class Caller:
         """
         if self._stop.is_set():
             return False
-        if self._reach.is_nobody_there:
+        # Of silence as many as may be asked at a time: each of them has waited for itself alone.
+        most = max(2, self._slots) if failure.is_silence else self._retries.unreached
+        if self._reach.is_nobody_there(most):
             self._stop_because(
-                f"{failure.sentence()}, for {self._retries.unreached} items in a row and all"
+                f"{failure.sentence()}, for {most} items in a row and all"
                 f" attempts: {self._provider.address}"
             )
             return False

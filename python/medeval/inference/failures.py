@@ -152,6 +152,11 @@ class Failure:
         return self.kind is Kind.CONNECTION or self.status in _GATEWAY
 
     @property
+    def is_silence(self) -> bool:
+        """Tell whether no whole reply came in time, and nothing that says so."""
+        return self.kind is Kind.TIMEOUT and self.status is None
+
+    @property
     def came_back(self) -> bool:
         """Tell whether the endpoint itself said something."""
         return not self.is_unreached and self.kind is not Kind.TIMEOUT
