@@ -243,7 +243,7 @@ class OpenAICompatible:
     async def _post(
         self, request: Request, sent: Mapping[str, Any], messages: Sequence[Message]
     ) -> Completion | Failure:
-        body = {**body_of(request, sent), "messages": messages, "stream": False}
+        body = {**body_of(request, sent), "messages": messages}
         answer = await self.send(request, "/chat/completions", body)
         return answer if isinstance(answer, Failure) else read_reply(answer, texts_of(body))
 
