@@ -375,3 +375,34 @@ def test_transcripts_are_of_this_benchmark_only(tmp_path: Path) -> None:
         ask(server.url, tmp_path, [open_item("20055001")])
     with pytest.raises(UserError, match="not of a run of the CDM benchmark"):
         read_transcripts(tmp_path, [case()])
+
+
+PARTS = [
+    ('{"thought": "t", "treatment": ["appendectomy"]}', "", ("appendectomy",)),
+    ('{"final_diagnosis": null, "treatment": "fluids; rest"}', "", ("fluids", "rest")),
+    ('{"final_diagnosis": [], "treatment": ["fluids"]}', "", ("fluids",)),
+    ('{"final_diagnosis": "Acute appendicitis"}', "Acute appendicitis", ()),
+    ("Treatment: appendectomy", "", ("appendectomy",)),
+]
+
+
+@pytest.mark.parametrize("protocol", ["native", "text"])
+@pytest.mark.parametrize(("text", "diagnosis", "treatment"), PARTS)
+def test_a_part_of_an_answer_counts_where_no_whole_one_comes(
+    tmp_path: Path, protocol: Any, text: str, diagnosis: str, treatment: tuple[str, ...]
+) -> None:
+    transcript, bodies = played(tmp_path / "a", text, text, tool_protocol=protocol)
+    assert (transcript.outcome, transcript.is_reasked, len(bodies)) == (Outcome.ANSWERED, True, 2)
+    assert transcript.answer == FinalAnswer(diagnosis, treatment)
+    transcript, _ = played(tmp_path / "b", text, "I cannot say.", tool_protocol=protocol)
+    assert transcript.answer == FinalAnswer(diagnosis, treatment)
+    transcript, _ = played(tmp_path / "c", text, answering(), tool_protocol=protocol)
+    assert transcript.answer is not None
+    assert transcript.answer.final_diagnosis == "Acute appendicitis"
+    assert transcript.answer.treatment == ("antibiotics",)
+
+
+@pytest.mark.parametrize("text", ["I cannot say.", '{"final_diagnosis": "", "treatment": []}'])
+def test_what_holds_no_answer_at_all_is_unparsed(tmp_path: Path, text: str) -> None:
+    transcript, _ = played(tmp_path, text, text)
+    assert (transcript.outcome, transcript.answer) == (Outcome.UNPARSED, None)
