@@ -113,6 +113,12 @@ FORMS = [
     ),
     (Fault(200, completion().encode("utf-8-sig")), "answered"),
     (Fault(200, stream(*PIECES[:2], {"finish_reason": "length", "delta": {}})), "truncated"),
+    (Fault(200, stream({"delta": {"content": 7, "x": {"a": 1}}}, {"delta": {"x": "t", "y": [1]}},
+                       {"delta": {"y": [{}]}}, *PIECES)), "answered"),
+    (Fault(200, stream(*({"delta": {"content": "A" * 40}} for _ in range(50_000)), PIECES[2])),
+     "unparsed"),
+    (Fault(200, stream({"delta": {"tool_calls": [{}] * 9000}}, *PIECES)), "errored"),
+    (Fault(200, stream({"delta": []}, end='data: {"choices": 7}\n\ndata: []\n\n')), "errored"),
     # A stream that was cut, or breaks off with an error, and one value behind another.
     (Fault(200, stream(*PIECES[:2], end="")), "errored"),
     (Fault(200, stream(PIECES[0], end='data: {"error": {"message": "x"}}\n\n')), "errored"),

@@ -31,6 +31,8 @@ _END_MARK = re.compile(r"\s*(?:data:\s*)?\[DONE\]\s*")
 _EVENT = re.compile(r"(?:data|event|id|retry)?:")
 _DATA = re.compile(r"^data:.*", re.MULTILINE)
 _BETWEEN_EVENTS = re.compile(r"\n\s*\n|\r\n?\r\n?")
+# Calls of tools, or parts of a content, in one message.
+_MOST_PARTS = 200
 # Parts of a call of a tool that some servers repeat in each piece.
 _SENT_WHOLE = {"id", "name", "role", "type"}
 
@@ -106,7 +108,7 @@ def _json_in(body: str) -> Any:
         is_done = _DONE in lines
         lines = [line for line in lines if line and line != _DONE]
         try:
-            events += map(_DECODER.decode, lines)
+            events += [_DECODER.decode(line) for line in lines]
         except ValueError:  # one event on several lines
             events.append(_DECODER.decode("\n".join(lines)))
         if is_done:
@@ -130,24 +132,47 @@ def _one_of(events: Sequence[Any], *, is_cut: bool = False) -> Any:
                 _grow(message, piece.get("delta") or piece.get("message"))
     if is_cut and not choice.get("finish_reason"):
         raise NoCompletionError("the event stream breaks off", "stream_cut")
-    return {**whole, "choices": [{**choice, "message": message}]} if choice else whole
+    return {**whole, "choices": [{**choice, "message": _joined(message)}]} if choice else whole
+
+
+class _Pieces(list[str]):
+    """A text that is still growing."""
 
 
 def _grow(grown: dict[str, Any], piece: Any) -> None:
-    """Put a piece of a message to what there is of it."""
+    """Put a piece of a message to what there is of it.
+
+    Raises:
+        ValueError: it comes to more parts than a message has.
+    """
     for name, value in piece.items() if isinstance(piece, dict) else ():
         there = grown.get(name)
         if isinstance(value, dict):
-            _grow(there or grown.setdefault(name, {}), value)
+            if not isinstance(there, dict):
+                there = grown[name] = {}
+            _grow(there, value)
         elif isinstance(value, list) and all(isinstance(each, dict) for each in value):
-            parts = there or grown.setdefault(name, [])
+            if not isinstance(there, list) or not all(isinstance(part, dict) for part in there):
+                there = grown[name] = []
             for number, each in enumerate(value):
                 place = each.get("index", number)
-                part = next((p for n, p in enumerate(parts) if p.get("index", n) == place), None)
+                part = next((p for n, p in enumerate(there) if p.get("index", n) == place), None)
                 if part is None:
-                    parts.append(part := {})
+                    there.append(part := {})
+                if len(there) > _MOST_PARTS:
+                    raise ValueError("too many parts")
                 _grow(part, each)
-        elif isinstance(value, str) and isinstance(there, str) and name not in _SENT_WHOLE:
-            grown[name] = there + value
+        elif isinstance(value, str) and name not in _SENT_WHOLE:
+            if not isinstance(there, _Pieces):
+                there = grown[name] = _Pieces()
+            there.append(value)
         elif value not in (None, "") or name not in grown:
             grown[name] = value
+
+
+def _joined(grown: Any) -> Any:
+    if isinstance(grown, _Pieces):
+        return "".join(grown)
+    if isinstance(grown, dict):
+        return {name: _joined(value) for name, value in grown.items()}
+    return [_joined(each) for each in grown] if isinstance(grown, list) else grown
