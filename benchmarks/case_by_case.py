@@ -31,7 +31,14 @@ def answer(export: str, out: str, first: str = "") -> None:
         ]
         turns = 1
         while calls := (reply := reply_to(messages, parameters)).tool_calls:
-            asked = [call.as_message_part() for call in calls]
+            asked = [
+                {
+                    "id": c.id,
+                    "type": "function",
+                    "function": {"name": c.name, "arguments": c.arguments},
+                }
+                for c in calls
+            ]
             messages.append({"role": "assistant", "content": reply.text, "tool_calls": asked})
             for call in calls:
                 text = toolbox.call(call.name, json.loads(call.arguments)).text

@@ -157,7 +157,14 @@ def demo_reply(body: Body) -> dict[str, Any]:
 
 
 def as_message(completion: Completion) -> dict[str, Any]:
-    calls = [call.as_message_part() for call in completion.tool_calls]
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        for call in completion.tool_calls
+    ]
     message: dict[str, Any] = {"content": completion.text, "finish_reason": "stop"}
     return {**message, "tool_calls": calls, "finish_reason": "tool_calls"} if calls else message
 

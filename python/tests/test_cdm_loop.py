@@ -92,7 +92,7 @@ def test_tools_and_answers_go_in_the_form_of_openai(tmp_path: Path) -> None:
     assert bodies[1]["messages"][2:] == [
         {
             "role": "assistant",
-            "content": "",
+            "content": None,
             "tool_calls": [
                 {
                     "id": "c0",
@@ -106,13 +106,39 @@ def test_tools_and_answers_go_in_the_form_of_openai(tmp_path: Path) -> None:
     assert transcript.answer == FinalAnswer("Acute appendicitis", ("antibiotics",), "why")
 
 
-def test_thinking_is_not_sent_back_and_not_read(tmp_path: Path) -> None:
+def test_thinking_beside_calls_goes_back_as_it_came_and_is_not_read(tmp_path: Path) -> None:
     wrong = answering("Acute cholecystitis")
     thinking = {**calling(EXAMINE), "content": f"<think>maybe {wrong}</think>Let me look."}
     transcript, bodies = played(tmp_path, thinking, f"<think>{wrong}</think>{answering()}")
-    assert bodies[1]["messages"][2]["content"] == "Let me look."
+    assert bodies[1]["messages"][2]["content"] == thinking["content"]
     assert transcript.answer is not None
     assert transcript.answer.final_diagnosis == "Acute appendicitis"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"reasoning_content": "Examine first.", "content": None},
+        {"content": [{"type": "text", "text": "I look."}], "annotations": [], "refusal": None},
+        {"content": "", "reasoning_details": [{"type": "encrypted", "data": "c2lnbmVk"}]},
+    ],
+)
+def test_a_message_that_calls_tools_goes_back_whole_also_after_a_crash(
+    tmp_path: Path, more: dict[str, Any]
+) -> None:
+    called = {**calling(EXAMINE), **more}
+    call = called["tool_calls"][0]
+    call["extra_content"] = {"google": {"thought_signature": "c2lnbmVk"}}
+    call["function"]["arguments"] = "{ }"
+    with model_server(Script(reply=in_order(called, answering()))) as server:
+        bedside(server.url, tmp_path, loops([case()]))
+        came = {name: value for name, value in called.items() if name != "finish_reason"}
+        assert server.seen.bodies[1]["messages"][2] == {"role": "assistant", **came}
+        # As after a crash before the end: the conversation is the same, turn by turn.
+        (tmp_path / "responses.jsonl").write_text("", encoding="utf-8")
+        bedside(server.url, tmp_path, loops([case()]))
+        assert server.seen.requests == 2
+    assert content(tmp_path)[0]["outcome"] == "answered"
 
 
 @pytest.mark.parametrize(
@@ -350,3 +376,34 @@ def test_transcripts_are_of_this_benchmark_only(tmp_path: Path) -> None:
         ask(server.url, tmp_path, [open_item("20055001")])
     with pytest.raises(UserError, match="not of a run of the CDM benchmark"):
         read_transcripts(tmp_path, [case()])
+
+
+PARTS = [
+    ('{"thought": "t", "treatment": ["appendectomy"]}', "", ("appendectomy",)),
+    ('{"final_diagnosis": null, "treatment": "fluids; rest"}', "", ("fluids", "rest")),
+    ('{"final_diagnosis": [], "treatment": ["fluids"]}', "", ("fluids",)),
+    ('{"final_diagnosis": "Acute appendicitis"}', "Acute appendicitis", ()),
+    ("Treatment: appendectomy", "", ("appendectomy",)),
+]
+
+
+@pytest.mark.parametrize("protocol", ["native", "text"])
+@pytest.mark.parametrize(("text", "diagnosis", "treatment"), PARTS)
+def test_a_part_of_an_answer_counts_where_no_whole_one_comes(
+    tmp_path: Path, protocol: Any, text: str, diagnosis: str, treatment: tuple[str, ...]
+) -> None:
+    transcript, bodies = played(tmp_path / "a", text, text, tool_protocol=protocol)
+    assert (transcript.outcome, transcript.is_reasked, len(bodies)) == (Outcome.ANSWERED, True, 2)
+    assert transcript.answer == FinalAnswer(diagnosis, treatment)
+    transcript, _ = played(tmp_path / "b", text, "I cannot say.", tool_protocol=protocol)
+    assert transcript.answer == FinalAnswer(diagnosis, treatment)
+    transcript, _ = played(tmp_path / "c", text, answering(), tool_protocol=protocol)
+    assert transcript.answer is not None
+    assert transcript.answer.final_diagnosis == "Acute appendicitis"
+    assert transcript.answer.treatment == ("antibiotics",)
+
+
+@pytest.mark.parametrize("text", ["I cannot say.", '{"final_diagnosis": "", "treatment": []}'])
+def test_what_holds_no_answer_at_all_is_unparsed(tmp_path: Path, text: str) -> None:
+    transcript, _ = played(tmp_path, text, text)
+    assert (transcript.outcome, transcript.answer) == (Outcome.UNPARSED, None)

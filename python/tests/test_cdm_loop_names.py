@@ -80,3 +80,51 @@ def test_an_id_that_comes_again_becomes_one_of_its_own(tmp_path: Path) -> None:
     answered = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
     assert answered == ids
     assert (transcript.outcome, transcript.rounds) == (Outcome.ANSWERED, 3)
+
+
+CALL = '{"name": "request_lab_test", "arguments": {"test_name": "Lipase"}}'
+FUNCTION = "<function=request_lab_test>\n<parameter=test_name>\nLipase\n</parameter>\n</function>"
+TEXTS = [
+    f"<tool_call>\n{CALL}\n</tool_call>",
+    f"<think>B</think>I look.\n<tool_call>{CALL}",
+    f"<tool_call>\n{FUNCTION}\n</tool_call>",
+    FUNCTION,
+    '<function=request_lab_test>{"test_name": "Lipase"}</function>',
+    CALL.replace("arguments", "parameters"),
+    f"```json\n{CALL}\n```",
+    f'{{"type": "function", "function": {CALL}}}',
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_call_that_comes_as_text_is_read(tmp_path: Path, text: str) -> None:
+    transcript, bodies = played(tmp_path, text, answering())
+    assert transcript.calls is not None
+    assert [call["tool"] for call in transcript.calls] == ["request_lab_test"]
+    called, answered = bodies[1]["messages"][-2:]
+    assert called["tool_calls"][0]["id"] == answered["tool_call_id"]
+    assert "Lipase: 30 IU/L" in answered["content"]
+    assert (transcript.outcome, transcript.is_reasked) == (Outcome.ANSWERED, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>request_lab_test(Lipase)</tool_call>",
+        f"<tool_call>{CALL[:-9]}</tool_call>",
+        "[TOOL_CALLS]request_lab_test[ARGS]Lipase",
+        f"<tool_call>{CALL}</tool_call><tool_call>{CALL.replace('request_lab_test', 'biopsy')}",
+    ],
+)
+def test_calls_as_text_that_cannot_be_read_are_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    def reply(body: Body) -> str:
+        return answering() if len(body["messages"]) > 2 else text
+
+    with model_server(Script(reply=reply)) as server:
+        bedside(server.url, tmp_path, loops([case(number) for number in (1, 2, 3)]))
+    told = capsys.readouterr().err
+    assert told.count("does not parse the tool calls") == 1
+    for word in ("--tool-protocol text", "--enable-auto-tool-choice", "--jinja"):
+        assert word in told

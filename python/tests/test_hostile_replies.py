@@ -19,7 +19,7 @@ from model_server import Fault, Script, model_server, prompt_of
 
 from medeval.inference.completions import Completion
 from medeval.inference.failures import Failure, failure_of_response
-from medeval.inference.response_bodies import LONGEST, read_reply
+from medeval.inference.openai_model import LONGEST, read_reply
 from medeval.inference.runner import RunOptions
 
 ONCE = RunOptions(retries=QUICK.__class__(attempts=1), concurrency=2)

@@ -156,27 +156,6 @@ def test_system_messages_without_words_of_the_user_behind_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "steps"),
-    [
-        ("'response_format.type' must be 'json_object' or 'text'", ["json_object"]),
-        ("'response_format.type' must be 'text'", ["json_object", ""]),
-        (
-            "[{'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg':"
-            " \"Input should be 'text' or 'json_object'\"}]",
-            ["json_object"],
-        ),
-    ],
-)
-def test_a_form_that_an_endpoint_does_not_know_is_learned(message: str, steps: list[str]) -> None:
-    adaptation = Adaptation()
-    asked = {"response_format": {"type": "json_schema", "json_schema": {}}, "temperature": 0}
-    for step in steps:
-        assert adaptation.learn(failure(400, message), adaptation.apply(asked))
-        assert adaptation.learned == {"response_format": step}
-    assert "temperature" in adaptation.apply(asked)
-
-
-@pytest.mark.parametrize(
     "message",
     [
         "Invalid schema for response_format 'x': schema must be of type object",

@@ -66,7 +66,7 @@ def test_no_form_of_a_key_is_written(
     assert can_be_read(json.loads(f'"{echo}"'))
     reply = (
         '{"model": "m %s", "system_fingerprint": "f %s", "choices": [{"message":'
-        ' {"content": "it is %s so", "reasoning": "r %s"}, "finish_reason": "%s"}]}'
+        ' {"content": "it is %s so", "reasoning": "r %s"}, "finish_reason": "stop: %s"}]}'
     )
     body = {
         "message": f'{{"error": {{"message": "not {echo} so", "code": "x"}}}}',

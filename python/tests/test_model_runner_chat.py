@@ -63,7 +63,7 @@ def test_the_schema_can_be_left_out(tmp_path: Path) -> None:
     with model_server(answering()) as server:
         runner = chat_runner(server.url, tmp_path, json_schema=False, temperature=None, seed=None)
         runner.run_model("m", TASK.inputs[:1], task=TASK)
-    assert set(server.seen.bodies[0]) == {"messages", "model"}
+    assert set(server.seen.bodies[0]) == {"messages", "model", "stream"}
 
 
 def test_answers_are_kept_and_not_asked_for_again(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from medeval.cdm.full_information_blocks import (
     shuffled,
 )
 from medeval.cdm.loop_answers import FinalAnswer, read_answer
+from medeval.cdm.loop_text import partial_answer
 from medeval.inference.complaints import TOO_LONG
 from medeval.inference.episodes import Ask, AskModel, Finished, Turn
 from medeval.inference.failures import Failure, Kind
@@ -172,10 +173,14 @@ class FullInformation:
                 {"role": "assistant", "content": said or prompts.NO_REPLY},
                 {"role": "user", "content": prompts.ASK_AGAIN_FULL_INFORMATION},
             ]
+            first = said
             second = await ask(Ask(again, PARAMETERS))
             if second.completion is not None:
                 outcome, answer, said = _read(second)
                 turn = second
+            if outcome in (Outcome.UNPARSED, Outcome.EMPTY):
+                answer = partial_answer(said) or partial_answer(first)
+                outcome = outcome if answer is None else Outcome.ANSWERED
         text = turn.completion.text if turn.completion is not None else ""
         return Finished(outcome, text, record=self._record(answer, measures, is_reasked))
 

@@ -1,7 +1,8 @@
 """The final answer, read tolerantly: a JSON object wherever it stands in the reply.
 
 Fences, prose around the object, objects around it, trailing commas and single quotes do not make
-an answer wrong; a field that is missing does.
+an answer wrong. One with a field missing is asked for once more; then the part of it that is there
+counts.
 """
 
 from __future__ import annotations
@@ -78,6 +79,22 @@ def answer_in(found: Mapping[str, Any], depth: int = _DEEPEST) -> FinalAnswer | 
     return next((answer for answer in reversed(inner) if answer is not None), None)
 
 
+def part_of_an_answer(text: str) -> FinalAnswer | None:
+    """Return an answer of which a part is missing, from the last object that has one; else None.
+
+    A diagnosis that is missing, or no text, is empty, and so are treatments that are missing.
+    """
+    parts = []
+    for found in objects_in(text):
+        fields = _fields(found)
+        diagnosis = _first(fields, _DIAGNOSIS)
+        given = _treatments(_first(fields, _TREATMENT))
+        named = diagnosis.strip() if isinstance(diagnosis, str) else ""
+        if named or given:
+            parts.append(FinalAnswer(named, given or ()))
+    return parts[-1] if parts else None
+
+
 def treatments_in(text: str) -> tuple[str, ...]:
     """Return the treatments of a text, one a line or separated by semicolons, without marks."""
     parts = (_MARK.sub("", part).strip() for part in _SEPARATOR.split(text))
@@ -150,15 +167,17 @@ def _as_object(value: Any) -> Mapping[str, Any] | None:
 
 
 def _answer(found: Mapping[str, Any]) -> FinalAnswer | None:
-    fields = {
-        re.sub(r"[\s-]+", "_", str(name).strip().lower()): value for name, value in found.items()
-    }
+    fields = _fields(found)
     diagnosis = _first(fields, _DIAGNOSIS)
     treatment = _treatments(_first(fields, _TREATMENT))
     if not isinstance(diagnosis, str) or not diagnosis.strip() or treatment is None:
         return None
     thought = _first(fields, _THOUGHT)
     return FinalAnswer(diagnosis.strip(), treatment, thought if isinstance(thought, str) else "")
+
+
+def _fields(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {re.sub(r"[\s-]+", "_", str(name).strip().lower()): found[name] for name in found}
 
 
 def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:

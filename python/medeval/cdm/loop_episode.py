@@ -13,6 +13,7 @@ from medeval.cdm.facts import Facts
 from medeval.cdm.loop_answers import FinalAnswer
 from medeval.cdm.loop_memory import Memory
 from medeval.cdm.loop_protocols import PROTOCOLS, Protocol, Reply, ToolProtocol, Wish
+from medeval.cdm.loop_text import partial_answer
 from medeval.cdm.toolbox import TOOLS, Toolbox
 from medeval.cdm.tools.lab_mapping import LabMapping
 from medeval.inference.complaints import TOO_LONG
@@ -20,6 +21,7 @@ from medeval.inference.episodes import Ask, AskModel, Finished, Turn, failed
 from medeval.inference.failures import CallFailedError, Failure, Kind
 from medeval.inference.outcomes import Outcome
 from medeval.inference.requests import Item
+from medeval.inference.thinking import split_thinking
 from medeval.models.clinical_case import ClinicalCase
 
 STEP_LIMIT = "step_limit"
@@ -144,6 +146,7 @@ class _Course:
         self._invalid = 0
         self._customs = 0
         self._is_reasked = False
+        self._part: FinalAnswer | None = None
 
     async def run(self) -> Finished:
         """Go on until the model answers or may not go on."""
@@ -166,6 +169,7 @@ class _Course:
                 return self._unreadable(turn)
             else:
                 self._is_reasked = True
+                self._keep_part(turn)
                 self._memory.say(self._protocol.ask_again)
         return await self._decision(STEP_LIMIT)
 
@@ -184,6 +188,7 @@ class _Course:
             if is_last:
                 return self._unreadable(turn, reason)
             self._is_reasked = True
+            self._keep_part(turn)
             self._memory.say(words)
             self._memory.add(reply.message)
             self._answer(reply.wishes, [(prompts.NO_MORE_CALLS, _unmade(w)) for w in reply.wishes])
@@ -233,8 +238,17 @@ class _Course:
         self._memory.add(*self._protocol.answered(list(zip(wishes, texts, strict=True))))
 
     def _unreadable(self, turn: Turn, reason: str = "") -> Finished:
+        self._keep_part(turn)
+        if self._part is not None:
+            return self._finished(Outcome.ANSWERED, turn, self._part, reason)
         is_empty = turn.outcome is Outcome.EMPTY
         return self._finished(Outcome.EMPTY if is_empty else Outcome.UNPARSED, turn, None, reason)
+
+    def _keep_part(self, turn: Turn) -> None:
+        """Keep what a reply holds of an answer, for when no whole one comes."""
+        if turn.completion is not None and not turn.completion.tool_calls:
+            said = split_thinking(turn.completion.text).answer
+            self._part = partial_answer(said) or self._part
 
     def _too_long(self) -> Finished:
         failure = Failure(Kind.REQUEST, code=TOO_LONG)

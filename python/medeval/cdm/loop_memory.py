@@ -11,6 +11,7 @@ from typing import Any
 
 from medeval.cdm import prompts
 from medeval.cdm.context import Room, shortened
+from medeval.inference.completions import text_of
 from medeval.inference.episodes import AskModel
 from medeval.inference.requests import Item, Message
 
@@ -134,4 +135,4 @@ def _told(message: Message) -> str:
     """Return a message as a line of what was asked and found."""
     calls = [call["function"] for call in message.get("tool_calls", ())]
     asked = [f"Asked: {call['name']} {call['arguments']}" for call in calls]
-    return "\n".join(part for part in (str(message["content"]), *asked) if part)
+    return "\n".join(part for part in (text_of(message.get("content")), *asked) if part)

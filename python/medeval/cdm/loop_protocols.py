@@ -127,8 +127,12 @@ class Native(Protocol):
             answer = read_answer(text)
             return Reply({"role": "assistant", "content": text or prompts.NO_REPLY}, answer=answer)
         wishes = tuple(wish for wish, _ in read)
-        calls = [_sent_back(wish).as_message_part() for wish in wishes]
-        message = {"role": "assistant", "content": text, "tool_calls": calls}
+        came = completion.message or {"content": text}
+        parts = came.get("tool_calls")
+        parts = parts if isinstance(parts, list) and parts else [{}] * len(wishes)
+        calls = [_sent_back(wish, part) for wish, part in zip(wishes, parts, strict=True)]
+        message = {**came, "role": "assistant", "tool_calls": calls}
+        message.pop("function_call", None)  # of which it is the newer form
         return Reply(message, wishes, customs=sum(is_custom for _, is_custom in read))
 
     def answered(self, answers: Sequence[tuple[Wish, str]]) -> list[Message]:
@@ -182,13 +186,27 @@ class Native(Protocol):
         return {} if read is None else None, is_twice
 
 
-def _sent_back(wish: Wish) -> ToolCall:
-    """Return a call as the conversation goes on with it, in the form that every endpoint takes.
+def _sent_back(wish: Wish, came: Any) -> dict[str, Any]:
+    """Return a call as the conversation goes on with it: as it came, where endpoints take that.
 
-    What was no JSON goes back as an empty object: some endpoints read it and fail.
+    What was no JSON goes back as an empty object, and a name in the letters of names: some
+    endpoints read them and fail.
     """
-    name = _NOT_OF_A_NAME.sub("_", wish.name)[:_LONGEST_NAME] or _NO_NAME
-    return ToolCall(wish.id, name, json.dumps(dict(wish.arguments or {})))
+    call = dict(came) if isinstance(came, Mapping) else {}
+    given = call.get("function")
+    function = dict(given) if isinstance(given, Mapping) else {}
+    function["name"] = _NOT_OF_A_NAME.sub("_", wish.name)[:_LONGEST_NAME] or _NO_NAME
+    arguments = function.get("arguments")
+    if not isinstance(arguments, Mapping) and not _is_object(arguments):
+        function["arguments"] = json.dumps(dict(wish.arguments or {}))
+    return {"type": "function", **call, "id": wish.id, "function": function}
+
+
+def _is_object(text: Any) -> bool:
+    try:
+        return isinstance(text, str) and isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 class Text(Protocol):

@@ -12,7 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from medeval.cdm.loop_actions import action_in, action_of
-from medeval.cdm.loop_answers import FinalAnswer, answer_in, objects_in, read_answer, treatments_in
+from medeval.cdm.loop_answers import (
+    FinalAnswer,
+    answer_in,
+    objects_in,
+    part_of_an_answer,
+    read_answer,
+    treatments_in,
+)
 from medeval.cdm.loop_lines import Field, read_lines
 
 STOP = ("\nObservation:",)
@@ -79,6 +86,20 @@ def read_written(text: str, tools: Sequence[str]) -> Written:
             if answer is not None:
                 return Written("", "", answer, lines.text, is_custom or not is_as_asked)
     return _in_json(lines.text, tools) or no_tool or Written("", "", None, lines.text)
+
+
+def partial_answer(text: str) -> FinalAnswer | None:
+    """Return the part of an answer that a reply without its thinking holds; None if there is none.
+
+    Args:
+        text: of a reply in which no whole answer was read, in JSON or in lines.
+    """
+    part = part_of_an_answer(text)
+    if part is not None:
+        return part
+    said = {field.kind: field.value for field in reversed(read_lines(text).fields) if field.value}
+    diagnosis, treatments = said.get("diagnosis", ""), treatments_in(said.get("treatment", ""))
+    return FinalAnswer(diagnosis, treatments) if diagnosis or treatments else None
 
 
 def _input_behind(fields: Sequence[Field], place: int) -> str:

@@ -227,5 +227,5 @@ def _answer(line: Mapping[str, Any]) -> Completion | Failure:
         return failure_of_response(status, {}, json.dumps(body), datetime.now(UTC))
     try:
         return read_completion(body)
-    except NoCompletionError:
-        return Failure(Kind.BROKEN, status=200)
+    except NoCompletionError as error:
+        return Failure(Kind.BROKEN, status=200, code=error.code)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -82,10 +83,14 @@ class Caller:
         self._spending: Spending | None = None
         self._has_answered = False
         self._declined: set[str] = set()
+        self._formless: Counter[str] = Counter()
+        self._refused: set[str] = set()
+        self._refusal: tuple[int | None, str, str] | None = None
         self._stop = asyncio.Event()
         self._not_before = 0.0
         self._pace = Pace(1)
-        self._reach = Reach(retries.unreached)
+        self._reach = Reach()
+        self._slots = 1
         self._stand_aside: Callable[[Awaitable[bool]], Awaitable[bool]] | None = None
 
     def take_up(self, spending: Spending, lines: Iterable[Line]) -> None:
@@ -115,7 +120,7 @@ class Caller:
         Raises:
             Exception: the first that one of both raised. Work under way is awaited before.
         """
-        most = max(1, concurrency)
+        most = self._slots = max(1, concurrency)
         self._pace = Pace(most)
         workers = Workers(
             take,
@@ -145,13 +150,16 @@ class Caller:
                         self.stop_for(answer)
                         return None
                     answer = replace(answer, retry_after=None)
+                if self._is_of_another_form(answer, name) or self._is_refused(answer, name):
+                    self._stop_with_words(answer, request)
+                    return None
                 if self._retries.may_retry(answer, attempt):
                     self._hold_back(answer)
                     if await self._is_stopped_within(self._retries.wait(answer, name, attempt)):
                         return None
                     continue
                 if (
-                    answer.is_unreached
+                    (answer.is_unreached or answer.is_silence)
                     and self._reach.is_in_doubt(spent.last_call)
                     and not await self._is_lost(answer, spent.last_call)
                 ):
@@ -164,6 +172,36 @@ class Caller:
         asked = failure.retry_after
         wait = "" if asked is None else f"; it asks to be left alone for {asked:.0f} seconds"
         self._stop_because(failure.sentence() + wait)
+
+    def _stop_with_words(self, failure: Failure, request: Request) -> None:
+        """Stop, and show what the endpoint wrote if the item is open."""
+        words = f": {failure.detail}" if request.item.is_open and failure.detail else ""
+        self._stop_because(failure.sentence() + words)
+
+    def _is_of_another_form(self, failure: Failure, name: str) -> bool:
+        """Tell whether the endpoint sends no chat completions at all.
+
+        Two items are told so before any success, each twice: one such reply may pass.
+        """
+        if self._has_answered or not failure.is_of_another_form:
+            return False
+        self._formless[name] += 1
+        most = min(2, self._retries.attempts)
+        return sum(count >= most for count in self._formless.values()) >= self._retries.by_words
+
+    def _is_refused(self, failure: Failure, name: str) -> bool:
+        """Tell whether the endpoint refuses requests as they are made, and not only this one.
+
+        Without a success, two items are enough; after one, several in a row in the same words.
+        """
+        if not failure.is_refused_request:
+            return False
+        if failure.words != self._refusal and self._has_answered:
+            self._refused.clear()
+        self._refusal = failure.words
+        self._refused.add(name)
+        policy = self._retries
+        return len(self._refused) >= (policy.refused if self._has_answered else policy.by_words)
 
     def _is_of_all(self, failure: Failure, name: str) -> bool:
         """Tell whether what would stop the run is more than the affair of its item.
@@ -187,9 +225,11 @@ class Caller:
         """
         if self._stop.is_set():
             return False
-        if self._reach.is_nobody_there:
+        # Of silence as many as may be asked at a time: each of them has waited for itself alone.
+        most = max(2, self._slots) if failure.is_silence else self._retries.unreached
+        if self._reach.is_nobody_there(most):
             self._stop_because(
-                f"{failure.sentence()}, for {self._retries.unreached} items in a row and all"
+                f"{failure.sentence()}, for {most} items in a row and all"
                 f" attempts: {self._provider.address}"
             )
             return False
@@ -213,6 +253,7 @@ class Caller:
                 self._pace.succeeded()
                 self._has_answered = True
                 self._declined.clear()
+                self._refused.clear()
             if isinstance(answer, Completion) or (answer is not None and answer.came_back):
                 self._reach.hear(call)
             return answer

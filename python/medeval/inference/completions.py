@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
-from medeval.models.surrogates import whole
+from medeval.inference.error_bodies import FINISH_REASONS, word
+from medeval.models.surrogates import whole, whole_json
 
 # A count beyond it is none.
 _MOST_TOKENS = 10**12
@@ -52,14 +54,6 @@ class ToolCall:
         """Return the three parts."""
         return asdict(self)
 
-    def as_message_part(self) -> dict[str, Any]:
-        """Return the call as chat endpoints take it back in the conversation."""
-        return {
-            "id": self.id,
-            "type": "function",
-            "function": {"name": self.name, "arguments": self.arguments},
-        }
-
 
 @dataclass(frozen=True)
 class Completion:
@@ -74,6 +68,8 @@ class Completion:
         fingerprint: the endpoint's mark of its own set-up; empty if it has none.
         usage: tokens.
         tool_calls: what it wants to be done before it goes on; empty if it has answered.
+        message: the message that calls tools as it came, which is how it goes back; None for any
+            other.
     """
 
     text: str
@@ -84,10 +80,32 @@ class Completion:
     fingerprint: str = ""
     usage: Usage = Usage()
     tool_calls: tuple[ToolCall, ...] = ()
+    message: Mapping[str, Any] | None = None
+
+
+End = Literal["complete", "cut_off", "declined"]
+
+
+def end_of(finish_reason: str) -> End | None:
+    """Tell how a reply ended; None if it broke off, since no good end is called so.
+
+    What stands behind a colon explains the reason ("content_filter: SAFETY").
+    """
+    name = re.sub(r"[\W_]+", "_", finish_reason.split(":")[0].lower()).strip("_")
+    ends: tuple[End, ...] = ("complete", "cut_off", "declined")
+    return next((end for end in ends if name in FINISH_REASONS[end]), None)
 
 
 class NoCompletionError(ValueError):
-    """The body is no chat completion; the message names the field, never what was in it."""
+    """The body is no chat completion; the message names the field, never what was in it.
+
+    Attributes:
+        code: the reason for which the endpoint broke off, if it is one word; else empty.
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def read_completion(body: object) -> Completion:
@@ -104,18 +122,21 @@ def read_completion(body: object) -> Completion:
     number = next((n for n, each in enumerate(choices) if _details(each).get("index") == 0), 0)
     choice = _mapping(choices[number], f"choices.{number}")
     finish_reason = _text(choice.get("finish_reason")).lower()
-    if choice.get("error") or finish_reason == "error":
-        raise NoCompletionError("the endpoint broke off")
+    if choice.get("error") or end_of(finish_reason) is None:
+        named = "" if finish_reason == "error" else word(finish_reason)
+        raise NoCompletionError("the endpoint broke off", named)
     message = _mapping(choice.get("message"), f"choices.{number}.message")
+    calls = tuple(_tool_calls(message))
     return Completion(
-        text=_content(message.get("content")),
+        text=text_of(message.get("content")),
         reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
         refusal=_text(message.get("refusal")),
         finish_reason=finish_reason,
         model=_text(answer.get("model")),
         fingerprint=_text(answer.get("system_fingerprint")),
         usage=read_usage(answer.get("usage")),
-        tool_calls=tuple(_tool_calls(message)),
+        tool_calls=calls,
+        message=_sendable(message) if calls else None,
     )
 
 
@@ -152,8 +173,22 @@ def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
         yield ToolCall(name, _text(function.get("name")), text)
 
 
-def _content(content: object) -> str:
-    """Return the text, which some endpoints send in parts."""
+def _sendable(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return a message as it can be sent again; None if a number in it is none of JSON."""
+    try:
+        json.dumps(message, allow_nan=False)
+    except ValueError:
+        return None
+    mended: Mapping[str, Any] = whole_json(dict(message))
+    return mended
+
+
+def text_of(content: object) -> str:
+    """Return the text of a message, which some endpoints send in parts.
+
+    Raises:
+        NoCompletionError: it is an object.
+    """
     if isinstance(content, Mapping):
         raise NoCompletionError("the content of the message is a JSON object, not text")
     if isinstance(content, list):

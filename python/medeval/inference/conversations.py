@@ -8,6 +8,7 @@ to its end has one line in the run's journal, which reads like the line of an it
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from medeval.errors import UserError
 from medeval.inference.budget import Budget
 from medeval.inference.calling import Caller
 from medeval.inference.complaints import TOO_LONG
+from medeval.inference.completions import Completion
 from medeval.inference.episodes import (
     Ask,
     Episode,
@@ -36,8 +38,13 @@ from medeval.inference.requests import Item, Request
 from medeval.inference.run_folder import RunFolder
 from medeval.inference.runner import Ended, RunOptions, asked_otherwise
 from medeval.inference.spending import Spending
+from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
 
 STEPS = "steps.jsonl"
+_LET_IT_CALL = (
+    "Let the server call tools (vLLM: --enable-auto-tool-choice and --tool-call-parser; llama.cpp:"
+    " --jinja), or use the text protocol: --tool-protocol text."
+)
 
 
 @dataclass(frozen=True)
@@ -161,6 +168,8 @@ class _Run:
         self._caller = caller
         self._seen: set[tuple[str, int]] = set()
         self._toolless: set[tuple[str, int]] = set()
+        self._unread: set[tuple[str, int]] = set()
+        self._is_told = False
 
     def take(self) -> Episode | None:
         """Return the next episode that has not come to its end; None if there is no more."""
@@ -230,13 +239,12 @@ class _Run:
                 if len(self._toolless) >= self._options.retries.by_words:
                     raise UserError(
                         f"{request.endpoint} takes no tools for {request.model}: every conversation"
-                        " would fail. Let the server call tools (vLLM: --enable-auto-tool-choice"
-                        " and --tool-call-parser; llama.cpp: --jinja), or use the text protocol:"
-                        " --tool-protocol text."
+                        f" would fail. {_LET_IT_CALL}"
                     )
                 line = failed_line(request, answer, cost, measured)
             else:
                 self._toolless.clear()
+                answer = self._with_calls(request, answer)
                 line = answered_line(request, answer, cost, measured)
             line = turn_line(line, totals.turns)
             self._steps.append(line)
@@ -246,6 +254,25 @@ class _Run:
             # Whether all others would meet it too is decided where the call was made.
             raise CallFailedError(turn, is_of_the_item=True)
         return turn
+
+    def _with_calls(self, request: Request, answer: Completion) -> Completion:
+        """Return a reply with the calls that the server left in its text; say so if it cannot."""
+        parameters = request.item.parameters
+        may_call = "tools" in parameters and parameters.get("tool_choice") != "none"
+        if answer.tool_calls or not may_call:
+            return answer
+        try:
+            return with_calls_in_text(answer, parameters["tools"])
+        except UnreadCallError:
+            self._unread.add((request.item.id, request.item.sample))
+        if len(self._unread) == self._options.retries.by_words and not self._is_told:
+            self._is_told = True
+            print(
+                f"medeval: {request.endpoint} does not parse the tool calls of {request.model}:"
+                f" they come as text that cannot be read. {_LET_IT_CALL}",
+                file=sys.stderr,
+            )
+        return answer
 
     def _journalled(self, request: Request, turn: int) -> Line | None:
         item = request.item

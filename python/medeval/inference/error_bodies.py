@@ -8,11 +8,21 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from importlib.resources import files
 from itertools import count
 from typing import Any
+
+_VENDORS = tomllib.loads(
+    files("medeval.inference").joinpath("endpoint_errors.toml").read_text(encoding="utf-8")
+)
+# Of each kind the words that vendors have for it.
+FINISH_REASONS = {kind: frozenset(words) for kind, words in _VENDORS["finish_reasons"].items()}
+CODES = {kind: frozenset(words) for kind, words in _VENDORS["codes"].items()}
+TEXTS = {kind: re.compile("|".join(t), re.IGNORECASE) for kind, t in _VENDORS["texts"].items()}
 
 # Nobody means a longer number of seconds, and longer ones fit in no clock.
 _NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
@@ -36,8 +46,9 @@ _WAIT_TEXT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _WORD = re.compile(r"[a-z0-9_]{1,99}|[^\W\x00-\x7F]", re.IGNORECASE)
-# So many words in a row that stand in the request are repeated from there.
+# So many words in a row that stand in the request are repeated from there, and fewer in quotes.
 _QUOTED = 4
+_IN_QUOTES = re.compile(r"(?<!\w)(['\"`])([^'\"`]{2,})\1(?!\w)|[\u201c\u300c]([^\u201d\u300d]{2,})")
 
 
 class Words:
@@ -48,17 +59,22 @@ class Words:
         asked: all texts of the request.
 
     Attributes:
-        own: the text with an ellipsis for each word of four in a row that stand in the request
-            too.
+        own: the text with an ellipsis for what stands in the request too: each word of four in a
+            row, and what it puts in quotes.
     """
 
     def __init__(self, text: str, asked: str) -> None:
         self._asked = " ".join(asked.lower().split())
+        text = _IN_QUOTES.sub(self._without_a_quote, text)
         repeated = set(_rows(_WORD.findall(self._asked)))
         rows = enumerate(_rows([word.lower() for word in _WORD.findall(text)]))
         quoted = {n + k for n, row in rows if row in repeated for k in range(_QUOTED)}
         number = count()
         self.own = _WORD.sub(lambda word: "\u2026" if next(number) in quoted else word[0], text)
+
+    def _without_a_quote(self, quote: re.Match[str]) -> str:
+        inside = " ".join((quote[2] or quote[3]).lower().split())
+        return "\u2026" if " " in inside and inside in self._asked else quote[0]
 
     def find(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Return the first place where they are like a pattern and no part of the request."""
@@ -77,12 +93,16 @@ def _rows(words: list[str]) -> Iterator[tuple[str, ...]]:
     return zip(*(words[start:] for start in range(_QUOTED)), strict=False)
 
 
-def error_of(body: str) -> Mapping[str, Any]:
-    """Return the error object of a body, in the layouts that are in use; empty if it has none."""
+def json_or_none(body: str) -> Any:
+    """Return what a body says as JSON; None if it is none."""
     try:
-        read = json.loads(body)
+        return json.loads(body)
     except (ValueError, RecursionError):
-        return {}
+        return None
+
+
+def error_of(read: Any) -> Mapping[str, Any]:
+    """Return the error object of a body that was read, in the layouts in use; empty without one."""
     if isinstance(read, list) and read:
         read = read[0]
     if not isinstance(read, Mapping):

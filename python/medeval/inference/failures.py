@@ -16,8 +16,11 @@ from typing import Any
 
 from medeval.inference.complaints import TOO_LONG, complaint
 from medeval.inference.error_bodies import (
+    CODES,
+    TEXTS,
     Words,
     error_of,
+    json_or_none,
     message_of,
     retry_after_of,
     wait_told_in,
@@ -59,6 +62,7 @@ _PASSING = {Kind.LIMIT, Kind.SERVER, Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
 _FOR_ALL = {Kind.QUOTA, Kind.KEY, Kind.MODEL}
 # Gateways that moderate, or that choose a host for each request, say it of one request too.
 _PERHAPS_OF_ONE = {Kind.KEY, Kind.MODEL}
+_OK = 200
 _UNAUTHORIZED = 401
 # After these nobody can say whether the endpoint worked, and bills, or not.
 _PERHAPS_BILLED = {Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
@@ -77,55 +81,20 @@ _BY_STATUS = {
     409: Kind.SERVER,
     429: Kind.LIMIT,
 }
-# In lower case; of OpenAI, DashScope, Volcengine, Moonshot.
-_QUOTA_CODES = {
-    "accountoverdueerror",
-    "arrearage",
-    "billing_hard_limit_reached",
-    "billing_not_active",
-    "exceeded_current_quota_error",
-    "insufficient_balance",
-    "insufficient_quota",
+_LEAVES_IT_TO_THE_CODE = {400, 403, 413, 422, 429}
+# A code that says one of these is believed before any sentence.
+_BY_CODE = {
+    "filter": Kind.FILTER,
+    "key": Kind.KEY,
+    "model": Kind.MODEL,
+    "limit": Kind.LIMIT,
+    "too_long": Kind.REQUEST,
+    "parameter": Kind.REQUEST,
 }
-_QUOTA_TEXT = re.compile(
-    r"insufficient[ _](?:quota|balance|credit|funds)|exceeded your current quota"
-    r"|(?:credit balance|balance|credits?) (?:is|are) (?:too low|insufficient|exhausted)"
-    r"|quota (?:is |has been )?(?:exhausted|used up)|billing (?:hard )?limit"
-    r"|overdue[- ]payment|余额不足|欠费|(?:额度|配额)已?(?:用完|用尽|耗尽)",
-    re.IGNORECASE,
-)
-# In lower case; of OpenAI, DashScope in both of its forms, Zhipu by number, Volcengine.
-_FILTER_CODES = {
-    "1301",
-    "content_filter",
-    "content_policy_violation",
-    "data_inspection_failed",
-    "datainspectionfailed",
-    "inputtextsensitivecontentdetected",
-    "sensitivecontentdetected",
-}
-# A gateway that moderates declines a prompt with the status of a key that may not be used.
-_MODERATED_TEXT = re.compile(
-    r"\b(?:input|prompt|content|request|message|text)s?\b[^.]{0,60}\b(?:flagged|moderat)"
-    r"|\b(?:flagged|moderation)\b[^.]{0,60}\b(?:input|prompt|content|request|message|text)",
-    re.IGNORECASE,
-)
-# vLLM and llama.cpp without their flags for tools, Ollama and others with a model that has no
-# template for them, OpenRouter without a host that calls tools, Gemini, OpenAI.
-_NO_TOOLS_TEXT = re.compile(
-    r"(?:not|n't) support[^.]{0,30}(?:\btool|\bfunction)"
-    r"|(?:\btool|\bfunction)[^.]{0,40}(?:not|n't|un)[ -]?support"
-    r"|tool choice requires|enable-auto-tool-choice"
-    r"|\btools? param(?:eter)?s? requires?|\brequires? --jinja"
-    r"|no endpoints found that (?:can )?support (?:tool|function)"
-    r"|(?:tool|function)[ -](?:calling|use) (?:is |has )?not (?:been )?(?:enabled|available)"
-    r"|(?:unrecognized|unknown|unexpected)[^.]{0,40}(?<!\w)[`'\"]?tools\b"
-    r"|(?<!\w)tools\b[^.]{0,20}(?:extra inputs|extra fields|not permitted|not allowed)",
-    re.IGNORECASE,
-)
-# Statuses with which that is said: none of them passes with time when it is.
+# Statuses with which it is said that there are no tools: none of them passes with time then.
 _NO_TOOLS_STATUSES = {400, 404, 405, 422, 500, 501}
 _LONGEST_DETAIL = 200
+_PLAIN_WORD = re.compile(r"(?<!\w)[^\W\d]+(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -168,6 +137,11 @@ class Failure:
         return self.kind in _PERHAPS_OF_ONE and self.status != _UNAUTHORIZED
 
     @property
+    def is_of_another_form(self) -> bool:
+        """Tell whether a reply came that is no chat completion, and not one that was broken off."""
+        return self.kind is Kind.BROKEN and self.status == _OK and not self.code
+
+    @property
     def is_perhaps_billed(self) -> bool:
         """Tell whether the endpoint may have done the work all the same."""
         return self.kind in _PERHAPS_BILLED and self.code not in NOT_CONNECTED
@@ -178,6 +152,11 @@ class Failure:
         return self.kind is Kind.CONNECTION or self.status in _GATEWAY
 
     @property
+    def is_silence(self) -> bool:
+        """Tell whether no whole reply came in time, and nothing that says so."""
+        return self.kind is Kind.TIMEOUT and self.status is None
+
+    @property
     def came_back(self) -> bool:
         """Tell whether the endpoint itself said something."""
         return not self.is_unreached and self.kind is not Kind.TIMEOUT
@@ -186,6 +165,17 @@ class Failure:
     def is_overflow(self) -> bool:
         """Tell whether a request failed because its prompt is too long."""
         return self.kind is Kind.REQUEST and self.code == TOO_LONG
+
+    @property
+    def is_refused_request(self) -> bool:
+        """Tell whether a request is refused for a form that others have too, not for its text."""
+        is_of_the_form = self.kind is Kind.REQUEST and self.status in (400, 422)
+        return is_of_the_form and not self.is_overflow and not self.refuses_tools
+
+    @property
+    def words(self) -> tuple[int | None, str, str]:
+        """Status, code and message without numbers and names of requests, to be compared."""
+        return self.status, self.code, " ".join(_PLAIN_WORD.findall(self.detail.lower()))
 
     @property
     def refuses_tools(self) -> bool:
@@ -264,7 +254,17 @@ def failure_of_response(
         now: for a Retry-After that is a date.
         asked: all texts of the request: what stands in it too is not the endpoint's own word.
     """
-    error = error_of(body)
+    return _failure(status, headers, error_of(json_or_none(body)), body, now, asked)
+
+
+def _failure(
+    status: int,
+    headers: Mapping[str, str],
+    error: Mapping[str, Any],
+    body: str,
+    now: datetime,
+    asked: str,
+) -> Failure:
     code = word(error.get("code")) or word(error.get("type"))
     said = Words(body, asked)
     message = Words(told, asked) if (told := message_of(error)) else said
@@ -288,18 +288,25 @@ def failure_of_response(
         retry_after=retry_after,
         detail="" if status in (401, 403) else " ".join(message.own.split())[:_LONGEST_DETAIL],
         is_by_words=(retry_after is not None and is_by_words)
-        or (kind is Kind.QUOTA and status != 402 and not _lower(codes) & _QUOTA_CODES),
+        or (kind is Kind.QUOTA and status != 402 and not _lower(codes) & CODES["quota"]),
     )
 
 
-def failure_in_body(body: str, now: datetime, asked: str = "") -> Failure | None:
-    """Return the failure that a response with status 200 carries; None if it carries none."""
-    error = error_of(body)
+def failure_in_body(read: Any, body: str, now: datetime, asked: str = "") -> Failure | None:
+    """Return the failure that a response with status 200 carries; None if it carries none.
+
+    Args:
+        read: the JSON of the body.
+        body: as it came.
+        now: see `failure_of_response`.
+        asked: see `failure_of_response`.
+    """
+    error = error_of(read)
     if not error:
         return None
     number = word(error.get("code", error.get("status")))
     status = int(number) if re.fullmatch("[45][0-9]{2}", number) else 500
-    return failure_of_response(status, {}, body, now, asked)
+    return _failure(status, {}, error, body, now, asked)
 
 
 def _lower(codes: set[str]) -> set[str]:
@@ -308,16 +315,17 @@ def _lower(codes: set[str]) -> set[str]:
 
 def _kind(status: int, codes: set[str], message: Words, retry_after: float | None) -> Kind:
     named = _lower(codes)
-    if named & _QUOTA_CODES:
+    if named & CODES["quota"]:
         return Kind.QUOTA
+    by_code = next((kind for name, kind in _BY_CODE.items() if named & CODES[name]), None)
+    if by_code is not None and status in _LEAVES_IT_TO_THE_CODE:
+        return by_code
     if refuses_tools_by(status, message):
         return Kind.REQUEST
     # Limits by the minute are told in the words of a quota too, but with a time to wait.
-    if status in (400, 402, 403, 429) and retry_after is None and message.find(_QUOTA_TEXT):
+    if status in (400, 402, 403, 429) and retry_after is None and message.find(TEXTS["quota"]):
         return Kind.QUOTA
-    if status == 400 and named & _FILTER_CODES:
-        return Kind.FILTER
-    if status == 403 and message.find(_MODERATED_TEXT):
+    if status == 403 and message.find(TEXTS["moderated"]):
         return Kind.FILTER
     if status >= 500:
         return Kind.SERVER
@@ -328,4 +336,4 @@ def _kind(status: int, codes: set[str], message: Words, retry_after: float | Non
 
 def refuses_tools_by(status: int | None, message: Words) -> bool:
     """Tell whether an endpoint says that it takes no tools, or none for the model."""
-    return status in _NO_TOOLS_STATUSES and message.find(_NO_TOOLS_TEXT) is not None
+    return status in _NO_TOOLS_STATUSES and message.find(TEXTS["no_tools"]) is not None

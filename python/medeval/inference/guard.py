@@ -33,9 +33,9 @@ from medeval.inference.endpoints import (
     is_private,
     not_local,
 )
+from medeval.inference.openai_model import keep_bounded
 from medeval.inference.parameters import PLAIN
 from medeval.inference.requests import CREDENTIALED, OPEN, Request
-from medeval.inference.response_bodies import keep_bounded
 
 if TYPE_CHECKING:
     import httpx2

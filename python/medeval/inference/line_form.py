@@ -91,6 +91,7 @@ class _Line(_Form):
     fingerprint: str = ""
     error: _Error = _MISSING
     tool_calls: list[_ToolCall] = _MISSING
+    message: dict[str, Any] = _MISSING
     episode: _Episode = _MISSING
     usage: _Usage | None = None
     cost: _Amount | None

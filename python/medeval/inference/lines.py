@@ -73,6 +73,7 @@ def completion_of(line: Line) -> Completion:
         fingerprint=line.get("fingerprint", ""),
         usage=Usage(**(line.get("usage") or {})),
         tool_calls=tuple(ToolCall(**call) for call in line.get("tool_calls", ())),
+        message=line.get("message"),
     )
 
 
@@ -99,7 +100,8 @@ def _named(request: Request, outcome: Outcome) -> Line:
 
 def _called(completion: Completion) -> Line:
     calls = [call.as_json() for call in completion.tool_calls]
-    return {"tool_calls": calls} if calls else {}
+    message = {} if completion.message is None else {"message": dict(completion.message)}
+    return {"tool_calls": calls, **message} if calls else {}
 
 
 def _told(cost: Decimal | None, measured: Mapping[str, Any]) -> Line:

@@ -7,12 +7,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-from medeval.inference.completions import Completion
+from medeval.inference.completions import Completion, end_of
 from medeval.inference.thinking import split_thinking
-
-# The word of OpenAI first, then those that come through from other houses.
-_LIMIT_REASONS = {"length", "max_tokens", "model_length"}
-_FILTER_REASONS = {"content_filter", "refusal", "safety"}
 
 
 class Outcome(StrEnum):
@@ -39,11 +35,14 @@ class Outcome(StrEnum):
 
 def outcome_of(completion: Completion) -> Outcome:
     """Tell what kind of reply a completion is; whether a task can read it is the task's word."""
-    if completion.refusal or completion.finish_reason in _FILTER_REASONS:
+    end = end_of(completion.finish_reason)
+    if completion.refusal or end == "declined":
         return Outcome.REFUSED
     reply = split_thinking(completion.text)
-    if completion.finish_reason in _LIMIT_REASONS:
-        only_thought = reply.state == "empty" and (completion.reasoning or reply.thinking)
+    if end == "cut_off":
+        usage = completion.usage
+        hidden = usage.reasoning_tokens and usage.reasoning_tokens >= (usage.output_tokens or 0)
+        only_thought = reply.state == "empty" and (completion.reasoning or reply.thinking or hidden)
         if reply.state == "truncated_reasoning" or only_thought:
             return Outcome.TRUNCATED_REASONING
         return Outcome.TRUNCATED

@@ -1,5 +1,6 @@
-"""Parameters that an endpoint refuses: learned once from its answer, sent no more, and recorded.
+"""Parameters that an endpoint refuses: learned once, sent no more, and recorded.
 
+What its words do not say is found by experiment: the request without one optional part at a time.
 Nothing is taken away silently: the run says which parameters were left out or renamed, and whether
 a system message was sent as words of the user.
 """
@@ -7,10 +8,11 @@ a system message was sent as words of the user.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from medeval.inference.complaints import NO_SYSTEM_ROLE, TOO_LONG
+from medeval.inference.error_bodies import CODES, TEXTS
 from medeval.inference.failures import Failure, Kind
 from medeval.inference.requests import Message
 
@@ -44,15 +46,6 @@ _AS_USER = "user"
 _OTHER_NAMES = {
     RESPONSE_FORMAT: r"response_format|json[ _](?:mode|schema|object)|structured output"
 }
-_REFUSAL = re.compile(
-    r"unsupported|not supported|n[o']t support|unrecogni[sz]ed|unknown|not permitted|not allowed"
-    r"|extra inputs|extra fields|unexpected|deprecated|is (?:not available|unavailable)",
-    re.IGNORECASE,
-)
-# "'response_format.type' must be 'json_object' or 'text'", and pydantic's way of saying it.
-_FORMAT_REFUSAL = re.compile(
-    r"response_format\W{1,6}type\b.{0,40}?(?:must|should) be\b", re.IGNORECASE | re.DOTALL
-)
 
 
 class Adaptation:
@@ -101,6 +94,26 @@ class Adaptation:
             rest = rest[1:]
         return [{**first, "role": "user", "content": "\n\n".join(told)}, *rest]
 
+    def trials(
+        self, sent: Mapping[str, Any], messages: Sequence[Message]
+    ) -> Iterator[dict[str, str]]:
+        """Yield what there may be to learn of a refused request, one part at a time.
+
+        Args:
+            sent: the parameters it had, as `apply` gave them.
+            messages: that it had, as `messages` gave them.
+        """
+        if RESPONSE_FORMAT in sent:
+            if _is_schema(sent[RESPONSE_FORMAT]):
+                yield {RESPONSE_FORMAT: JSON_OBJECT}
+            yield {RESPONSE_FORMAT: LEFT_OUT}
+        yield from ({name: LEFT_OUT} for name in ("temperature", "seed") if name in sent)
+        for name, other in RENAMED.items():
+            if name in sent and other not in self._learned:
+                yield {name: other}
+        if any(map(_is_system, messages)):
+            yield {SYSTEM_ROLE: _AS_USER}
+
     def learn(
         self, failure: Failure, sent: Mapping[str, Any], messages: Sequence[Message] = ()
     ) -> bool:
@@ -137,8 +150,7 @@ class Adaptation:
 
     def _step_down(self, refused: Any) -> None:
         """Ask for less structure than was refused, unless another request has taught as much."""
-        is_schema = isinstance(refused, Mapping) and refused.get("type") == "json_schema"
-        if is_schema:
+        if _is_schema(refused):
             self._learned.setdefault(RESPONSE_FORMAT, JSON_OBJECT)
         else:
             self._learned[RESPONSE_FORMAT] = LEFT_OUT
@@ -147,10 +159,8 @@ class Adaptation:
     def _refused(failure: Failure, sent: Mapping[str, Any]) -> str | None:
         """Return which of the sent parameters the endpoint does not take; None if it is none."""
         known = [name for name in sent if name in RENAMED or name in DROPPED]
-        if RESPONSE_FORMAT in sent and _FORMAT_REFUSAL.search(failure.detail):
-            return RESPONSE_FORMAT
-        is_refusal = failure.code in ("unsupported_parameter", "unsupported_value") or (
-            _REFUSAL.search(failure.detail) is not None
+        is_refusal = failure.code in CODES["parameter"] or (
+            TEXTS["parameter"].search(failure.detail) is not None
         )
         if not is_refusal:
             return None
@@ -160,6 +170,10 @@ class Adaptation:
         # The first that the message names: the second is the one to use instead.
         found = [(match.start(), name) for name in known if (match := _named(name, failure.detail))]
         return min(found)[1] if found else None
+
+
+def _is_schema(form: Any) -> bool:
+    return isinstance(form, Mapping) and form.get("type") == "json_schema"
 
 
 def _is_system(message: Message) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from medeval.inference.failures import Kind
 from medeval.inference.journal import Line
 from medeval.inference.outcomes import Ledger, Outcome
+
+_OK = 200
 
 
 @dataclass
@@ -45,7 +48,7 @@ class Progress:
         self.before += not is_new
         self.retries += line["measured"]["attempts"] - 1
         if outcome is Outcome.ERRORED:
-            self.errors[line["error"]["kind"]] += 1
+            self.errors[_named(line["error"])] += 1
         usage = line.get("usage") or {}
         counts = (usage.get("input_tokens"), usage.get("output_tokens"))
         self.input_tokens += counts[0] or 0
@@ -74,6 +77,13 @@ class Progress:
             "cost_of_priced": str(self.cost),
             "unpriced": self.unpriced,
         }
+
+
+def _named(error: Mapping[str, Any]) -> str:
+    """Return the kind of an error, and the endpoint's own word where it broke off a reply."""
+    kind, code = error["kind"], error.get("code")
+    is_broken_off = kind == Kind.BROKEN and error.get("status") == _OK and code
+    return f"{kind} ({code})" if is_broken_off else str(kind)
 
 
 OnProgress = Callable[[Progress], None]

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,9 +26,9 @@ from medeval.inference.failures import (
 )
 from medeval.inference.guard import IN_PROCESS, Gate, Purpose, RefusedError, key_from_environment
 from medeval.inference.keys import without_key
+from medeval.inference.openai_model import read_reply
 from medeval.inference.parameters import Adaptation
-from medeval.inference.requests import Item, Request, body_of, texts_of
-from medeval.inference.response_bodies import read_reply
+from medeval.inference.requests import Item, Message, Request, body_of, texts_of
 from medeval.inference.secret_names import secret_places
 from medeval.inference.threads import FunctionFailedError, in_a_thread
 from medeval.models.surrogates import whole
@@ -136,6 +136,9 @@ class OpenAICompatible:
         self._is_opening = False
         self._opened = asyncio.Event()
         self._first_failure: Failure | None = None
+        self._has_answered = False
+        self._experiment = asyncio.Lock()
+        self._is_tried = False
         reserved = sorted(
             {
                 name
@@ -182,18 +185,67 @@ class OpenAICompatible:
 
     async def _adapted(self, request: Request) -> Completion:
         while True:
-            sent = self.adaptation.apply(request.all_parameters)
-            messages = self.adaptation.messages(request.item.messages)
-            body = {**body_of(request, sent), "messages": messages}
-            answer = await self._post(request, body)
+            known = self.adaptation.learned
+            sent, messages = self._parts_of(request, self.adaptation)
+            answer = await self._post(request, sent, messages)
             if not isinstance(answer, Failure):
+                self._has_answered = True
                 return answer
-            if not self.adaptation.learn(answer, sent, messages):
+            if self.adaptation.learn(answer, sent, messages):
+                continue
+            if not answer.is_refused_request or self._has_answered:
                 raise CallFailedError(answer)
+            async with self._experiment:
+                if self.adaptation.learned != known:
+                    continue  # what helped another request
+                if self._is_tried:
+                    raise CallFailedError(answer)
+                return await self._without_parts(request, answer)
 
-    async def _post(self, request: Request, body: Mapping[str, Any]) -> Completion | Failure:
-        sent = await self.send(request, "/chat/completions", body)
-        return sent if isinstance(sent, Failure) else read_reply(sent, texts_of(body))
+    async def _without_parts(self, request: Request, refused: Failure) -> Completion:
+        """Repeat a refused request without one optional part at a time, until one is answered.
+
+        A part is left out for good where that brings an answer, or at least another refusal: then
+        it was one of several that are refused.
+
+        Raises:
+            CallFailedError: no part helps.
+        """
+        tried, last = Adaptation(), refused
+        tried.recall(self.adaptation.learned)
+        is_nearer = True
+        while is_nearer:
+            is_nearer = False
+            for without in list(tried.trials(*self._parts_of(request, tried))):
+                trial = Adaptation()
+                trial.recall({**tried.learned, **without})
+                answer = await self._post(request, *self._parts_of(request, trial))
+                if not isinstance(answer, Failure):
+                    self._has_answered = True
+                    self.adaptation.recall(trial.learned)
+                    return answer
+                if not answer.is_refused_request:
+                    raise CallFailedError(answer)
+                if answer.words != last.words:
+                    tried, last, is_nearer = trial, answer, True
+                    break
+        self._is_tried = True
+        raise CallFailedError(refused)
+
+    @staticmethod
+    def _parts_of(
+        request: Request, adaptation: Adaptation
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Return the parameters and the messages of a request as they are to be sent."""
+        sent = adaptation.apply(request.all_parameters)
+        return sent, adaptation.messages(request.item.messages)
+
+    async def _post(
+        self, request: Request, sent: Mapping[str, Any], messages: Sequence[Message]
+    ) -> Completion | Failure:
+        body = {**body_of(request, sent), "messages": messages}
+        answer = await self.send(request, "/chat/completions", body)
+        return answer if isinstance(answer, Failure) else read_reply(answer, texts_of(body))
 
     async def send(self, request: Request, path: str, body: Mapping[str, Any]) -> str | Failure:
         """Send a body with the text of a request: the one place from which text leaves the machine.

@@ -18,14 +18,9 @@ class _Held:
 
 
 class Reach:
-    """What is known of an endpoint's being there.
+    """What is known of an endpoint's being there."""
 
-    Args:
-        most: so many items in a row that reached nobody mean that nobody is there.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._calls = 0
         self._heard_of = 0
         self._held: list[_Held] = []
@@ -44,10 +39,9 @@ class Reach:
         """Tell whether nothing came back for any call that was made later."""
         return self._heard_of < call
 
-    @property
-    def is_nobody_there(self) -> bool:
-        """Tell whether one more item that reached nobody makes too many."""
-        return len(self._held) + 1 >= self._most
+    def is_nobody_there(self, most: int) -> bool:
+        """Tell whether one more item that reached nobody makes as many as are too many."""
+        return len(self._held) + 1 >= most
 
     def hold(self, call: int) -> asyncio.Future[bool]:
         """Hold an item; the future tells whether it is lost, or else to be asked again.

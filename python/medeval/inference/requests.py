@@ -87,7 +87,7 @@ def body_of(request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
     Each further sample is asked with the next seed: with the same one it would be the same answer.
     """
     messages = [dict(message) for message in request.item.messages]
-    body = {"model": request.model, "messages": messages, **parameters}
+    body = {"model": request.model, "messages": messages, **parameters, "stream": False}
     if isinstance(body.get("seed"), int):
         body["seed"] += request.item.sample
     return body

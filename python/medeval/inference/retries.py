@@ -23,6 +23,8 @@ class RetryPolicy:
             unknown model stop the run, also where it has answered others before.
         by_words: so many items in a row stop the run of which only the endpoint's sentence, and no
             status, code or header, says what would stop it.
+        refused: so many items in a row whose requests an endpoint refuses in the same words stop
+            the run, also where it has answered others before.
         seed: of the jitter that keeps many items from coming back at one moment.
     """
 
@@ -33,6 +35,7 @@ class RetryPolicy:
     unreached: int = 5
     declined: int = 5
     by_words: int = 2
+    refused: int = 10
     seed: int = 0
 
     def may_retry(self, failure: Failure, attempt: int) -> bool:

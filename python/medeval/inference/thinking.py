@@ -12,18 +12,20 @@ from typing import Literal
 
 State = Literal["complete", "truncated_reasoning", "empty"]
 
+# Names of thought that every reply is searched for; any other name counts before the answer only.
+_THOUGHT = r"think|thinking|thought|reason|reasoning|seed:think|antThinking"
+_ATTRIBUTES = r"""(?:
+    \s{1,4}[\w:-]{1,40}\s?=\s?(?:"[^"<>]{0,200}"|'[^'<>]{0,200}'|[^\s<>"'/]{1,200})
+){0,8}"""
 # Angle brackets as they are, escaped, in full width and as triangles; square ones for [THINK] only,
 # since "[reasoning]" in square brackets is a heading of ordinary text. In bars with words of their
 # own they are begin and end. Every repetition is bounded, so that no reply takes long to read.
 _TAG = re.compile(
-    r"""
+    rf"""
     (?:<|&lt;|\uFF1C|\u25C1)
     \s?(?P<angle_end>[/\uFF0F]?)\s?
-    (?:think|thinking|thought|reason|reasoning|seed:think|antThinking)
-    (?:  # attributes
-        \s{1,4}[\w:-]{1,40}\s?=\s?
-        (?:"[^"<>]{0,200}"|'[^'<>]{0,200}'|[^\s<>"'/]{1,200})
-    ){0,8}
+    (?:{_THOUGHT})
+    {_ATTRIBUTES}
     \s?(?P<angle_both>/?)
     (?:>|&gt;|\uFF1E|\u25B7)
     |
@@ -33,8 +35,49 @@ _TAG = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-# What such models put around the answer itself.
-_SOLUTION = re.compile(r"<\|\s?(?:begin|end)_of_solution\s?\|>", re.IGNORECASE)
+# A tag with which a reply begins, and what is none of thought: an answer's, a call's, markup, and
+# the first marks of templates, which hold nothing.
+_FIRST_TAG = re.compile(
+    rf"""\s*(?:
+    <(?P<angle>[^\W\d][\w:.-]{{0,40}}){_ATTRIBUTES}\s?>
+    |
+    <\|(?:(?:begin|start)_(?:of_)?)?(?P<bar>\w{{1,40}}?)(?:_(?:begin|start))?\|>
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+ANSWER_NAMES = (
+    r"(?:final_?)?(?:answers?|box(?:ed)?|solution|response|result|output)|final|(?:最终)?答案"
+)
+_IS_ANSWER = re.compile(ANSWER_NAMES, re.IGNORECASE)
+_IS_NO_BLOCK = re.compile(
+    r".*(?:tool|function).*|channel|h[1-6]|html|body|head|div|span|p|b|i|u|em|strong|br|hr|code|pre"
+    r"|ul|ol|li|dl|dt|dd|table|thead|tbody|tr|td|th|a|sub|sup|blockquote|font|small|mark|center",
+    re.IGNORECASE,
+)
+_FIRST_MARK = re.compile(
+    r"\s*(?:<\|im_start\|>\s?assistant\b|<\|(?:assistant|begin_of_text|startoftext)\|>|<(?:s|bos|unk)>)",
+    re.IGNORECASE,
+)
+# Where a reply is one answer's tag as a whole, the answer is what stands in it.
+_ONE_ANSWER = re.compile(
+    rf"""\s*(?:
+    <(?P<name>{ANSWER_NAMES})>(?P<angle>(?:(?!<(?P=name)>).)*?)(?:</(?P=name)>|\Z)
+    | <\|begin_of_(?P<mark>{ANSWER_NAMES})\|>(?P<bar>.*?)(?:<\|end_of_(?P=mark)\|>|\Z)
+    )\s*""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+# What ends an answer: a mark of a template, with bars unless it is one of a few, and a speaker.
+_END = re.compile(
+    rf"""
+    <[|\uFF5C](?!(?:begin|end)_of_(?:thought|{ANSWER_NAMES})\b)[^<>|\uFF5C\n]{{1,40}}[|\uFF5C]>
+    | </s> | <eos> | <(?:start|end)_of_turn>
+    | \n[ \t]*(?:human|user|用户|人类)[ \t]?[:\uFF1A]
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_MID_SENTENCE = re.compile(r"[^\W_][,，]?[ \t]\Z")
+_QUOTES = "`'\"\u201c\u201d\u2018\u2019\u300c\u300d"
+_LINE = 200
 # The raw form of harmony, in which each part of a reply names its channel before its text.
 _CHANNEL = re.compile(
     r"(?:<\|start\|>[^<]{0,200})?<\|channel\|>(?P<name>[^<]{0,200})"
@@ -61,18 +104,53 @@ class Reply:
 
 
 def split_thinking(text: str) -> Reply:
-    """Take the thinking out of a reply.
+    """Take the thinking out of a reply, and what it goes on with behind its end.
 
-    Closed blocks are removed wherever they stand. After a closing tag without an opening one (the
-    prompt's template had opened it) only what follows the last such tag counts. A block that is
-    never closed means that the model was cut off: then there is no answer, whatever stood before.
-    Of a reply in channels only the final one is read.
+    A tag before the answer holds thought, whatever it is called, unless its name is an answer's:
+    one that is never closed means that the model was cut off, and then there is no answer. Closed
+    blocks of thought are removed wherever they stand. After a closing tag without an opening one
+    (the prompt's template had opened it) only what follows the last such tag counts. A tag that a
+    sentence or a bracket quotes is text. Of a reply in channels only the final one is read.
     """
     thought, final = _channels(text)
     if final is None:
         return Reply("", _joined(thought), "truncated_reasoning")
-    reply = _without_blocks(final)
+    blocks, rest = _first_blocks(final)
+    thought += blocks
+    if rest is None:
+        return Reply("", _joined(thought), "truncated_reasoning")
+    reply = _without_blocks(rest)
     return replace(reply, thinking=_joined([*thought, reply.thinking])) if thought else reply
+
+
+def _first_blocks(text: str) -> tuple[list[str], str | None]:
+    """Take the blocks off with which a reply begins, whatever they are called.
+
+    Returns:
+        What they hold, and the rest; None if the last of them is never closed.
+    """
+    blocks: list[str] = []
+    while True:
+        if mark := _FIRST_MARK.match(text):
+            text = text[mark.end() :]
+        tag = _FIRST_TAG.match(text)
+        name = (tag["angle"] or tag["bar"]) if tag else ""
+        if tag is None or _IS_ANSWER.fullmatch(name) or _IS_NO_BLOCK.fullmatch(name):
+            return blocks, text
+        if _TAG.match(tag[0].lstrip()):
+            return blocks, text  # of those that are searched for everywhere
+        ends = (
+            rf"</\s?{re.escape(name)}\s?>"
+            if tag["angle"]
+            else rf"<\|(?:/|end_(?:of_)?){re.escape(name)}\|>|<\|{re.escape(name)}_end\|>"
+        )
+        end = re.compile(ends, re.IGNORECASE).search(text, tag.end())
+        if end is None:
+            return [*blocks, text], None
+        if not text[end.end() :].strip():
+            return blocks, text  # it is before no answer: it is all that was said
+        blocks.append(text[tag.end() : end.start()])
+        text = text[end.end() :]
 
 
 def _without_blocks(text: str) -> Reply:
@@ -80,7 +158,12 @@ def _without_blocks(text: str) -> Reply:
     thinking: list[str] = []
     is_thinking = False
     read = 0
-    for tag in _TAG.finditer(text):
+    tags = list(_TAG.finditer(text))
+    last_end = max((tag.start() for tag in tags if _is_end(tag)), default=0)
+    for tag in tags:
+        is_last_end = is_thinking and _is_end(tag) and tag.start() == last_end
+        if not is_last_end and _is_quoted(text, tag, in_sentence=not is_thinking):
+            continue
         before = text[read : tag.start()]
         read = tag.end()
         if tag["angle_both"]:
@@ -98,8 +181,30 @@ def _without_blocks(text: str) -> Reply:
     rest = text[read:]
     if is_thinking:
         return Reply("", _joined([*answer, *thinking, rest]), "truncated_reasoning")
-    left = _SOLUTION.sub("", "".join([*answer, rest])).strip()
+    left = _up_to_the_end("".join([*answer, rest])).strip()
+    if whole := _ONE_ANSWER.fullmatch(left):
+        left = (whole["angle"] or whole["bar"] or "").strip()
     return Reply(left, _joined(thinking), "complete" if left else "empty")
+
+
+def _up_to_the_end(text: str) -> str:
+    """Return a reply without what it goes on with behind its end."""
+    ends = (end for end in _END.finditer(text) if not _is_quoted(text, end, in_sentence=True))
+    end = next(ends, None)
+    return text if end is None else text[: end.start()]
+
+
+def _is_quoted(text: str, tag: re.Match[str], *, in_sentence: bool) -> bool:
+    """Tell whether a tag is spoken of: in quotes, in a bracket, or between words of a sentence."""
+    before = text[max(0, tag.start() - _LINE) : tag.start()].rsplit("\n", 1)[-1]
+    after = text[tag.end() : tag.end() + 2]
+    if before[-1:] and before[-1:] in _QUOTES and after[:1] and after[:1] in _QUOTES:
+        return True
+    if not in_sentence or tag[0].startswith("\n"):
+        return False
+    is_in_bracket = max(map(before.rfind, "(（")) > max(map(before.rfind, ")）"))
+    is_between_words = after[:1] == " " and after[1:].isalpha() and _MID_SENTENCE.search(before)
+    return is_in_bracket or bool(is_between_words)
 
 
 def after_thinking(text: str) -> str:
@@ -112,7 +217,7 @@ def after_thinking(text: str) -> str:
     start = 0
     opened: int | None = None
     for tag in _TAG.finditer(text):
-        if tag["angle_both"]:
+        if tag["angle_both"] or _is_quoted(text, tag, in_sentence=opened is None):
             continue
         if _is_end(tag):
             start, opened = tag.end(), None

@@ -43,6 +43,7 @@ _GOES_ON = re.compile(r"[A-Za-z0-9'’_+%\-–—~～∼>]")
 # "A+C", "A | C", "A.C" are letters where nothing else stands; elsewhere they may be a term.
 _JOINED = re.compile(r"[A-Z](?:(?:[.。]|\s?[+|·•]\s?)[A-Z])+[.。]?")
 _JOINED_ON = re.compile(r"\s?[+|·•]|\.[A-Z](?![A-Za-z0-9(\-\u3400-\u9fff])")
+_LABEL_BEHIND_A_BLANK = re.compile(r"(?:^|(?<=\s))(?=[(\[]?[A-Z]\s?[.、:)\]])")
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _CHINESE_AFTER = re.compile(
     either_script(
@@ -94,7 +95,11 @@ def read_part(part: str, options: Options) -> Found | None:
     if reason is not None:
         cuts.append(part[: reason.start()])
     for text in [part, *cuts]:
-        found = read_all(text, options, bare_runs=True) or _joined(text, options)
+        found = (
+            read_all(text, options, bare_runs=True)
+            or _joined(text, options)
+            or _labelled(text, options)
+        )
         if found is not None:
             return found
     for text in [part, *cuts]:
@@ -195,6 +200,16 @@ def _joined(text: str, options: Options) -> Found | None:
     if not _JOINED.fullmatch(text.strip()):
         return None
     return _together([options.by_letters([sign for sign in text if sign in LETTERS])])
+
+
+def _labelled(text: str, options: Options) -> Found | None:
+    """Read options between which only blanks stand, each with its label and its own text."""
+    pieces = [piece for piece in _LABEL_BEHIND_A_BLANK.split(text) if piece.strip()]
+    if not 2 <= len(pieces) <= _MOST_ITEMS:
+        return None
+    items = [_item(piece, options, alone=False, bare_runs=False) for piece in pieces]
+    named = [item for item in items if item and item.step is Step.LABEL and not item.warning]
+    return _together(named) if len(named) == len(pieces) else None
 
 
 def _leading_letters(part: str, options: Options) -> Found | None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from medeval.inference.thinking import ANSWER_NAMES
 from medeval.yier.scripts import either_script
 
 # Longer ones first: the shorter ones are parts of them. Each also in traditional characters.
@@ -73,8 +74,21 @@ _HALF_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {
     0x2018: 0x27,
     0x2019: 0x27,
 }
+# Tags between which models are trained to put their answer.
+_TAGGED = re.compile(
+    rf"<(?P<name>{ANSWER_NAMES})>(?P<angle>.*?)(?:</(?P=name)>|\Z)"
+    rf"|<\|begin_of_(?P<mark>{ANSWER_NAMES})\|>(?P<bar>.*?)(?:<\|end_of_(?P=mark)\|>|\Z)",
+    re.IGNORECASE | re.DOTALL,
+)
+_NEXT_QUESTION = re.compile(
+    rf"^[ \t*#]{{0,9}}(?:【{either_script('(?:题目|问题|下一题)')}】"
+    rf"|(?:{either_script('下一题|题目|问题')}|question|Q)[ \t]?\d{{0,3}}[ \t]?[:：]"
+    rf"|第\s?\d{{1,3}}\s?[题題]\s?[:：])",
+    re.IGNORECASE | re.MULTILINE,
+)
 # A reply that runs wild is not read to its end: the last cues, and so much after each.
 _MOST_CUES = 50
+_MOST_QUESTIONS = 5
 _LONGEST_PART = 4000
 _LONGEST_NEGATION = 16
 _LONGEST_SENTENCE = 200
@@ -84,6 +98,23 @@ def plain(text: str) -> str:
     """Return text in half width, without Markdown, bullets, dollar signs and needless blanks."""
     bare = _MARKDOWN.sub(lambda found: found[1] or "", text.translate(_HALF_WIDTH))
     return _BULLET.sub("", "\n".join(" ".join(line.split()) for line in bare.splitlines()))
+
+
+def tagged_parts(text: str) -> Iterator[str]:
+    """Yield what stands between the tags of an answer, the last ones first."""
+    for found in reversed(list(_TAGGED.finditer(text))[-_MOST_CUES:]):
+        yield found["angle"] or found["bar"] or ""
+
+
+def up_to_next_questions(text: str) -> Iterator[str]:
+    """Yield a reply up to each question that begins in it, and then as a whole.
+
+    A model that does not stop makes up the next question: what answers it is no answer to this
+    one. A question before the answer is the one that was asked, repeated.
+    """
+    for question in islice(_NEXT_QUESTION.finditer(text), _MOST_QUESTIONS):
+        yield text[: question.start()]
+    yield text
 
 
 def parts_after_cues(text: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from medeval.errors import UserError
 from medeval.inference.thinking import split_thinking
 from medeval.models.surrogates import whole_json
 from medeval.yier.answer_part import Found, read_all, read_part
-from medeval.yier.cues import parts_after_cues, plain
+from medeval.yier.cues import parts_after_cues, plain, tagged_parts, up_to_next_questions
 from medeval.yier.folding import fold
 from medeval.yier.layouts import loads
 from medeval.yier.matching import Options
@@ -77,19 +77,36 @@ def read_reply(text: str, selection: Sequence[str]) -> ReadReply:
     if reply.state != "complete":
         return ReadReply((), (), Extraction(reply.state))
     options = Options(selection)
-    bare = plain(reply.answer)
     # Markdown goes from the options as well, or they would not equal their own text any more.
     bare_options = Options([plain(option) for option in selection])
+    for said in up_to_next_questions(reply.answer):
+        read = _read(said, options, bare_options)
+        if read is not None:
+            return read
+    return ReadReply((), (), Extraction.UNPARSED)
+
+
+def _read(said: str, options: Options, bare_options: Options) -> ReadReply | None:
+    bare = plain(said)
     for step, found in (
-        (Extraction.JSON, _from_json(reply.answer, options)),
-        (Extraction.BOXED, _from_boxes(reply.answer, bare_options)),
+        (Extraction.JSON, _from_json(said, options)),
+        (Extraction.CUE, _from_tags(said, options)),
+        (Extraction.BOXED, _from_boxes(said, bare_options)),
         (Extraction.CUE, _from_cues(bare, bare_options)),
         (Extraction.WHOLE, _from_whole(bare, bare_options)),
     ):
         if found is not None:
             used = Extraction.OUT_OF_RANGE if found.out_of_range else step
             return ReadReply(tuple(sorted(found.options)), found.unknown, used, found.warnings)
-    return ReadReply((), (), Extraction.UNPARSED)
+    return None
+
+
+def _from_tags(text: str, options: Options) -> Found | None:
+    for part in tagged_parts(text):
+        found = _from_json(part, options) or _sentence(part, options)
+        if found is not None:
+            return found
+    return None
 
 
 def _from_json(text: str, options: Options) -> Found | None:
