@@ -7,6 +7,7 @@ A scenario is an entry of a YAML file in `scenarios/`:
     warehouse:  true if it reads the demo's tables
     inputs:     files of `inputs/` that are copied into the folder
     files:      name: text, or anything that is written as JSON
+    env:        variables; with one, the key that a request brings is recorded too
     endpoint:   rules, the first that fits a request answers it; see `_Endpoint`
     steps:      a command's words after `python -m medeval`, or one of the other steps; see `_step`
 
@@ -55,6 +56,7 @@ class Scenario:
     steps: list[Any]
     inputs: list[str] = field(default_factory=list)
     files: dict[str, Any] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
     endpoint: list[dict[str, Any]] = field(default_factory=list)
     warehouse: bool = False
     leave_out: list[str] = field(default_factory=list)
@@ -165,7 +167,14 @@ class Runner:
             for name, path in self._files().items()
             if name not in given and not self._is_left_out(name)
         }
-        return {"about": self._scenario.about, "steps": steps, "files": files}
+        record = {"about": self._scenario.about, "steps": steps, "files": files}
+        # What commands write is for its owner only: there is such a list if it is not.
+        shown = [
+            self._normal.text(name)
+            for name, path in self._files().items()
+            if name not in given and path.stat().st_mode & 0o077
+        ]
+        return {**record, "open to others": shown} if shown else record
 
     def _link_parts(self) -> None:
         """Make the folder look like a checkout; what is written beside the links stays in it."""
@@ -255,6 +264,9 @@ class Runner:
         if self._server is None:
             return {}
         asked = [self._normal.request(body) for body in self._server.seen.bodies[seen:]]
+        if self._scenario.env:
+            for request, headers in zip(asked, self._server.seen.headers[seen:], strict=True):
+                request["authorization"] = headers.get("authorization")
         asked.sort(key=lambda request: json.dumps(request, ensure_ascii=False, sort_keys=True))
         return {"requests": asked}
 

@@ -31,6 +31,8 @@ def test_a_scenario_does_what_was_recorded(
     warehouse = request.getfixturevalue("demo_duckdb") if scenario.warehouse else tmp_path / "none"
     monkeypatch.setenv("MEDEVAL_DUCKDB", str(warehouse))
     monkeypatch.setenv("COLUMNS", "200")
+    for name, value in scenario.env.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
     found = Runner(scenario, tmp_path, main_in(monkeypatch, capsys)).record()
     record = RECORDS / f"{scenario.name}.json"
