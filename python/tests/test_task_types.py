@@ -316,7 +316,8 @@ def test_an_unknown_metric_is_an_error_before_anything_is_scored() -> None:
 
 def test_scores_come_with_intervals_and_item_scores() -> None:
     task = task_of(MedicalQATask)
-    found = task.score([{"answer": "Pressure."}, {"answer": "insulin"}], ["accuracy", "token_f1"])
+    outputs = [{"answer": "high pressure"}, {"answer": "insulin"}]
+    found = task.score(outputs, ["accuracy", "token_f1"])
     assert found["accuracy"].method == "wilson"
     assert found["token_f1"].method == "bootstrap_percentile"
     table = task.table([{"answer": "Pressure."}, {"answer": "insulin"}], ["accuracy"])
