@@ -67,6 +67,7 @@ def test_the_file_holds_what_would_be_asked(tmp_path: Path) -> None:
             "messages": [{"role": "user", "content": "question item-001"}],
             "temperature": 0,
             "max_tokens": 20,
+            "stream": False,
         },
     }
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
