@@ -246,7 +246,7 @@ class Runner:
             path.write_text(text.replace(step["text"], step["by"]), encoding="utf-8")
         elif "copy" in step:
             path = self._one(step["copy"])
-            copied = shutil.copytree if path.is_dir() else shutil.copy
+            copied = shutil.copytree if path.is_dir() else shutil.copyfile
             copied(path, self._folder / step["to"])
         else:
             self._batch(self._folder / step["batch"], self._folder / step["to"])
