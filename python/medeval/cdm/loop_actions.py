@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from medeval.cdm.loop_answers import objects_in
-from medeval.models.surrogates import whole_json
+from medeval.text import whole_json
 
 _MODALITY = (
     r"\b(?:(?-i:US)|eus|ct|mri|mrcp|hida|ercp|kub|x[ -]?rays?|ultra[ -]?so\w*|sono\w*"

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from medeval.models.surrogates import whole_json
+from medeval.text import whole_json
 
 _DIAGNOSIS = ("final_diagnosis", "diagnosis")
 _TREATMENT = ("treatment", "treatments", "treatment_plan")

@@ -17,7 +17,7 @@ from medeval.cdm.loop_text import STOP, read_written
 from medeval.inference.completions import Completion, ToolCall
 from medeval.inference.requests import Message
 from medeval.inference.thinking import split_thinking
-from medeval.models.surrogates import whole_json
+from medeval.text import whole_json
 
 ToolProtocol = Literal["native", "text"]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from medeval.inference.thinking import split_thinking
-from medeval.models.surrogates import whole_json
+from medeval.text import whole_json
 
 _FENCE = re.compile(r"```[ \t]*[\w+-]{0,20}[ \t]*\r?\n(.*?)```", re.DOTALL)
 # A reply with this in it was meant to be data; broken or cut off, it is no text to be scored.

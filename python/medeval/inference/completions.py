@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from medeval.models.surrogates import whole
+from medeval.text import whole
 
 # A count beyond it is none.
 _MOST_TOKENS = 10**12

@@ -8,7 +8,7 @@ from bisect import bisect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from medeval.models.surrogates import whole_json
+from medeval.text import whole_json
 
 _COMMA_BEFORE_CLOSER = re.compile(r",(?=\s{0,100}[}\]])")
 _OPENING = re.compile(r"\{(?=\s*(?:\}|\"[^\"\\]{0,200}\"\s{0,100}:))")
