@@ -22,6 +22,7 @@ from medeval.tolerant_json import BLANK, DEEPEST, QUOTES, Allowances, NotJsonErr
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _START = re.compile(rf"[{{｛](?={BLANK}[}}｝{QUOTES}])")
+_MEMBER = re.compile(rf"[{{｛]{BLANK}[{QUOTES}]")
 _LIST = re.compile(rf"{BLANK}[\[［【]")
 _FENCED = re.compile(r"```[\w+-]{0,20}[ \t]*\r?\n?(.*?)```", re.DOTALL)
 _NO_VALUE = object()
@@ -153,8 +154,8 @@ def values_from(text: str, allow: Allowances = REPLY) -> Callable[[int], Read]:
 
 
 def has_object_start(text: str) -> bool:
-    """Tell whether a text has what objects begin with: a brace and a quote."""
-    return _START.search(text) is not None
+    """Tell whether a text has what an object with members begins with: a brace and a quote."""
+    return _MEMBER.search(text) is not None
 
 
 def folded(value: Mapping[str, Any]) -> dict[str, Any]:
