@@ -66,7 +66,8 @@ class Found(NamedTuple):
     is_clear: bool
 
 
-Fits = Callable[[Mapping[str, Any]], bool]
+# Tells by its folded keys whether an object is what is looked for.
+Fits = Callable[[Mapping[str, Any]], object]
 
 
 def last_object(text: str, names: Iterable[str], fits: Fits) -> Found | None:
@@ -89,7 +90,7 @@ def last_object(text: str, names: Iterable[str], fits: Fits) -> Found | None:
     return None
 
 
-def fitting(read: Read, fits: Fits) -> Found | None:
+def fitting(read: Read, fits: Fits, allow: Allowances = REPLY) -> Found | None:
     """Return an object that fits, or the one that it wraps, by folded keys; None for any other.
 
     A wrapper has one level: the members of an object, which may be written as text. What stands in
@@ -98,7 +99,8 @@ def fitting(read: Read, fits: Fits) -> Found | None:
     members = folded(read.value)
     if fits(members):
         return Found(members, read, read.is_clear)
-    inner = [each for each in map(_as_object, members.values()) if each is not None]
+    tried = (_as_object(value, allow) for value in members.values())
+    inner = [each for each in tried if each is not None]
     wrapped = [(each, folded(each.value)) for each in inner]
     wrapped = [(each, own) for each, own in wrapped if fits(own)]
     if not wrapped:
@@ -197,12 +199,12 @@ def whole_json(value: Any) -> Any:
     return value
 
 
-def _as_object(value: Any) -> Read | None:
+def _as_object(value: Any, allow: Allowances) -> Read | None:
     """Return a value that is an object, or that is the text of one; None for any other."""
     if isinstance(value, dict):
         return Read(value, 0, 0, True, True)
     if isinstance(value, str) and _START.match(value.lstrip()):
-        return whole_value(value)
+        return whole_value(value, allow)
     return None
 
 

@@ -15,16 +15,9 @@ from functools import lru_cache
 from typing import Any
 
 from medeval.inference.thinking import after_thinking
-from medeval.judging.decoding import (
-    Candidate,
-    TangledError,
-    candidates,
-    complete_members,
-    folded,
-    pieces,
-    without_trailing_commas,
-)
+from medeval.judging.decoding import Candidate, candidates, complete_members, pieces
 from medeval.judging.rubric import Rubric
+from medeval.text import folded
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,8})(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _LONGEST_RAW = 100
@@ -54,7 +47,7 @@ class Parse(StrEnum):
 
     Attributes:
         PARSED: as JSON.
-        REPAIRED: after stray commas were taken out, or from the complete part of a broken object.
+        REPAIRED: with allowances, or from the complete part of a broken object.
         AMBIGUOUS: there may be another than the one that is found, and nothing tells which counts.
         UNPARSEABLE: not found.
         EMPTY: there was nothing to read.
@@ -144,23 +137,13 @@ def _read(text: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdict:
     left = after_thinking(text).strip()
     if not left:
         return _verdict({}, Parse.EMPTY, rubric, False)
-    try:
-        return _verdict_in(left, rubric, marker, is_cut)
-    except TangledError:
-        return _verdict({}, Parse.UNPARSEABLE, rubric, False)
+    return _verdict_in(left, rubric, marker, is_cut)
 
 
 def _verdict_in(reply: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdict:
     is_marked, tried = _to_read(reply, rubric, marker)
-    for find, parse, piece in (
-        *(
-            (candidates, parse, piece)
-            for piece in tried
-            for parse in (Parse.PARSED, Parse.REPAIRED)
-        ),
-        *((complete_members, Parse.REPAIRED, piece) for piece in tried),
-    ):
-        text = piece if parse is Parse.PARSED else without_trailing_commas(piece)
+    tries = [(find, piece) for find in (candidates, complete_members) for piece in tried]
+    for find, text in tries:
         found = find(text, rubric.names)
         if not found:
             continue
@@ -174,13 +157,15 @@ def _verdict_in(reply: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdic
             is_whole and not is_marked and _is_declined(text, found)
         ):
             found = []
+        is_strict = all(each.is_strict for each in found)
+        parse = Parse.PARSED if is_strict else Parse.REPAIRED
         return _one_of(found, parse, rubric, is_marked)
     return _verdict({}, Parse.UNPARSEABLE, rubric, is_marked)
 
 
 def _to_read(reply: str, rubric: Rubric, marker: str) -> tuple[bool, list[str]]:
     """Return whether a reply is marked, and where its verdict may stand, the likeliest first."""
-    before, *behind = pieces(reply, marker) if marker else [reply]
+    before, *behind = pieces(reply, marker, rubric.names) if marker else [reply]
     if behind and not any(map(_WORD.search, behind)):
         # A reply that begins with its verdict may close with the marker; after other words it may
         # be a quotation, with the judge's own verdict cut off behind the marker.
