@@ -22,7 +22,6 @@ from medeval.tolerant_json import BLANK, DEEPEST, QUOTES, Allowances, NotJsonErr
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _START = re.compile(rf"[{{｛](?={BLANK}[}}｝{QUOTES}])")
-_MEMBER = re.compile(rf"[{{｛]{BLANK}[{QUOTES}]")
 _LIST = re.compile(rf"{BLANK}[\[［【]")
 _FENCED = re.compile(r"```[\w+-]{0,20}[ \t]*\r?\n?(.*?)```", re.DOTALL)
 _NO_VALUE = object()
@@ -111,7 +110,7 @@ def fitting(read: Read, fits: Fits, allow: Allowances = REPLY) -> Found | None:
 
 def objects_in(text: str, allow: Allowances = REPLY) -> Iterator[Read]:
     """Yield the objects of a text in their order; of objects in objects the outer ones."""
-    values = _Values(text, allow)
+    values = Values(text, allow)
     start = _START.search(text)
     while start is not None:
         try:
@@ -125,39 +124,24 @@ def objects_in(text: str, allow: Allowances = REPLY) -> Iterator[Read]:
         start = _START.search(text, place)
 
 
-def list_in(text: str) -> list[Any] | None:
+def list_in(text: str) -> Any:
     """Return the list that a reply is, or that its last fenced block is; None if there is none.
 
     A list with objects in it is none: they are read by themselves.
     """
     for part in (text, *reversed(_FENCED.findall(text))):
-        if _LIST.match(part) and (read := whole_value(part)) is not None:
-            is_plain = not any(isinstance(each, dict) for each in read.value)
-            return list(read.value) if is_plain and read.is_clear else None
+        if _LIST.match(part) and (read := whole_value(part)):
+            return None if any(isinstance(each, dict) for each in read.value) else read.value
     return None
 
 
 def whole_value(text: str, allow: Allowances = REPLY) -> Read | None:
     """Return the one value that a text is, with nothing but blanks around it; else None."""
     try:
-        read = _Values(text, allow).at(len(text) - len(text.lstrip()))
+        read = Values(text, allow).at(len(text) - len(text.lstrip()))
     except NotJsonError:
         return None
     return None if text[read.end :].strip() else read
-
-
-def values_from(text: str, allow: Allowances = REPLY) -> Callable[[int], Read]:
-    """Return what reads the value at a place of a text; places only ever come further behind.
-
-    It raises `NotJsonError` where there is no value. All its calls together take time that grows as
-    the text does.
-    """
-    return _Values(text, allow).at
-
-
-def has_object_start(text: str) -> bool:
-    """Tell whether a text has what an object with members begins with: a brace and a quote."""
-    return _MEMBER.search(text) is not None
 
 
 def folded(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -182,20 +166,28 @@ def whole(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def whole_json(value: Any) -> Any:
+def whole_json(value: Any, deepest: int = 10_000) -> Any:
     """Return a value as JSON has them with all its texts, names of fields among them, whole.
+
+    What the reader found to be no value is left out; a list is all of it or none.
+
+    Args:
+        value: of strings, numbers, lists, tuples and dictionaries.
+        deepest: how many levels it may have.
 
     Raises:
         RecursionError: it is nested too deep.
     """
     if isinstance(value, str):
         return whole(value)
-    if isinstance(value, list):
-        return [whole_json(each) for each in value]
-    if isinstance(value, tuple):
-        return tuple(whole_json(each) for each in value)
+    if deepest == 0:
+        raise RecursionError
+    if isinstance(value, list | tuple):
+        parts = type(value)(whole_json(each, deepest - 1) for each in value)
+        return _NO_VALUE if any(each is _NO_VALUE for each in parts) else parts
     if isinstance(value, dict):
-        return {whole_json(name): whole_json(each) for name, each in value.items()}
+        members = {whole_json(key): whole_json(each, deepest - 1) for key, each in value.items()}
+        return {key: each for key, each in members.items() if each is not _NO_VALUE}
     return value
 
 
@@ -208,8 +200,13 @@ def _as_object(value: Any, allow: Allowances) -> Read | None:
     return None
 
 
-class _Values:
-    """Reads the values at places of a text."""
+class Values:
+    """Reads the values at places of a text, in time that grows as the text does.
+
+    Args:
+        text: in which they stand; places only ever come further behind.
+        allow: what is forgiven.
+    """
 
     def __init__(self, text: str, allow: Allowances) -> None:
         # Not strict: raw line breaks inside strings are common and harmless.
@@ -220,10 +217,8 @@ class _Values:
             parse_int=_int,
             parse_constant=lambda _: _NO_VALUE,
         )
-        self._text, self._allow = text, allow
-        self._rest, self._begin = text, 0
+        self._text, self._allow, self._rest, self._begin = text, allow, text, 0
         self._left = _MOST_IN_VAIN * len(text) + _WINDOW
-        self._is_clear = True
 
     def at(self, place: int) -> Read:
         """Return the value that begins at a place.
@@ -241,7 +236,7 @@ class _Values:
             self._is_clear, is_strict = True, False
             value, end = self._tolerant(place)
         try:
-            value = _cleaned(value, DEEPEST)
+            value = whole_json(value, DEEPEST)
         except RecursionError:
             raise NotJsonError("nested too deeply", end, None) from None
         if value is _NO_VALUE:
@@ -260,21 +255,6 @@ class _Values:
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         self._is_clear = self._is_clear and len({fold_key(key) for key, _ in pairs}) == len(pairs)
         return dict(pairs)
-
-
-def _cleaned(value: Any, deepest: int) -> Any:
-    """Return a value with whole texts and without what is none; a list is all of it or none."""
-    if isinstance(value, str):
-        return whole(value)
-    if deepest == 0:
-        raise RecursionError
-    if isinstance(value, dict):
-        members = {whole(key): _cleaned(each, deepest - 1) for key, each in value.items()}
-        return {key: each for key, each in members.items() if each is not _NO_VALUE}
-    if isinstance(value, list):
-        parts = [_cleaned(each, deepest - 1) for each in value]
-        return _NO_VALUE if any(each is _NO_VALUE for each in parts) else parts
-    return value
 
 
 def _float(text: str) -> Any:

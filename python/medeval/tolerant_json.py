@@ -33,6 +33,7 @@ _PYTHON_STRING = re.compile(r"'([^'\\\n]*(?:\\[^\n][^'\\\n]*)*)'")
 _TO_ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})|\\'|[\\\"]")
 _WORDS = {"true": True, "false": False, "null": None}
 _WORDS_OF_PYTHON = {"True": True, "False": False, "None": None}
+_UNKNOWN_BACKSLASHES = {"\\'": "'", "\\": "\\\\"}
 _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 DEEPEST = 100
 
@@ -76,7 +77,7 @@ def tolerant_value(
         text: in which it stands.
         start: where it begins.
         allow: what is forgiven.
-        decoder: whose hooks make numbers, constants and objects.
+        decoder: whose hooks make numbers, constants and, of pairs, objects.
 
     Raises:
         NotJsonError: there is none.
@@ -103,6 +104,7 @@ class _Tolerant:
         self._text, self._start = text, start
         self._allow, self._decoder = allow, decoder
         self._words = {**_WORDS, **(_WORDS_OF_PYTHON if allow.python else {})}
+        self._escapes = {'"': '\\"', **(_UNKNOWN_BACKSLASHES if allow.backslashes else {})}
         # Behind a string that does not fit, the search goes on inside of it.
         self._string_at: int | None = None
 
@@ -135,7 +137,7 @@ class _Tolerant:
                     and (due in ("next", "key") or (due == "value" and top.is_list))
                 ):
                     stack.pop()
-                    value = top.parts if top.is_list else self._object(top.pairs)
+                    value = top.parts if top.is_list else self._decoder.object_pairs_hook(top.pairs)
                 else:
                     raise self._broken(at)
                 if not stack:
@@ -162,16 +164,12 @@ class _Tolerant:
         resume = at if self._string_at is None else self._string_at + 1
         return NotJsonError("no JSON", at, max(resume, self._start + 1))
 
-    def _object(self, pairs: list[tuple[str, Any]]) -> Any:
-        hook = self._decoder.object_pairs_hook
-        return dict(pairs) if hook is None else hook(pairs)
-
     def _scalar(self, kind: str, token: str, at: int, place: int) -> tuple[Any, int]:
         if kind == "quote":
             return self._string(at)
         if kind == "number":
-            is_whole = token.lstrip("-").isdigit()
-            hook = self._decoder.parse_int if is_whole else self._decoder.parse_float
+            decoder = self._decoder
+            hook = decoder.parse_int if token.lstrip("-").isdigit() else decoder.parse_float
             return hook(token), place
         if token in _CONSTANTS:
             return self._decoder.parse_constant(token), place
@@ -188,32 +186,26 @@ class _Tolerant:
             # Records are cut off in the middle of a key, and the next line was taken for it.
             raise NotJsonError("a key runs over the end of a line", end, at + 1)
         try:
-            return json.loads(f'"{_TO_ESCAPE.sub(self._escaped, written)}"', strict=False), end
+            fixed = _TO_ESCAPE.sub(lambda sign: self._escapes.get(sign[0], sign[0]), written)
+            return json.loads(f'"{fixed}"', strict=False), end
         except ValueError:
             raise NotJsonError("a backslash that JSON does not know", end, at + 1) from None
-
-    def _escaped(self, found: re.Match[str]) -> str:
-        sign = found[0]
-        if sign == '"':
-            return '\\"'
-        if sign == "\\'":
-            return "'" if self._allow.backslashes else sign
-        return "\\\\" if sign == "\\" and self._allow.backslashes else sign
 
     def _end_of_string(self, at: int) -> int:
         opener = self._text[at]
         if opener == "'":
             return self._end_of_python_string(at)
         depth, has_quote, has_brace = 0, False, False
-        for found in _SIGN.finditer(self._text, at + 1):
-            sign = found[0]
-            if self._closes(opener, sign, found.end(), depth):
-                return found.end()
+        end = at + 1
+        while found := _SIGN.search(self._text, end):
+            sign, end = found[0], found.end()
+            if self._closes(opener, sign, end, depth):
+                return end
             depth = max(0, depth + {"“": 1, "”": -1}.get(sign, 0))
             has_quote = has_quote or sign in '"＂'
             has_brace = has_brace or sign in "{}｛｝"
             if has_quote and has_brace and not self._allow.braces:
-                raise NotJsonError("a brace beside a quote in a string", found.end(), at + 1)
+                raise NotJsonError("a brace beside a quote in a string", end, at + 1)
         raise NotJsonError("the text ends inside a string", len(self._text), None)
 
     def _end_of_python_string(self, at: int) -> int:
@@ -223,8 +215,8 @@ class _Tolerant:
         if found is None:
             line = self._text.find("\n", at)
             is_cut = line < 0
-            end = len(self._text) if is_cut else line
-            raise NotJsonError("a string does not end", end, None if is_cut else at + 1)
+            end, resume = (len(self._text), None) if is_cut else (line, at + 1)
+            raise NotJsonError("a string does not end", end, resume)
         return found.end()
 
     def _closes(self, opener: str, sign: str, behind: int, depth: int) -> bool:

@@ -48,7 +48,7 @@ RECORDS = st.fixed_dictionaries(
 
 
 def forgiven(text: str) -> Any:
-    return tolerant_value(text, 0, FORGIVEN, json.JSONDecoder())[0]
+    return tolerant_value(text, 0, FORGIVEN, json.JSONDecoder(object_pairs_hook=dict))[0]
 
 
 def dumped(value: Any) -> str:

@@ -105,9 +105,9 @@ def arguments_in(text: str, definition: Mapping[str, Any]) -> dict[str, Any]:
     found = next(objects_in(said), None)
     if found is not None and found.is_clear:
         return _arguments_of(found, said, names)
-    listed = list_in(said)
-    is_list = listed is not None and all(isinstance(each, str) for each in listed)
-    said = "\n".join(listed) if listed and is_list else said.strip("\"'`").strip()
+    listed = list_in(said) or [None]
+    are_texts = all(isinstance(each, str) for each in listed)
+    said = "\n".join(listed) if are_texts else said.strip("\"'`").strip()
     named = _pairs_in(said, names)
     return {**dict.fromkeys(names, said), **named}
 

@@ -48,23 +48,19 @@ def read_answer(text: str) -> FinalAnswer | None:
 
     Of several objects the last one that is an answer counts.
     """
-    found = last_object(text, _DIAGNOSIS, _is_answer)
+    found = last_object(text, _DIAGNOSIS, _answer)
     return _answer(found.members) if found is not None else None
 
 
 def is_answer(read: Read) -> bool:
     """Tell whether an object is an answer or wraps one, like a call of a tool."""
-    return fitting(read, _is_answer) is not None
+    return fitting(read, _answer) is not None
 
 
 def treatments_in(text: str) -> tuple[str, ...]:
     """Return the treatments of a text, one a line or separated by semicolons, without marks."""
     parts = (_MARK.sub("", part).strip() for part in _SEPARATOR.split(text))
     return tuple(part for part in parts if part)
-
-
-def _is_answer(fields: Mapping[str, Any]) -> bool:
-    return _answer(fields) is not None
 
 
 def _answer(fields: Mapping[str, Any]) -> FinalAnswer | None:

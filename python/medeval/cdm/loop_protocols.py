@@ -167,9 +167,10 @@ class Native(Protocol):
         if not text.strip():
             return {}, False
         found = whole_value(text)
-        is_twice = found is not None and _is_text_of_object(found.value)
-        if found is not None and is_twice:
-            found = whole_value(found.value)
+        is_twice = False
+        if found is not None and isinstance(found.value, str):
+            is_twice = found.value.lstrip().startswith("{")
+            found = whole_value(found.value) if is_twice else found
         if found is None or not found.is_clear:
             return None, is_twice
         read, is_custom = found.value, is_twice or not found.is_strict
@@ -180,10 +181,6 @@ class Native(Protocol):
         if isinstance(read, str) and len(names) == 1:
             return {names[0]: read}, True
         return {} if read is None else None, is_custom
-
-
-def _is_text_of_object(value: Any) -> bool:
-    return isinstance(value, str) and value.lstrip().startswith("{")
 
 
 def _sent_back(wish: Wish) -> ToolCall:

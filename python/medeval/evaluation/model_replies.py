@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from medeval.inference.thinking import split_thinking
-from medeval.text import fold_key, has_object_start, last_object, whole_value
+from medeval.text import fold_key, last_object, whole_value
 
 _FENCE = re.compile(r"```[ \t]*[\w+-]{0,20}[ \t]*\r?\n(.*?)```", re.DOTALL)
-# A text that begins so was meant to be data; broken or cut off, it is no text to be scored.
-_LIKE_DATA = re.compile(r"[\[{]|```")
+# A reply with this in it was meant to be data; broken or cut off, it is no text to be scored.
+_LIKE_DATA = re.compile(r"\A[\[{]|\A```|[{\uff5b]\s*[\"'\u201c\u201d\uff02]")
 
 
 def read_output(
@@ -48,7 +48,7 @@ def _plain_text(answer: str, key: str) -> str:
     text = fenced[1].strip() if fenced else answer
     if text.startswith('"') and (quoted := whole_value(text)) is not None:
         text = str(quoted.value).strip()
-    if _LIKE_DATA.match(text) or has_object_start(text):
+    if _LIKE_DATA.search(text):
         return ""
     name = re.escape(key).replace("_", r"[\s_-]")
     # "Answer: ...", "**Answer:** ...", "### Answer" with the text on the next line.

@@ -71,13 +71,13 @@ def parse(text: str) -> Document:
 def _strict(text: str, place: int) -> tuple[Any, int]:
     """Read strict JSON: no NaN, no key twice in an object."""
     try:
-        return _decoder().raw_decode(text, place)
+        return _DECODER.raw_decode(text, place)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
 
 def _tolerant(text: str, place: int) -> tuple[Any, int]:
-    return tolerant_value(text, place, FORGIVEN, _decoder())
+    return tolerant_value(text, place, FORGIVEN, _DECODER)
 
 
 def _whole(text: str, read: Reader) -> Any:
@@ -153,12 +153,6 @@ def _objects(values: list[Any], where: str) -> list[Raw]:
     return values
 
 
-def _decoder() -> json.JSONDecoder:
-    return json.JSONDecoder(
-        object_pairs_hook=_object, parse_constant=_constant, parse_float=_number
-    )
-
-
 def _object(pairs: list[tuple[str, Any]]) -> Raw:
     found: Raw = {}
     for key, value in pairs:
@@ -177,3 +171,8 @@ def _number(text: str) -> float:
 
 def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_constant, parse_float=_number
+)

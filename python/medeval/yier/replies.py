@@ -88,7 +88,7 @@ def _from_json(text: str, options: Options) -> Found | None:
         given = [members[key] for key in ANSWER_KEYS if key in members]
         return _answer_list(given[0], options) if given else None
 
-    found = last_object(text, ANSWER_KEYS, lambda members: answer(members) is not None)
+    found = last_object(text, ANSWER_KEYS, answer)
     if found is not None:
         return answer(found.members)
     listed = list_in(text)
