@@ -24,7 +24,7 @@ from medeval.inference.callables import aligned_outputs
 from medeval.inference.completions import read_completion
 from medeval.inference.outcomes import Outcome
 from medeval.judging.verdicts import read_verdict
-from medeval.models.surrogates import whole, whole_json
+from medeval.text import whole, whole_json
 from medeval.yier.replies import read_reply
 
 HALF, MENDED = "pain \ud83d", "pain \ufffd"

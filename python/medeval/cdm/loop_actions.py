@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from medeval.cdm.loop_answers import objects_in
-from medeval.models.surrogates import whole_json
+from medeval.text import Read, list_in, objects_in
 
 _MODALITY = (
     r"\b(?:(?-i:US)|eus|ct|mri|mrcp|hida|ercp|kub|x[ -]?rays?|ultra[ -]?so\w*|sono\w*"
@@ -105,10 +103,11 @@ def arguments_in(text: str, definition: Mapping[str, Any]) -> dict[str, Any]:
     fenced = _FENCE.search(text)
     said = fenced["inside"].strip() if fenced else text.strip()
     found = next(objects_in(said), None)
-    if found is not None:
+    if found is not None and found.is_clear:
         return _arguments_of(found, said, names)
-    listed = _list_in(said)
-    said = "\n".join(listed) if listed is not None else said.strip("\"'`").strip()
+    listed = list_in(said) or [None]
+    are_texts = all(isinstance(each, str) for each in listed)
+    said = "\n".join(listed) if are_texts else said.strip("\"'`").strip()
     named = _pairs_in(said, names)
     return {**dict.fromkeys(names, said), **named}
 
@@ -155,29 +154,18 @@ def _without_talk(text: str) -> str:
     return text[: end.start()].rstrip() if end else text
 
 
-def _arguments_of(found: Mapping[str, Any], said: str, names: Sequence[str]) -> dict[str, Any]:
+def _arguments_of(read: Read, said: str, names: Sequence[str]) -> dict[str, Any]:
     """Return an object as arguments; what it does not name may stand in the words before it."""
+    found = read.value
     spelled = {re.sub(r"[\s-]+", "_", name.lower()): name for name in map(str, found)}
     arguments = {name: found[spelled[name]] if name in spelled else None for name in names}
     missing = [name for name, value in arguments.items() if value is None]
     if missing and len(names) == 1 == len(found):
         return dict(zip(names, found.values(), strict=True))  # under another name
-    before = said[: said.find("{")].strip()
+    before = said[: read.start].strip()
     if len(missing) == len(names) or (missing and not before):
         return dict(found)
     return {**arguments, **dict.fromkeys(missing, before)}
-
-
-def _list_in(said: str) -> list[str] | None:
-    """Return the texts of a list in JSON or as Python writes it; None if it is none."""
-    if not said.startswith("["):
-        return None
-    try:
-        read = whole_json(ast.literal_eval(said))
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return None
-    are_texts = isinstance(read, list) and all(isinstance(one, str) for one in read)
-    return read if are_texts else None
 
 
 def _pairs_in(said: str, names: Sequence[str]) -> dict[str, str]:

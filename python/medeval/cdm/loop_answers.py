@@ -1,34 +1,23 @@
 """The final answer, read tolerantly: a JSON object wherever it stands in the reply.
 
-Fences, prose around the object, objects around it, trailing commas and single quotes do not make
-an answer wrong. One with a field missing is asked for once more; then the part of it that is there
-counts.
+What surrounds the object and small faults of its form do not make an answer wrong. One with a field
+missing is asked for once more; then the part of it that is there counts.
 """
 
 from __future__ import annotations
 
-import ast
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from medeval.models.surrogates import whole_json
+from medeval.text import Read, fitting, folded, last_object, objects_in
 
 _DIAGNOSIS = ("final_diagnosis", "diagnosis")
 _TREATMENT = ("treatment", "treatments", "treatment_plan")
 _THOUGHT = ("thought", "thoughts", "reasoning")
-# So that no reply takes long to read.
-_MOST_STARTS = 200
-_LONGEST_LITERAL = 20_000
-_MOST_REPAIRED = 5 * _LONGEST_LITERAL
-_DEEPEST = 4
-_TRAILING_COMMA = re.compile(r",(\s*[\]}])")
 _SEPARATOR = re.compile(r"[;\n]")
 _MARK = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
-# A string in either kind of quotes, in which braces mean nothing, or a brace.
-_STRING_OR_BRACE = re.compile(r"""(?s)(["'])(?:(?!\1)[^\\]|\\.)*+(\1?)|[{}]""")
 
 
 @dataclass(frozen=True)
@@ -59,24 +48,13 @@ def read_answer(text: str) -> FinalAnswer | None:
 
     Of several objects the last one that is an answer counts.
     """
-    answers = [answer for found in objects_in(text) if (answer := answer_in(found)) is not None]
-    return answers[-1] if answers else None
+    found = last_object(text, _DIAGNOSIS, _answer)
+    return _answer(found.members) if found is not None else None
 
 
-def answer_in(found: Mapping[str, Any], depth: int = _DEEPEST) -> FinalAnswer | None:
-    """Return the answer that an object is, or that one of its values is; None if there is none.
-
-    Models wrap an answer like a call of a tool. A list in an object is none: it holds candidates.
-
-    Args:
-        found: the object.
-        depth: of objects in objects that are looked into.
-    """
-    answer = _answer(found)
-    if answer is not None or depth == 0:
-        return answer
-    inner = [answer_in(value, depth - 1) for value in map(_as_object, found.values()) if value]
-    return next((answer for answer in reversed(inner) if answer is not None), None)
+def is_answer(read: Read) -> bool:
+    """Tell whether an object is an answer or wraps one, like a call of a tool."""
+    return fitting(read, _answer) is not None
 
 
 def part_of_an_answer(text: str) -> FinalAnswer | None:
@@ -85,8 +63,8 @@ def part_of_an_answer(text: str) -> FinalAnswer | None:
     A diagnosis that is missing, or no text, is empty, and so are treatments that are missing.
     """
     parts = []
-    for found in objects_in(text):
-        fields = _fields(found)
+    for read in objects_in(text):
+        fields = folded(read.value)
         diagnosis = _first(fields, _DIAGNOSIS)
         given = _treatments(_first(fields, _TREATMENT))
         named = diagnosis.strip() if isinstance(diagnosis, str) else ""
@@ -101,73 +79,7 @@ def treatments_in(text: str) -> tuple[str, ...]:
     return tuple(part for part in parts if part)
 
 
-def objects_in(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of a text in their order; of objects in objects the outer ones.
-
-    What is an object but for a comma too many, or for quotes of Python, is one too.
-    """
-    decoder = json.JSONDecoder(strict=False)
-    looked_at = 0
-    place = text.find("{")
-    for _ in range(_MOST_STARTS):
-        if place < 0:
-            return
-        try:
-            found, end = decoder.raw_decode(text, place)
-            found = whole_json(found)
-        except (ValueError, RecursionError):
-            found, end = None, place + 1
-            if looked_at < _MOST_REPAIRED:
-                close = _end_of_object(text, place)
-                looked_at += (close or min(len(text), place + _LONGEST_LITERAL)) - place
-                found = _repaired(text[place:close])
-                end = close if found is not None else end
-        if isinstance(found, dict):
-            yield found
-        place = text.find("{", end)
-
-
-def _end_of_object(text: str, start: int) -> int:
-    """Return where the object that begins at a place ends; 0 if it does not."""
-    window, depth, place = text[start : start + _LONGEST_LITERAL], 0, 0
-    while match := _STRING_OR_BRACE.search(window, place):
-        place = match.end()
-        if match[1] and not match[2]:
-            # All quotes of its kind behind it are escaped, so that none of them has an end either.
-            window, place = window.replace(match[1], " "), match.start()
-        depth += {"{": 1, "}": -1}.get(match[0], 0)
-        if depth == 0:
-            return start + place
-    return 0
-
-
-def _repaired(text: str) -> dict[str, Any] | None:
-    """Return what is an object but for a comma too many or for quotes of Python; None if it is not.
-
-    Another value than an object, such as a set, is none.
-    """
-    for read in (_loads_without_trailing_commas, ast.literal_eval):
-        try:
-            found = read(text)
-            return whole_json(found) if isinstance(found, dict) else None
-        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            continue
-    return None
-
-
-def _loads_without_trailing_commas(text: str) -> Any:
-    return json.loads(_TRAILING_COMMA.sub(r"\1", text), strict=False)
-
-
-def _as_object(value: Any) -> Mapping[str, Any] | None:
-    """Return a value that is an object, or that is the text of one; None for any other."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        value = next(objects_in(value), None)
-    return value if isinstance(value, Mapping) else None
-
-
-def _answer(found: Mapping[str, Any]) -> FinalAnswer | None:
-    fields = _fields(found)
+def _answer(fields: Mapping[str, Any]) -> FinalAnswer | None:
     diagnosis = _first(fields, _DIAGNOSIS)
     treatment = _treatments(_first(fields, _TREATMENT))
     if not isinstance(diagnosis, str) or not diagnosis.strip() or treatment is None:
@@ -187,6 +99,6 @@ def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 def _treatments(value: Any) -> tuple[str, ...] | None:
     if isinstance(value, str):
         return treatments_in(value)
-    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return tuple(part.strip() for part in value if part.strip())
     return None

@@ -17,7 +17,7 @@ from medeval.cdm.loop_text import STOP, read_written
 from medeval.inference.completions import Completion, ToolCall
 from medeval.inference.requests import Message
 from medeval.inference.thinking import split_thinking
-from medeval.models.surrogates import whole_json
+from medeval.text import whole_value
 
 ToolProtocol = Literal["native", "text"]
 
@@ -168,22 +168,23 @@ class Native(Protocol):
 
     def _arguments(self, text: str, name: str) -> tuple[dict[str, Any] | None, bool]:
         """Return the arguments of a call of a tool, and whether another form was understood."""
+        if not text.strip():
+            return {}, False
+        found = whole_value(text)
         is_twice = False
-        try:
-            read: Any = json.loads(text, strict=False) if text.strip() else {}
-            if isinstance(read, str) and read.lstrip().startswith("{"):
-                is_twice = True
-                read = json.loads(read)  # written as JSON twice
-            read = whole_json(read)
-        except (ValueError, RecursionError):
+        if found is not None and isinstance(found.value, str):
+            is_twice = found.value.lstrip().startswith("{")
+            found = whole_value(found.value) if is_twice else found
+        if found is None or not found.is_clear:
             return None, is_twice
+        read, is_custom = found.value, is_twice or not found.is_strict
         if isinstance(read, dict):
-            return read, is_twice
+            return read, is_custom
         tool = self._definitions.get(name)
         names = list(tool["function"]["parameters"].get("properties", {})) if tool else []
         if isinstance(read, str) and len(names) == 1:
             return {names[0]: read}, True
-        return {} if read is None else None, is_twice
+        return {} if read is None else None, is_custom
 
 
 def _sent_back(wish: Wish, came: Any) -> dict[str, Any]:

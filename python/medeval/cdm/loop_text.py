@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from medeval.cdm.loop_actions import action_in, action_of
 from medeval.cdm.loop_answers import (
     FinalAnswer,
-    answer_in,
-    objects_in,
+    is_answer,
     part_of_an_answer,
     read_answer,
     treatments_in,
 )
 from medeval.cdm.loop_lines import Field, read_lines
+from medeval.text import objects_in
 
 STOP = ("\nObservation:",)
 
@@ -133,10 +133,10 @@ def _answer_in(fields: Sequence[Field]) -> tuple[FinalAnswer | None, bool]:
 
 def _in_json(text: str, tools: Sequence[str]) -> Written | None:
     """Return what the objects of a reply ask for or decide; None if they do neither."""
-    for found in objects_in(text):
-        if answer_in(found) is not None:
+    for read in objects_in(text):
+        if is_answer(read):
             break
-        action = action_of(found, tools)
+        action = action_of(read.value, tools) if read.is_clear else None
         if action is not None:
             return Written(action.tool, action.asked, None, text, is_custom=True)
     answer = read_answer(text)

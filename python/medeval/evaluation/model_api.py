@@ -17,7 +17,7 @@ from medeval.inference.keys import without_key
 from medeval.inference.requests import Item, Request, texts_of
 from medeval.inference.retries import RetryPolicy
 from medeval.models.schemas import Row
-from medeval.models.surrogates import whole_json
+from medeval.text import whole_json
 
 if TYPE_CHECKING:
     import httpx2

@@ -12,7 +12,7 @@ from medeval.inference.journal import Journal, Line
 from medeval.inference.outcomes import Outcome
 from medeval.inference.requests import Item
 from medeval.inference.thinking import split_thinking
-from medeval.models.surrogates import whole_json
+from medeval.text import whole_json
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from medeval.models.surrogates import whole_json
+from medeval.text import whole_json
 
 Output = Any
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from medeval.inference.error_bodies import FINISH_REASONS, word
-from medeval.models.surrogates import whole, whole_json
+from medeval.text import whole, whole_json
 
 # A count beyond it is none.
 _MOST_TOKENS = 10**12

@@ -31,7 +31,7 @@ from medeval.inference.parameters import Adaptation
 from medeval.inference.requests import Item, Message, Request, body_of, texts_of
 from medeval.inference.secret_names import secret_places
 from medeval.inference.threads import FunctionFailedError, in_a_thread
-from medeval.models.surrogates import whole
+from medeval.text import whole
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

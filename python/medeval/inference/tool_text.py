@@ -13,7 +13,7 @@ from typing import Any
 
 from medeval.inference.completions import Completion, ToolCall
 from medeval.inference.thinking import split_thinking
-from medeval.models.surrogates import whole_json
+from medeval.text import whole_json
 
 _FLAGS = re.IGNORECASE | re.DOTALL
 _BLOCK = re.compile(r"<tool_call>(?P<call>.*?)(?:</tool_call>|\Z)", _FLAGS)

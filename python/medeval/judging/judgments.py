@@ -13,7 +13,7 @@ from medeval.inference.thinking import split_thinking
 from medeval.judging.rewards import Rewards, rewards_of
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdicts import Parse, Status, Verdict, read_verdict
-from medeval.models.surrogates import whole
+from medeval.text import whole
 
 NOT_ASKED = "not_asked"
 # Ends of a reply after which the judge would have said more.

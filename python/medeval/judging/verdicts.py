@@ -15,16 +15,9 @@ from functools import lru_cache
 from typing import Any
 
 from medeval.inference.thinking import after_thinking
-from medeval.judging.decoding import (
-    Candidate,
-    TangledError,
-    candidates,
-    complete_members,
-    folded,
-    pieces,
-    without_trailing_commas,
-)
+from medeval.judging.decoding import candidates, complete_members, pieces
 from medeval.judging.rubric import Rubric
+from medeval.text import Found, folded
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,8})(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _LONGEST_RAW = 100
@@ -54,7 +47,7 @@ class Parse(StrEnum):
 
     Attributes:
         PARSED: as JSON.
-        REPAIRED: after stray commas were taken out, or from the complete part of a broken object.
+        REPAIRED: with allowances, or from the complete part of a broken object.
         AMBIGUOUS: there may be another than the one that is found, and nothing tells which counts.
         UNPARSEABLE: not found.
         EMPTY: there was nothing to read.
@@ -144,28 +137,18 @@ def _read(text: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdict:
     left = after_thinking(text).strip()
     if not left:
         return _verdict({}, Parse.EMPTY, rubric, False)
-    try:
-        return _verdict_in(left, rubric, marker, is_cut)
-    except TangledError:
-        return _verdict({}, Parse.UNPARSEABLE, rubric, False)
+    return _verdict_in(left, rubric, marker, is_cut)
 
 
 def _verdict_in(reply: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdict:
     is_marked, tried = _to_read(reply, rubric, marker)
-    for find, parse, piece in (
-        *(
-            (candidates, parse, piece)
-            for piece in tried
-            for parse in (Parse.PARSED, Parse.REPAIRED)
-        ),
-        *((complete_members, Parse.REPAIRED, piece) for piece in tried),
-    ):
-        text = piece if parse is Parse.PARSED else without_trailing_commas(piece)
+    tries = [(find, piece) for find in (candidates, complete_members) for piece in tried]
+    for find, text in tries:
         found = find(text, rubric.names)
         if not found:
             continue
         is_whole = find is candidates
-        if is_marked and not _SAID.search(text, 0, found[0].start):
+        if is_marked and not _SAID.search(text, 0, found[0].read.start):
             # Where a part of a broken one comes again, another begins.
             names = [next(iter(each.members)) for each in found]
             again = (n for n, name in enumerate(names) if name in names[:n])
@@ -174,23 +157,25 @@ def _verdict_in(reply: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdic
             is_whole and not is_marked and _is_declined(text, found)
         ):
             found = []
+        is_strict = all(each.read.is_strict for each in found)
+        parse = Parse.PARSED if is_strict else Parse.REPAIRED
         return _one_of(found, parse, rubric, is_marked)
     return _verdict({}, Parse.UNPARSEABLE, rubric, is_marked)
 
 
 def _to_read(reply: str, rubric: Rubric, marker: str) -> tuple[bool, list[str]]:
     """Return whether a reply is marked, and where its verdict may stand, the likeliest first."""
-    before, *behind = pieces(reply, marker) if marker else [reply]
+    before, *behind = pieces(reply, marker, rubric.names) if marker else [reply]
     if behind and not any(map(_WORD.search, behind)):
         # A reply that begins with its verdict may close with the marker; after other words it may
         # be a quotation, with the judge's own verdict cut off behind the marker.
         found = candidates(before, rubric.names) or complete_members(before, rubric.names)
-        if found and not _SAID.search(before, 0, found[0].start):
+        if found and not _SAID.search(before, 0, found[0].read.start):
             return False, [before]
     return bool(behind), behind[::-1] or [before]
 
 
-def _one_of(found: Sequence[Candidate], parse: Parse, rubric: Rubric, is_marked: bool) -> Verdict:
+def _one_of(found: Sequence[Found], parse: Parse, rubric: Rubric, is_marked: bool) -> Verdict:
     """Return the one verdict that objects are which agree or complete each other without overlap.
 
     It is ambiguous if there is none, if they differ, or if a key stands twice in one of them.
@@ -214,17 +199,17 @@ def _one_of(found: Sequence[Candidate], parse: Parse, rubric: Rubric, is_marked:
 
 
 def _is_doubtful(
-    text: str, found: Sequence[Candidate], rubric: Rubric, *, is_whole: bool, is_cut: bool
+    text: str, found: Sequence[Found], rubric: Rubric, *, is_whole: bool, is_cut: bool
 ) -> bool:
     """Tell whether there may be another verdict beside the objects of a text.
 
     There may where a criterion stands outside of them with a number or, if they are whole, as a
     key; and where the reply is cut off and says more than they do.
     """
-    starts = [*(each.start for each in found), len(text)]
-    ends = [0, *(each.end for each in found)]
+    starts = [*(each.read.start for each in found), len(text)]
+    ends = [0, *(each.read.end for each in found)]
     outside = " ".join(text[end:start] for end, start in zip(ends, starts, strict=True))
-    if is_cut and _SAID.search(outside if is_whole else text[: found[0].start]):
+    if is_cut and _SAID.search(outside if is_whole else text[: found[0].read.start]):
         return True
     keys = re.findall(_KEY.format("|".join(rubric.names)), outside, re.IGNORECASE)
     if keys and is_whole:
@@ -235,10 +220,10 @@ def _is_doubtful(
     return bool(named) and re.search(_BESIDE.format(named), outside, re.IGNORECASE) is not None
 
 
-def _is_declined(text: str, found: Sequence[Candidate]) -> bool:
+def _is_declined(text: str, found: Sequence[Found]) -> bool:
     """Tell whether a judge says behind what it may have quoted that it gives no verdict."""
-    is_first = not _SAID.search(text, 0, found[0].start)
-    return not is_first and _DECLINES.search(text, found[-1].end) is not None
+    is_first = not _SAID.search(text, 0, found[0].read.start)
+    return not is_first and _DECLINES.search(text, found[-1].read.end) is not None
 
 
 def _verdict(found: Mapping[str, Any], parse: Parse, rubric: Rubric, is_marked: bool) -> Verdict:

@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NoReturn
 
-from medeval.yier.tolerant_json import RepairError, repair
+from medeval.tolerant_json import Allowances, tolerant_value
 
 Layout = Literal["array", "wrapped", "object", "lines", "sequence", "empty"]
 Raw = dict[str, Any]
 
 WRAPPERS = ("data", "records", "items", "samples")
 BLANKS = " \t\r\n\u3000\ufeff"
+# What the contract of the files allows: no signs of Python, and nothing changed inside strings.
+FORGIVEN = Allowances(python=False, braces=True, backslashes=False)
+
+# Returns the value that begins at a place of a text, and where it ends.
+Reader = Callable[[str, int], tuple[Any, int]]
 
 
 class LayoutError(ValueError):
@@ -48,102 +53,95 @@ def parse(text: str) -> Document:
     """
     if not text.strip(BLANKS):
         return Document([], "empty")
-    try:
-        return _one_value(text, repaired=False)
-    except LayoutError:
-        raise
-    except ValueError as error:
-        strict = error
-    return _lines(text) or _sequence(text) or _tolerant(text, strict)
-
-
-def loads(text: str) -> Any:
-    """Read strict JSON: no NaN, no key twice in an object.
-
-    Raises:
-        ValueError: the text is not JSON.
-    """
-    return _decoder().decode(text)
-
-
-def _tolerant(text: str, strict: ValueError) -> Document:
-    whole = None
-    try:
-        whole = repair(text)
-    except RepairError as error:
-        reason = str(error)
-    if whole is not None:
+    reasons = []
+    for read in (_strict, _tolerant):
+        found: Document | None
         try:
-            return _one_value(whole, repaired=True)
+            found = _one_value(text.strip(BLANKS), read)
         except LayoutError:
             raise
         except ValueError as error:
-            reason = _without_place(error)
-    found = _lines(text, repair)
-    if found is None and whole is not None:
-        found = _sequence(whole)
-    if found is None:
-        raise LayoutError(f"not JSON: {strict}; with quotes and commas forgiven: {reason}")
-    return Document(found.records, found.layout, repaired=True)
+            reasons.append(str(error))
+            found = _lines(text, read) or _sequence(text.strip(BLANKS), read)
+        if found is not None:
+            return replace(found, repaired=read is _tolerant)
+    raise LayoutError(f"not JSON: {reasons[0]}; with quotes and commas forgiven: {reasons[1]}")
 
 
-def _one_value(text: str, *, repaired: bool) -> Document:
+def _strict(text: str, place: int) -> tuple[Any, int]:
+    """Read strict JSON: no NaN, no key twice in an object."""
+    try:
+        return _DECODER.raw_decode(text, place)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _tolerant(text: str, place: int) -> tuple[Any, int]:
+    return tolerant_value(text, place, FORGIVEN, _DECODER)
+
+
+def _whole(text: str, read: Reader) -> Any:
+    """Read the one value that a text is.
+
+    Raises:
+        ValueError: it is none, or something stands behind it.
+    """
+    value, end = read(text, 0)
+    if end < len(text):
+        raise ValueError(f"something stands behind its end (character {end + 1:,})")
+    return value
+
+
+def _one_value(text: str, read: Reader) -> Document:
     """Read an array, an object around a list, or one record."""
-    value = loads(text.strip(BLANKS))
+    value = _whole(text, read)
     if isinstance(value, list):
-        return Document(_objects(value, "the array"), "array", repaired)
+        return Document(_objects(value, "the array"), "array")
     if not isinstance(value, dict):
         raise LayoutError("neither a record nor a list of records")
     keys = [key for key in WRAPPERS if isinstance(value.get(key), list)]
     if not keys or "question" in value:
-        return Document([value], "object", repaired)
+        return Document([value], "object")
     if len(keys) > 1:
         raise LayoutError(f"lists under {' and '.join(keys)}; only one can be the records")
     key = keys[0]
     records = _objects(value[key], f"the list {key}")
-    return Document(records, "wrapped", repaired, {**value, key: []}, key)
+    return Document(records, "wrapped", envelope={**value, key: []}, key=key)
 
 
-def _lines(text: str, mend: Callable[[str], str] | None = None) -> Document | None:
-    """Read one record a line; None if some line is none, even mended."""
+def _lines(text: str, read: Reader) -> Document | None:
+    """Read one record a line, each strictly if it can be; None if some line is none."""
     records: list[Raw] = []
-    for line in text.split("\n"):
-        stripped = line.strip(BLANKS)
-        if not stripped:
-            continue
-        value = _value_or_none(stripped)
-        if value is None and mend is not None:
-            try:
-                value = _value_or_none(mend(stripped))
-            except RepairError:
-                return None
+    for line in filter(None, (line.strip(BLANKS) for line in text.split("\n"))):
+        value = _whole_or_none(line, _strict)
+        if value is None:
+            value = _whole_or_none(line, read)
         if not isinstance(value, dict):
             return None
         records.append(value)
     return Document(records, "lines")
 
 
-def _sequence(text: str) -> Document | None:
+def _sequence(text: str, read: Reader) -> Document | None:
     """Read records one after another; None if something else stands between them."""
-    decoder, rest, place = _decoder(), text.strip(BLANKS), 0
+    place = 0
     records: list[Raw] = []
-    while place < len(rest):
+    while place < len(text):
         try:
-            value, end = decoder.raw_decode(rest, place)
-        except (ValueError, RecursionError):
+            value, place = read(text, place)
+        except ValueError:
             return None
         if not isinstance(value, dict):
             return None
         records.append(value)
-        place = end
-        while place < len(rest) and rest[place] in BLANKS:
+        while place < len(text) and text[place] in BLANKS:
             place += 1
     return Document(records, "sequence")
 
 
-def _value_or_none(text: str) -> Any:
+def _whole_or_none(text: str, read: Reader) -> Any:
     try:
-        return loads(text)
+        return _whole(text, read)
     except ValueError:
         return None
 
@@ -153,18 +151,6 @@ def _objects(values: list[Any], where: str) -> list[Raw]:
         if not isinstance(value, dict):
             raise LayoutError(f"item {number:,} of {where} is no record (no JSON object)")
     return values
-
-
-def _decoder() -> json.JSONDecoder:
-    return _Decoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_number)
-
-
-class _Decoder(json.JSONDecoder):
-    def decode(self, s: str, *args: Any, **options: Any) -> Any:
-        try:
-            return super().decode(s, *args, **options)
-        except RecursionError:
-            raise ValueError("nested too deeply") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Raw:
@@ -187,6 +173,6 @@ def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _without_place(error: ValueError) -> str:
-    # Places in the rewritten text would mislead.
-    return error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_constant, parse_float=_number
+)

@@ -1,26 +1,21 @@
 """A model's reply to a question: the answer it states, or none. Nothing is ever guessed."""
 
-# Full-width signs are what this module is about.
-# ruff: noqa: RUF001
-
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from medeval.errors import UserError
 from medeval.inference.thinking import split_thinking
-from medeval.models.surrogates import whole_json
+from medeval.text import last_object, list_in
 from medeval.yier.answer_part import Found, read_all, read_part
 from medeval.yier.cues import parts_after_cues, plain, tagged_parts, up_to_next_questions
 from medeval.yier.folding import fold
-from medeval.yier.layouts import loads
 from medeval.yier.matching import Options
 from medeval.yier.records import MOST_OPTIONS
-from medeval.yier.tolerant_json import repair
 
 ANSWER_KEYS = (
     *("predict_answers", "answer_choices", "answers", "answer"),
@@ -29,11 +24,7 @@ ANSWER_KEYS = (
 # A larger share of replies that cannot be read measures the reader, not the model.
 UNPARSED_WARNING = 0.02
 
-_FENCE = re.compile(r"```[A-Za-z0-9]*+[ \t]*+\r?\n?(.*?)```", re.DOTALL)
-_FLAT_OBJECT = re.compile(r"[{｛][^{}｛｝]*[}｝]")
 _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
-# So many braces are tried in a reply that runs wild.
-_MOST_OBJECTS = 20
 
 
 class Extraction(StrEnum):
@@ -110,50 +101,15 @@ def _from_tags(text: str, options: Options) -> Found | None:
 
 
 def _from_json(text: str, options: Options) -> Found | None:
-    whole = _json(text)
-    found = _answer_in(whole, options) if whole is not None else None
+    def answer(members: Mapping[str, Any]) -> Found | None:
+        given = [members[key] for key in ANSWER_KEYS if key in members]
+        return _answer_list(given[0], options) if given else None
+
+    found = last_object(text, ANSWER_KEYS, answer)
     if found is not None:
-        return found
-    for part in _json_parts(text):
-        value = _json(part)
-        found = _answer_in(value, options) if value is not None else None
-        if found is not None:
-            return found
-    return None
-
-
-def _json_parts(text: str) -> Iterator[str]:
-    """Yield fenced blocks and objects inside text, the last ones first."""
-    yield from reversed(_FENCE.findall(text))
-    yield from reversed(_FLAT_OBJECT.findall(text)[-_MOST_OBJECTS:])
-    # Objects around others: from a brace to the last one that closes.
-    last = text.rfind("}")
-    for brace in list(re.finditer(r"\{", text[:last]))[:_MOST_OBJECTS]:
-        yield text[brace.start() : last + 1]
-
-
-def _json(text: str) -> Any:
-    stripped = text.strip()
-    if not stripped or stripped[0] not in "[［【{｛":
-        return None
-    try:
-        return whole_json(loads(stripped))
-    except ValueError:
-        pass
-    try:
-        return whole_json(loads(repair(stripped)))
-    except ValueError:
-        return None
-
-
-def _answer_in(value: Any, options: Options) -> Found | None:
-    if isinstance(value, dict):
-        folded = {key.strip().casefold(): item for key, item in value.items()}
-        for key in ANSWER_KEYS:
-            if key in folded:
-                return _answer_list(folded[key], options)
-        return None
-    return _answer_list(value, options) if isinstance(value, list) else None
+        return answer(found.members)
+    listed = list_in(text)
+    return _answer_list(listed, options) if listed is not None else None
 
 
 def _answer_list(value: Any, options: Options) -> Found | None:
