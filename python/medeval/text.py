@@ -23,7 +23,7 @@ from medeval.tolerant_json import BLANK, DEEPEST, QUOTES, Allowances, NotJsonErr
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _START = re.compile(rf"[{{｛](?={BLANK}[}}｝{QUOTES}])")
 _LIST = re.compile(rf"{BLANK}[\[［【]")
-_FENCED = re.compile(r"```[\w+-]{0,20}[ \t]*\r?\n?(.*?)```", re.DOTALL)
+_FENCED = re.compile(r"```[\w+-]{0,20}+[ \t]*+\r?\n?(.*?)```", re.DOTALL)
 _NO_VALUE = object()
 # Text in which so many times its length is read in vain is no reply.
 _MOST_IN_VAIN = 4

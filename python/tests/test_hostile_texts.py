@@ -31,7 +31,7 @@ from medeval.cdm.words import name_parts
 from medeval.errors import UserError
 from medeval.evaluation.model_replies import read_output
 from medeval.inference.failures import failure_of_response
-from medeval.inference.response_bodies import read_reply as read_body
+from medeval.inference.openai_model import read_reply as read_body
 from medeval.inference.thinking import after_thinking, split_thinking
 from medeval.judging.injection import injection_signs
 from medeval.judging.verdicts import read_verdict

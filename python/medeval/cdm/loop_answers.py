@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from medeval.text import Read, fitting, folded, last_object, objects_in
+from medeval.text import Read, fitting, last_object
 
 _DIAGNOSIS = ("final_diagnosis", "diagnosis")
 _TREATMENT = ("treatment", "treatments", "treatment_plan")
@@ -58,25 +58,25 @@ def is_answer(read: Read) -> bool:
 
 
 def part_of_an_answer(text: str) -> FinalAnswer | None:
-    """Return an answer of which a part is missing, from the last object that has one; else None.
+    """Return an answer of which a part is missing; None if there is none.
 
     A diagnosis that is missing, or no text, is empty, and so are treatments that are missing.
     """
-    parts = []
-    for read in objects_in(text):
-        fields = folded(read.value)
-        diagnosis = _first(fields, _DIAGNOSIS)
-        given = _treatments(_first(fields, _TREATMENT))
-        named = diagnosis.strip() if isinstance(diagnosis, str) else ""
-        if named or given:
-            parts.append(FinalAnswer(named, given or ()))
-    return parts[-1] if parts else None
+    found = last_object(text, (*_DIAGNOSIS, *_TREATMENT), _part)
+    return _part(found.members) if found is not None else None
 
 
 def treatments_in(text: str) -> tuple[str, ...]:
     """Return the treatments of a text, one a line or separated by semicolons, without marks."""
     parts = (_MARK.sub("", part).strip() for part in _SEPARATOR.split(text))
     return tuple(part for part in parts if part)
+
+
+def _part(fields: Mapping[str, Any]) -> FinalAnswer | None:
+    diagnosis = _first(fields, _DIAGNOSIS)
+    given = _treatments(_first(fields, _TREATMENT))
+    named = diagnosis.strip() if isinstance(diagnosis, str) else ""
+    return FinalAnswer(named, given or ()) if named or given else None
 
 
 def _answer(fields: Mapping[str, Any]) -> FinalAnswer | None:

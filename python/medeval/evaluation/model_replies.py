@@ -9,7 +9,7 @@ from typing import Any
 from medeval.inference.thinking import split_thinking
 from medeval.text import fold_key, last_object, whole_value
 
-_FENCE = re.compile(r"```[ \t]*[\w+-]{0,20}[ \t]*\r?\n(.*?)```", re.DOTALL)
+_FENCE = re.compile(r"```[ \t]*+[\w+-]{0,20}+[ \t]*+\r?\n(.*?)```", re.DOTALL)
 # A reply with this in it was meant to be data; broken or cut off, it is no text to be scored.
 _LIKE_DATA = re.compile(r"\A[\[{]|\A```|[{\uff5b]\s*[\"'\u201c\u201d\uff02]")
 

@@ -177,6 +177,7 @@ def _named(subject: Subject, attack: str, answer: str) -> Subject:
         answer,
         subject.reference,
         subject.data_class,
+        is_read=True,
     )
 
 

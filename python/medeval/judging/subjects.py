@@ -30,6 +30,7 @@ class Subject:
         sample: which of several answers to the same question this is.
         unanswered: why the model gave no answer, such as `errored` or `not_asked`; empty if it did
             or if nobody knows.
+        is_read: whether the answer is what was read of a reply, and not the reply itself.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Subject:
     data_class: str | None = None
     sample: int = 0
     unanswered: str = ""
+    is_read: bool = False
 
     @property
     def name(self) -> str:
@@ -48,7 +50,7 @@ class Subject:
     @cached_property
     def judged(self) -> str:
         """The answer without its thinking, which no judge ever sees; empty if none is left."""
-        answer = split_thinking(self.answer).answer
+        answer = self.answer if self.is_read else split_thinking(self.answer).answer
         return "" if all(category(character) in _UNSEEN for character in answer) else answer
 
     @property

@@ -28,7 +28,7 @@ def test_a_scenario_does_what_was_recorded(
     capsys: pytest.CaptureFixture[str],
     request: pytest.FixtureRequest,
 ) -> None:
-    warehouse = request.getfixturevalue("demo_duckdb") if scenario.warehouse else tmp_path / "none"
+    warehouse = request.getfixturevalue("asked_duckdb") if scenario.warehouse else tmp_path / "none"
     monkeypatch.setenv("MEDEVAL_DUCKDB", str(warehouse))
     monkeypatch.setenv("COLUMNS", "200")
     for name, value in scenario.env.items():

@@ -110,7 +110,8 @@ def read_by_cdm(folder: Path) -> Iterator[Any]:
     with model_server(Script(reply=reply)) as server:
         bedside(server.url, folder, loops(asked, LoopOptions()))
     for transcript in read_transcripts(folder, asked):
-        yield None if transcript.answer is None else transcript.answer.final_diagnosis
+        # A part of an answer, such as treatments alone, has an empty one.
+        yield (transcript.answer and transcript.answer.final_diagnosis) or None
 
 
 READERS: dict[str, Callable[[Path], Iterator[Any]]] = {
