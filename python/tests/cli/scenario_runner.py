@@ -192,7 +192,7 @@ class Runner:
         for place, _, names in os.walk(self._folder):
             for name in names:
                 path = Path(place) / name
-                if not path.is_symlink():
+                if not path.is_symlink() and path.suffix != ".pyc":
                     found[path.relative_to(self._folder).as_posix()] = path
         return dict(sorted(found.items()))
 
