@@ -24,7 +24,8 @@ def run_medeval(
 ) -> subprocess.CompletedProcess[str]:
     """Run `python -m medeval`; `env` is added to the test session's environment."""
     words = [*map(str, args)]
-    if servers:
+    # A fork has the package of this checkout.
+    if servers and "PYTHONPATH" not in (env or {}):
         return servers[0].run(words, {**os.environ, **(env or {})}, cwd or PROJECT_ROOT)
     return _run([sys.executable, "-m", "medeval", *words], env or {}, cwd)
 
