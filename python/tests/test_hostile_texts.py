@@ -30,9 +30,11 @@ from medeval.cdm.tools.lab_requests import requested_names
 from medeval.cdm.words import name_parts
 from medeval.errors import UserError
 from medeval.evaluation.model_replies import read_output
+from medeval.inference.completions import Completion
 from medeval.inference.failures import failure_of_response
 from medeval.inference.openai_model import read_reply as read_body
 from medeval.inference.thinking import after_thinking, split_thinking
+from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
 from medeval.judging.injection import injection_signs
 from medeval.judging.verdicts import read_verdict
 from medeval.metrics.readability import grade
@@ -103,6 +105,12 @@ def body(text: str) -> None:
 
 def demo(text: str) -> None:
     reply_to([{"role": "system", "content": ""}, {"role": "user", "content": text}], {})
+
+
+def calls_in_text(text: str) -> None:
+    for reply in (text, f"<function=imaging>{text}</function>"):
+        with suppress(UnreadCallError):
+            with_calls_in_text(Completion(reply), [{"function": {"name": "imaging"}}])
 
 
 def questions(text: str) -> None:
@@ -238,6 +246,11 @@ READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
         body,
         ('{"choices": ', '{"choices": [{"message": ', '{"error": ', '{"error": "', "data: ", "\\u",
           "\\ud800"),
+    ),
+    "calls of tools in text": (
+        calls_in_text,
+        ("<tool_call>", "</tool_call>", "<function=imaging>", "<parameter=region>", "</parameter>",
+          "```", "```{", "{}", "<tool "),
     ),
     "lines of MTSamples": (notes, ('{"filename": "a", ', '{"text": "', '"text": "a", ',
       '{"filename": ')),

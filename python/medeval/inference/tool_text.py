@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +18,9 @@ from medeval.text import whole_json
 _FLAGS = re.IGNORECASE | re.DOTALL
 _BLOCK = re.compile(r"<tool_call>(?P<call>.*?)(?:</tool_call>|\Z)", _FLAGS)
 _FUNCTION = re.compile(
-    r"\s*<function=(?P<name>[\w.-]{1,64})>(?P<inside>.*?)(?:</function>|\Z)\s*", _FLAGS
+    r"<function=(?P<name>[\w.-]{1,64})>(?P<inside>.*?)(?:</function>|\Z)", _FLAGS
 )
-_PARAMETER = re.compile(r"\s*<parameter=([\w.-]{1,64})>\s*(.*?)\s*</parameter>\s*", _FLAGS)
+_PARAMETER = re.compile(r"<parameter=([\w.-]{1,64})>|</parameter>", _FLAGS)
 _FENCED = re.compile(r"```\w{0,20}\s*(?P<inside>\{.*\})\s*```", re.DOTALL)
 # A mark of a template that speaks of a tool, in whatever brackets.
 _MARK = re.compile(r"[<\[][^<>\[\]\n]{0,40}(?:tool|function)[^<>\[\]\n]{0,40}[>\]]", re.IGNORECASE)
@@ -60,21 +60,34 @@ def with_calls_in_text(completion: Completion, tools: Sequence[Mapping[str, Any]
 
 
 def _call(text: str) -> tuple[str, str] | None:
-    function = _FUNCTION.fullmatch(text)
+    function = _FUNCTION.fullmatch(text.strip())
     if function is None:
         return _of_object(text)
     inside = function["inside"].strip()
     if inside.startswith("{"):
         read = _object(inside)
         return None if read is None else (function["name"], json.dumps(read))
-    if _PARAMETER.sub("", inside):
-        return None
-    return function["name"], json.dumps(dict(_parameters(inside)))
+    parameters = _parameters(inside)
+    return None if parameters is None else (function["name"], json.dumps(parameters))
 
 
-def _parameters(text: str) -> Iterator[tuple[str, str]]:
-    for found in _PARAMETER.finditer(text):
-        yield found[1], found[2]
+def _parameters(text: str) -> dict[str, str] | None:
+    """Return the parameters that a text is made of; None if it holds anything else.
+
+    One pass over the tags: a reply may have any number of them that never end.
+    """
+    found: dict[str, str] = {}
+    name, read = None, 0
+    for tag in _PARAMETER.finditer(text):
+        if tag[1] is not None and name is not None:
+            continue  # it stands in a value
+        between = text[read : tag.start()].strip()
+        if name is not None:
+            found[name] = between
+        elif between or tag[1] is None:
+            return None
+        name, read = tag[1], tag.end()
+    return None if name is not None or text[read:].strip() else found
 
 
 def _of_object(text: str) -> tuple[str, str] | None:
