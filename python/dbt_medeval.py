@@ -137,6 +137,8 @@ class Functions:
         **run: str,
     ) -> BuildLog:
         """Return the log of builds; see `BuildLog`."""
+        # By now the project is parsed, which stays until dbt ends: see `_collect_seldom`.
+        gc.freeze()
         return BuildLog(
             query=query,
             adapter=adapter,

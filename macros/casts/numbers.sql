@@ -54,8 +54,11 @@
         {{ last_branches }}
     end
     {%- endset -%}
+    {#- Nearly all cells are of the first form, which PostgreSQL finds in half the time. -#}
     {%- set from_text -%}
     case
+        when length({{ cell }}) <= 100 and {{ matches(cell, "'^[0-9]+[.]?[0-9]*$'") }}
+            then cast({{ cell }} as {{ type_double() }})
         when {{ is_number(cell) }} then {{ number_from_text(cell) }}
         {{ last_branches }}
     end

@@ -46,19 +46,26 @@
 
 
 {#- Words of headings as a pattern: `in capitals`, `capitalised` (the first letter in capitals, the
-    others in any case), or `in any case`. -#}
-{% macro heading_pattern(headings, form) -%}
-    (?:
-    {%- for heading in headings -%}
-        {%- for letter in heading -%}
+    others in any case), or `in any case`. Headings share the pattern of their beginning: PostgreSQL
+    makes the machine of a pattern anew for each text, and it is as large as the pattern. -#}
+{% macro heading_pattern(headings, form, is_beginning=true) -%}
+    {%- set ways = [] -%}
+    {%- for letter, same_beginning in headings | reject('equalto', '') | groupby(0, none, true) -%}
+        {%- set ends = [] -%}
+        {%- for heading in same_beginning -%}
+            {%- do ends.append(heading[1:]) -%}
+        {%- endfor -%}
+        {%- set letter_pattern -%}
             {%- if letter == ' ' -%} [ \n]+
             {%- elif letter | lower == letter -%} [{{ letter }}]
-            {%- elif form == 'in any case' or (form == 'capitalised' and not loop.first) -%}
+            {%- elif form == 'in any case' or (form == 'capitalised' and not is_beginning) -%}
                 [{{ letter }}{{ letter | lower }}]
             {%- else -%} {{ letter }}
             {%- endif -%}
-        {%- endfor -%}
-        {{- '|' if not loop.last -}}
+        {%- endset -%}
+        {%- do ways.append(letter_pattern ~ heading_pattern(ends, form, false)) -%}
     {%- endfor -%}
-    )
+    {%- if ways | length == 1 and '' not in headings -%} {{ ways[0] }}
+    {%- elif ways -%} (?:{{ ways | join('|') }}){{ '?' if '' in headings }}
+    {%- endif -%}
 {%- endmacro %}

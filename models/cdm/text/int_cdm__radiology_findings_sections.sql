@@ -263,11 +263,20 @@ with_whole_conclusions as materialized (
     from with_conclusions
 ),
 
+-- Before the first heading of findings or a conclusion there is nothing to end.
+from_first_heading as materialized (
+    select
+        note_id,
+        substr(report, strpos(report, {{ heading_start() }})) as report
+    from with_whole_conclusions
+    where strpos(report, {{ heading_start() }}) > 0
+),
+
 with_others as materialized (
     select
         note_id,
         {{ marked_headings('report', [others_line, others_within_line], 'O') }} as report
-    from with_whole_conclusions
+    from from_first_heading
 ),
 
 with_sub_headings as materialized (
