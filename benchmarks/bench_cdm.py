@@ -66,7 +66,7 @@ def on_postgres(
         with postgres() as (server, server_version):
             workplaces = {}
             for name, (data, size) in sizes.items():
-                address = new_database(server, name.replace("-", "_"))
+                address = new_database(server, name)
                 workplaces[name] = Workplace(folder / name, "cdm", address)
                 size["load"] = workplaces[name].load("mimic4", data)
             for run in range(1, runs + 1):

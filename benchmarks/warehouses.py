@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg import sql
 
 from benchmarks.measuring import Usage, Word, measure
 
@@ -136,6 +137,6 @@ def new_database(server: Mapping[str, str], name: str) -> dict[str, str]:
     """Make a database on a server of our own; return its address."""
     words = "host={PGHOST} port={PGPORT} user={PGUSER} dbname=postgres".format(**server)
     with psycopg.connect(words, autocommit=True) as connection:
-        query = f"create database {name} template template0 encoding 'UTF8' locale 'C.UTF-8'"
-        connection.execute(query.encode())
+        query = "create database {} template template0 encoding 'UTF8' locale 'C.UTF-8'"
+        connection.execute(sql.SQL(query).format(sql.Identifier(name)))
     return {**server, "PGDATABASE": name}
