@@ -7,8 +7,8 @@ A scenario is an entry of a YAML file in `scenarios/`:
     warehouse:  true if it reads the demo's tables
     inputs:     files of `inputs/` that are copied into the folder
     files:      name: text, or anything that is written as JSON
-    recorded:   a folder of `golden/old_folders`, made by an earlier version, that is copied in; `$HERE`
-                in its files is the scenario's folder, and the endpoint is where it was then
+    recorded:   a folder of `golden/old_folders`, made by an earlier version, that is copied in;
+                `$HERE` in it is the scenario's folder, and the endpoint is where it was then
     env:        variables; with one, the key that a request brings is recorded too
     endpoint:   rules, the first that fits a request answers it; see `_Endpoint`
     steps:      a command's words after `python -m medeval`, or one of the other steps; see `_step`
