@@ -1,4 +1,4 @@
-"""A task put to a model: the folder of the run, the asking itself, batch files out and in."""
+"""A run of a task: its folder made or opened, its samples asked, batch files out and in."""
 
 from __future__ import annotations
 
@@ -6,69 +6,84 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import medeval
 from medeval.errors import UserError
-from medeval.inference.batch_files import BatchSettings, Imported, export_batch, import_batch
+from medeval.inference.batch import Imported, export_batch, import_batch
+from medeval.inference.cost import Prices
 from medeval.inference.endpoints import read_endpoints
-from medeval.inference.guard import Gate
-from medeval.inference.journal import Journal, read_journal
-from medeval.inference.prices import Prices
-from medeval.inference.progress import Progress
-from medeval.inference.providers import Provider
-from medeval.inference.run_folder import AUDIT, RUN, RunFolder
-from medeval.inference.runner import Ended, RunOptions, settings_of
-from medeval.inference.spending import Spending
-from medeval.tasks.item_task import ItemTask
-from medeval.tasks.models import ModelChoice, code_sha256, provider_of, settings_of_endpoint
+from medeval.inference.guard import IN_PROCESS, DataUseGuard
+from medeval.inference.journal import Journal
+from medeval.inference.run import (
+    AUDIT,
+    RUN,
+    Progress,
+    Run,
+    RunConfig,
+    RunResult,
+    settings_of,
+)
+from medeval.inference.types import Model
+from medeval.tasks.models import ModelChoice, code_sha256, model_of
 from medeval.tasks.run_record import RUNS, RunRecord
-from medeval.tasks.task import AskedTask
+from medeval.tasks.task import AskedTask, ItemTask
 
 ENDPOINTS = Path("endpoints.toml")
-LIMIT = "limit"
 # Names of folders have an end, and so has the patience of those who read them.
 _LONGEST_PART = 80
-# As the user named it; a built-in one calls itself otherwise.
-ASKED_MODEL = "asked_model"
-# The name of an environment variable, never what it holds.
-KEY_VARIABLE = "key_variable"
 
 
-@dataclass(frozen=True)
-class Asking:
-    """A task, a model and the folder that keeps what comes of them.
+class TaskRun(Run):
+    """A run of a task.
 
     Attributes:
         task: what is asked.
         choice: who is asked.
-        folder: of the run.
-        provider: who answers.
         limit: how many items are asked at most; None for all.
         made: the files of a new run; empty if the folder was there.
     """
 
-    task: AskedTask
-    choice: ModelChoice
-    folder: RunFolder
-    provider: Provider = field(repr=False)
-    limit: int | None = None
-    made: Sequence[Path] = ()
+    def __init__(
+        self,
+        folder: Path,
+        task: AskedTask,
+        choice: ModelChoice,
+        model: Model,
+        limit: int | None,
+    ) -> None:
+        self.task = task
+        self.choice = choice
+        self.limit = limit
+        self.made: Sequence[Path] = ()
+        settings = {
+            **settings_of(model, task.prompt_version),
+            **code_sha256(choice),
+            **task.settings(),
+        }
+        about = {
+            "task": task.name,
+            "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "versions": {"medeval": medeval.__version__},
+        }
+        # A run that is resumed keeps what it has of these until it goes on indeed.
+        super().__init__(folder, settings, model, about={**about, **self._choices()})
 
-    def answer(self, options: RunOptions) -> Ended:
-        """Ask what has no answer yet; see `inference.runner.run`."""
-        begun = options.on_begun
+    def evaluate(self, config: RunConfig) -> RunResult:
+        """Ask what has no answer yet; see `Run.execute`."""
 
-        def on_begun() -> None:
+        def on_start() -> None:
             self.record_choices()
-            if begun is not None:
-                begun()
+            if config.on_start is not None:
+                config.on_start()
 
-        options = replace(options, on_begun=on_begun)
-        return self.task.ask(self.provider, self.folder, options, self.limit)
+        samples = self.task.samples(self.limit)
+        return self.execute(
+            samples, replace(config, can_read=self.task.can_read, on_start=on_start)
+        )
 
     def record_choices(self, **more: Any) -> None:
         """Keep what may change from start to start; for whoever has the journal to himself.
@@ -79,8 +94,8 @@ class Asking:
         Args:
             more: to be kept beside it.
         """
-        for name, value in {**_choices(self.choice, self.limit), **more}.items():
-            self.folder.record(name, value)
+        for name, value in {**self._choices(), **more}.items():
+            self.update(name, value)
 
     def record_alone(self, **more: Any) -> None:
         """Do what `record_choices` does where nothing is asked, unless a run is under way.
@@ -88,20 +103,36 @@ class Asking:
         Raises:
             UserError: another run holds the journal.
         """
-        if not self.folder.journal.exists():
+        if not self.journal.exists():
             self.record_choices(**more)
             return
-        with Journal(self.folder.journal):
+        with Journal(self.journal):
             self.record_choices(**more)
 
-    def take_back(self) -> None:
+    def discard(self) -> None:
         """Remove the folder of a new run that was refused before anything came of it."""
-        path, journal = self.folder.path, self.folder.journal
-        is_begun = (path / AUDIT).exists() or (journal.exists() and journal.stat().st_size)
-        if self.made and not is_begun:
-            for file in (*self.made, journal):
+        has_answers = self.journal.exists() and self.journal.stat().st_size
+        if self.made and not (has_answers or (self.folder / AUDIT).exists()):
+            for file in (*self.made, self.journal):
                 file.unlink(missing_ok=True)
-            _take_back(path)
+            _remove_empty(self.folder)
+
+    def progress(self) -> Progress:
+        """Return what became of the items that are due until now."""
+        due = {(item.id, item.sample) for item in self.task.items(self.limit)}
+        progress = Progress()
+        for line in self.lines():
+            if (line["item"], line["sample"]) in due:
+                progress.add(line, is_new=False)
+        return progress
+
+    def _choices(self) -> dict[str, Any]:
+        # The name of a variable, never what it holds; the model as the user named it.
+        return {
+            "limit": self.limit,
+            "key_variable": self.choice.key,
+            "asked_model": self.choice.model,
+        }
 
 
 def open_run(
@@ -112,8 +143,8 @@ def open_run(
     runs: Path = RUNS,
     endpoints: Path = ENDPOINTS,
     limit: int | None = None,
-) -> Asking:
-    """Make the folder of a run, or open one to go on with it.
+) -> TaskRun:
+    """Make the folder of a run, or open one to resume it.
 
     Args:
         task: what is asked.
@@ -127,8 +158,8 @@ def open_run(
         UserError: the model cannot be asked, or the folder holds a run with other settings.
     """
     path = folder or _new_folder(runs, task.name, choice.model)
-    gate = Gate(read_endpoints(endpoints), path / AUDIT)
-    provider = provider_of(choice, task, gate)
+    guard = DataUseGuard(read_endpoints(endpoints), path / AUDIT)
+    model = model_of(choice, task, guard)
     is_new = not path.exists()
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -137,33 +168,19 @@ def open_run(
             f"{path} cannot be made ({error.strerror}). Choose another --out."
         ) from None
     try:
-        task = task.prepared(provider)
+        task = task.prepared(model)
     except UserError:
         if is_new:
-            _take_back(path)
+            _remove_empty(path)
         raise
-    settings = {
-        **settings_of(provider, task.prompt_version),
-        **code_sha256(choice),
-        **task.settings(),
-    }
-    about = {
-        "task": task.name,
-        "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "versions": {"medeval": medeval.__version__},
-    }
-    # A run that is gone on with keeps what it has of these until it goes on indeed.
-    made = RunFolder(path, settings, {**about, **_choices(choice, limit)})
+    run = TaskRun(path, task, choice, model, limit)
     kept = task.keep(path)
-    return Asking(task, choice, made, provider, limit, (path / RUN, *kept) if is_new else ())
-
-
-def _choices(choice: ModelChoice, limit: int | None) -> dict[str, Any]:
-    return {LIMIT: limit, KEY_VARIABLE: choice.key, ASKED_MODEL: choice.model}
+    run.made = (path / RUN, *kept) if is_new else ()
+    return run
 
 
 def choice_of(record: RunRecord, key_variable: str | None, timeout: float = 600.0) -> ModelChoice:
-    """Return the model that a run asked, to go on with it.
+    """Return the model that a run asked, to resume it.
 
     Args:
         record: of the run.
@@ -180,63 +197,39 @@ def choice_of(record: RunRecord, key_variable: str | None, timeout: float = 600.
     )
 
 
-def export_prompts(asking: Asking, path: Path, endpoints: Path = ENDPOINTS) -> int:
+def export_prompts(run: TaskRun, path: Path, endpoints: Path = ENDPOINTS) -> int:
     """Write the prompts of a run as a batch file; return how many.
 
     Raises:
         UserError: the model answers in this process, the text may not go to its endpoint, or the
             file is there already.
     """
-    _require_single_items(asking.task)
-    gate = Gate(read_endpoints(endpoints), asking.folder.path / AUDIT)
-    return export_batch(asking.task.items(asking.limit), _batch(asking), gate, path)
+    _require_batch(run)
+    guard = DataUseGuard(read_endpoints(endpoints), run.folder / AUDIT)
+    return export_batch(run, run.task.items(run.limit), guard, path)
 
 
-def import_answers(asking: Asking, paths: Sequence[Path], prices: Prices) -> Imported:
+def import_answers(run: TaskRun, paths: Sequence[Path], prices: Prices) -> Imported:
     """Put the answers of batch files into the journal of a run.
 
     Raises:
         UserError: a file cannot be read, or holds answers to other questions.
     """
-    spending = Spending(asking.folder.journal)  # before lines are taken out
-    with Journal(asking.folder.journal) as journal, spending:
-        return import_batch(
-            asking.task.items(asking.limit),
-            _batch(asking),
-            paths,
-            journal,
-            prices,
-            asking.task.can_read,
-            spending,
-        )
+    _require_batch(run)
+    return import_batch(run, run.task.items(run.limit), paths, prices, run.task.can_read)
 
 
-def sums_of(asking: Asking) -> Progress:
-    """Return what became of the items of a run until now."""
-    due = {(item.id, item.sample) for item in asking.task.items(asking.limit)}
-    progress = Progress()
-    for line in read_journal(asking.folder.journal) if asking.folder.journal.exists() else ():
-        if (line["item"], line["sample"]) in due:
-            progress.add(line, is_new=False)
-    return progress
-
-
-def _require_single_items(task: AskedTask) -> None:
-    if not isinstance(task, ItemTask):
+def _require_batch(run: TaskRun) -> None:
+    if not isinstance(run.task, ItemTask):
         raise UserError(
-            f"{task.name} is a conversation: what is asked next depends on the reply. There is no"
-            " batch of it."
+            f"{run.task.name} is a conversation: what is asked next depends on the reply. There is"
+            " no batch of it."
         )
+    if run.settings["endpoint"] == IN_PROCESS:
+        raise UserError(f"{run.choice.model} answers in this process; there is no endpoint to ask.")
 
 
-def _batch(asking: Asking) -> BatchSettings:
-    settings = settings_of_endpoint(asking.choice)
-    return BatchSettings(
-        settings.base_url, settings.model, settings.parameters, asking.task.prompt_version
-    )
-
-
-def _take_back(folder: Path) -> None:
+def _remove_empty(folder: Path) -> None:
     """Remove the folder of a run that never began, unless it has an audit of what was sent."""
     for path in (folder, folder.parent):
         with suppress(OSError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -17,47 +17,19 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.inference.completions import Completion, NoCompletionError, read_completion
-from medeval.inference.endpoints import normalized
-from medeval.inference.failures import Failure, Kind, failure_of_response
-from medeval.inference.guard import Gate
+from medeval.inference.cost import CostLedger, Prices
+from medeval.inference.errors import Failure, Kind, failure_of_response
+from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal
 from medeval.inference.lines import CanRead, answered_line, failed_line
-from medeval.inference.outcomes import Outcome
-from medeval.inference.prices import Prices
-from medeval.inference.requests import Item, Request, body_of, canonical
-from medeval.inference.spending import Spending
+from medeval.inference.openai_replies import NoCompletionError, read_completion
+from medeval.inference.run import Run
+from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Completion, Item, Outcome, Request, body_of, canonical
 
 URL = "/v1/chat/completions"
 _SHOWN = 10
 _TIMED_OUT = {"batch_expired", "request_timeout"}
-
-
-@dataclass(frozen=True)
-class BatchSettings:
-    """Of whom a batch is asked.
-
-    Attributes:
-        base_url: of the endpoint that the file is meant for.
-        model: as the endpoint calls it.
-        parameters: of every request.
-        prompt_version: of the text around the items' own.
-    """
-
-    base_url: str
-    model: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    prompt_version: str = ""
-
-    def requests(self, items: Iterable[Item]) -> Iterator[Request]:
-        """Yield the request of each item."""
-        address = normalized(self.base_url)
-        seen: set[tuple[str, int]] = set()
-        for item in items:
-            if (item.id, item.sample) in seen:
-                raise UserError(f"Item {item.id!r} (sample {item.sample}) comes twice.")
-            seen.add((item.id, item.sample))
-            yield Request(item, address, self.model, self.parameters, self.prompt_version)
 
 
 @dataclass
@@ -83,7 +55,7 @@ def custom_id(request: Request) -> str:
     return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
 
-def export_batch(items: Iterable[Item], settings: BatchSettings, gate: Gate, path: Path) -> int:
+def export_batch(run: Run, items: Iterable[Item], guard: DataUseGuard, path: Path) -> int:
     """Write the prompts as a batch file with mode 0600; return how many.
 
     Raises:
@@ -98,11 +70,11 @@ def export_batch(items: Iterable[Item], settings: BatchSettings, gate: Gate, pat
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            for request in settings.requests(items):
+            for request in run.requests(items):
                 body = body_of(request, request.all_parameters)
-                gate.admit(request, canonical(body).encode(), "answer")
+                guard.authorize(request, canonical(body).encode(), "answer")
                 if not request.item.is_open:
-                    gate.check_place(request.endpoint)
+                    guard.check_place(request.endpoint)
                 line = {
                     "custom_id": custom_id(request),
                     "method": "POST",
@@ -120,33 +92,54 @@ def export_batch(items: Iterable[Item], settings: BatchSettings, gate: Gate, pat
 
 
 def import_batch(
+    run: Run,
     items: Iterable[Item],
-    settings: BatchSettings,
-    answers: Iterable[Path],
-    journal: Journal,
+    answers: Sequence[Path],
     prices: Prices | None = None,
     can_read: CanRead | None = None,
-    spending: Spending | None = None,
 ) -> Imported:
     """Put the answers of batch files (output and error files) into the journal of a run.
 
     Args:
+        run: with the settings of the export. Items that it has stay as they are, but for those that
+            ended in an error and are answered now.
         items: those that were exported.
-        settings: with which they were exported.
         answers: the files that the endpoint gave back, in any order.
-        journal: of the run; items that it has stay as they are, but for those that ended in an
-            error and are answered now.
         prices: what tokens cost in a batch.
         can_read: tells whether the task finds an answer to an item in a reply, as in a live run.
-        spending: where it is kept what they cost.
 
     Raises:
         UserError: a line cannot be read, an answer comes twice, or one belongs to none of the
             items: then prompts, parameters or model are not those of the export.
     """
-    found = _by_custom_id(answers)
+    ledger = CostLedger(run.journal)  # before lines are discarded
+    price = (prices or Prices()).of(run.settings["endpoint"], run.settings["model"])
+    with Journal(run.journal) as journal, ledger:
+        imported, matched = _matched(run, items, answers, journal)
+        for request, read in matched:
+            measured: dict[str, Any] = {"seconds": None, "attempts": 1}
+            if isinstance(read, Failure):
+                journal.append(failed_line(request, read, None, measured))
+                continue
+            cost = None if price is None else price.cost(read.usage)
+            charged = cost or Decimal(0)
+            measured["charged"] = str(charged)
+            if price is not None or ledger.is_kept:
+                ledger.end(ledger.begin(Decimal(0)), cost, charged, is_new=True)
+            line = answered_line(request, read, cost, measured)
+            if line["outcome"] == Outcome.ANSWERED and can_read is not None:
+                is_read = can_read(request.item, split_thinking(read.text).answer)
+                line["outcome"] = str(Outcome.ANSWERED if is_read else Outcome.UNPARSED)
+            journal.append(line)
+    return imported
+
+
+def _matched(
+    run: Run, items: Iterable[Item], answers: Sequence[Path], journal: Journal
+) -> tuple[Imported, list[tuple[Request, Completion | Failure]]]:
+    """Return what is to be written for which request; lines in whose place it comes are gone."""
+    unmatched = _by_custom_id(answers)
     imported = Imported()
-    price = (prices or Prices()).of(normalized(settings.base_url), settings.model)
     errored = {
         (line["item"], line["sample"])
         for line in journal.lines()
@@ -154,8 +147,8 @@ def import_batch(
     }
     matched: list[tuple[Request, Completion | Failure]] = []
     mended: set[tuple[str, int]] = set()
-    for request in settings.requests(items):
-        read = found.pop(custom_id(request), None)
+    for request in run.requests(items):
+        read = unmatched.pop(custom_id(request), None)
         name = (request.item.id, request.item.sample)
         is_failed = isinstance(read, Failure) and read.kind is not Kind.FILTER
         if read is None or (isinstance(read, Failure) and read.kind is Kind.TIMEOUT):
@@ -168,27 +161,16 @@ def import_batch(
             mended.add(name)
         else:
             imported.known += 1
-    if found:
-        shown = ", ".join(name[:12] for name in list(found)[:_SHOWN])
+    if unmatched:
+        shown = ", ".join(name[:12] for name in list(unmatched)[:_SHOWN])
         raise UserError(
-            f"{len(found)} answers belong to none of the items (custom_id {shown}...). Import with"
-            " the items, model, parameters and prompt version of the export."
+            f"{len(unmatched)} answers belong to none of the items (custom_id {shown}...). Import"
+            " with the items, model, parameters and prompt version of the export."
         )
     if mended:
-        journal.take_out(lambda line: (line["item"], line["sample"]) in mended)
-    for request, read in matched:
-        measured: dict[str, Any] = {"seconds": None, "attempts": 1}
-        if isinstance(read, Failure):
-            journal.append(failed_line(request, read, None, measured))
-        else:
-            cost = None if price is None else price.cost(read.usage)
-            charged = cost or Decimal(0)
-            measured["charged"] = str(charged)
-            if spending is not None and (price is not None or spending.is_kept):
-                spending.end(spending.begin(Decimal(0)), cost, charged, is_new=True)
-            journal.append(answered_line(request, read, cost, measured, can_read))
-        imported.new += 1
-    return imported
+        journal.discard(lambda line: (line["item"], line["sample"]) in mended)
+    imported.new = len(matched)
+    return imported, matched
 
 
 def _by_custom_id(paths: Iterable[Path]) -> dict[str, Completion | Failure]:

@@ -19,14 +19,14 @@ _KEYS = frozenset({"judge_api_key"})
 
 
 @contextmanager
-def says_how_to_go_on(standing: Callable[[], str]) -> Iterator[None]:
+def graceful_exit(status: Callable[[], str]) -> Iterator[None]:
     """End with one line, and no traceback, when Ctrl-C or a request to end comes in the block.
 
     A request to end (SIGTERM, as batch systems and containers send it) takes the same way as
     Ctrl-C, so that files are closed and what was answered is kept.
 
     Args:
-        standing: says how far it is and with which command it goes on; called after everything
+        status: says how far it is and with which command it goes on; called after everything
             that was open in the block has been closed.
 
     Raises:
@@ -53,7 +53,7 @@ def says_how_to_go_on(standing: Callable[[], str]) -> Iterator[None]:
         # Said once and whole, also when the key is pressed again.
         interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            print(f"medeval: ended; {standing()}", file=sys.stderr)
+            print(f"medeval: ended; {status()}", file=sys.stderr)
         finally:
             signal.signal(signal.SIGINT, interrupt)
         raise typer.Exit(_BY_SIGNAL + ended_by) from None

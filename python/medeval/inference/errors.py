@@ -7,14 +7,14 @@ gateways send it as a bad request, so the status alone decides nothing.
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from medeval.inference.complaints import TOO_LONG, complaint
 from medeval.inference.error_bodies import (
     CODES,
     TEXTS,
@@ -25,6 +25,27 @@ from medeval.inference.error_bodies import (
     retry_after_of,
     wait_told_in,
     word,
+)
+from medeval.inference.types import Outcome
+
+# Two complaints that a changed conversation mends, each under one code.
+TOO_LONG = "context_length_exceeded"
+NO_SYSTEM_ROLE = "system_role_not_supported"
+
+_TOO_LARGE = 413
+_MENDED_BY_THE_PROMPT = {400, _TOO_LARGE, 422, 500}
+_PARTS_OF_A_PROMPT = {"", "messages", "prompt", "input", "inputs", "input_text", "input_tokens"}
+_OF_ANOTHER_PARAMETER = re.compile(
+    r"\A\W*(?:(?:unsupported|unknown|unrecogni[sz]ed|unexpected|invalid)"
+    r" (?:parameter|argument|field)"
+    r"|max_\w*tokens\b|temperature\b|top_[pk]\b|stop\b|seed\b|user\b|context_\w+\b)",
+    re.IGNORECASE,
+)
+# vLLM blames max_tokens for a prompt that leaves no room for it: (1024 > 8192 - 7500).
+_TOKENS_OF_PROMPT = re.compile(
+    r"\d (?:input|prompt) tokens"
+    r"(?:[^.]{0,20}\((?P<reply>\d{1,12}) > (?P<limit>\d{1,12}) - \d{1,12}\))?",
+    re.IGNORECASE,
 )
 
 
@@ -120,6 +141,11 @@ class Failure:
     retry_after: float | None = None
     detail: str = ""
     is_by_words: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """The end that an item without a reply comes to."""
+        return Outcome.REFUSED if self.kind is Kind.FILTER else Outcome.ERRORED
 
     @property
     def is_passing(self) -> bool:
@@ -278,7 +304,7 @@ def _failure(
     kind = _kind(status, codes, message, retry_after)
     if kind in (Kind.REQUEST, Kind.SERVER):
         # Of the whole body: the detail may be cut before what matters.
-        told = complaint(status, codes, parameter, message, said)
+        told = _complaint(status, codes, parameter, message, said)
         kind, code = (Kind.REQUEST, told) if told else (kind, code)
     return Failure(
         kind=kind,
@@ -309,6 +335,43 @@ def failure_in_body(read: Any, body: str, now: datetime, asked: str = "") -> Fai
     return _failure(status, {}, error, body, now, asked)
 
 
+def _complaint(
+    status: int | None, codes: Set[str], parameter: str, message: Words, body: Words
+) -> str:
+    """Return the code of what an endpoint complains of; empty if it is neither of both.
+
+    Args:
+        status: of the response.
+        codes: the endpoint's own words for it.
+        parameter: that it names; empty if it names none.
+        message: its sentence, whole.
+        body: all that it says: gateways put the endpoint's own answer beside a sentence of theirs.
+    """
+    if status not in _MENDED_BY_THE_PROMPT:
+        return ""
+    if TOO_LONG in codes or _is_too_long(status, codes, parameter, message, body):
+        return TOO_LONG
+    if NO_SYSTEM_ROLE in codes or (message if message.own else body).find(TEXTS["no_system_role"]):
+        return NO_SYSTEM_ROLE if status != _TOO_LARGE else ""
+    return ""
+
+
+def _is_too_long(
+    status: int | None, codes: Set[str], parameter: str, message: Words, body: Words
+) -> bool:
+    told = message.find(_TOKENS_OF_PROMPT)
+    if told is not None:
+        if told["reply"] and int(told["reply"]) >= int(told["limit"]):
+            return False  # no prompt is so short that this reply has room
+    else:
+        is_of_the_prompt = re.split(r"[.\[]", parameter)[0] in _PARTS_OF_A_PROMPT
+        if not is_of_the_prompt or _OF_ANOTHER_PARAMETER.match(message.own):
+            return False
+    # A request that is too large as a whole is mended by a shorter prompt, whatever the words are.
+    is_said = status == _TOO_LARGE or bool(codes & CODES["too_long"])
+    return is_said or any(text.find(TEXTS["too_long"]) for text in (message, body))
+
+
 def _lower(codes: set[str]) -> set[str]:
     return {code.lower() for code in codes}
 
@@ -337,3 +400,55 @@ def _kind(status: int, codes: set[str], message: Words, retry_after: float | Non
 def refuses_tools_by(status: int | None, message: Words) -> bool:
     """Tell whether an endpoint says that it takes no tools, or none for the model."""
     return status in _NO_TOOLS_STATUSES and message.find(TEXTS["no_tools"]) is not None
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """When and how often.
+
+    Attributes:
+        attempts: calls per item at most, the first one counted.
+        first_wait: seconds before the second call; doubled each time.
+        longest_wait: no wait of our own is longer.
+        longest_told: an endpoint that asks for a longer wait than this stops the run instead.
+        unreached: so many items in a row that reached no endpoint in all their attempts stop the
+            run.
+        declined: so many items in a row that an endpoint declines in the words of a bad key or an
+            unknown model stop the run, also where it has answered others before.
+        by_words: so many items in a row stop the run of which only the endpoint's sentence, and no
+            status, code or header, says what would stop it.
+        refused: so many items in a row whose requests an endpoint refuses in the same words stop
+            the run, also where it has answered others before.
+        seed: of the jitter that keeps many items from coming back at one moment.
+    """
+
+    attempts: int = 6
+    first_wait: float = 1.0
+    longest_wait: float = 60.0
+    longest_told: float = 300.0
+    unreached: int = 5
+    declined: int = 5
+    by_words: int = 2
+    refused: int = 10
+    seed: int = 0
+
+    def may_retry(self, failure: Failure, attempt: int) -> bool:
+        """Tell whether there is a call after the failed one, which was number `attempt`."""
+        return failure.is_passing and attempt < self.attempts
+
+    def asks_too_much(self, failure: Failure) -> bool:
+        """Tell whether the endpoint wants to be left alone for longer than a run waits."""
+        return (
+            failure.is_passing
+            and failure.retry_after is not None
+            and failure.retry_after > self.longest_told
+        )
+
+    def wait(self, failure: Failure, item: str, attempt: int) -> float:
+        """Return the seconds before the next call: never less than the endpoint asks for."""
+        # Not for secrets: the same waits again are the point.
+        share = random.Random(f"{self.seed}/{item}/{attempt}").random()  # noqa: S311
+        own = min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1))
+        if failure.retry_after is not None:
+            return failure.retry_after + share * min(1.0, own)
+        return own * (0.5 + 0.5 * share)
