@@ -61,7 +61,7 @@ _ABSENT = re.compile(
 )
 _SENTENCE = re.compile(r"[.;\n]+\s*")
 _LIPASE = re.compile(
-    r"lipase[^:\n]{0,40}:\s*(?P<value>\d+(?:\.\d+)?)[^(\n]*\(ref:[^)\n]*?(?P<upper>\d+(?:\.\d+)?)\)",
+    r"lipase[^:\n]{0,40}:\s*(?P<value>\d+(?:\.\d+)?)[^(\n]{0,80}\(ref:[^)\n]{0,40}?(?P<upper>\d+(?:\.\d+)?)\)",
     re.IGNORECASE,
 )
 _TREATMENTS = {

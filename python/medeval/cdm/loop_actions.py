@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from medeval.text import Read, list_in, objects_in
+from medeval.text import REPLY, Read, Values, list_in
+from medeval.tolerant_json import NotJsonError
 
 _MODALITY = (
     r"\b(?:(?-i:US)|eus|ct|mri|mrcp|hida|ercp|kub|x[ -]?rays?|ultra[ -]?so\w*|sono\w*"
@@ -102,7 +103,7 @@ def arguments_in(text: str, definition: Mapping[str, Any]) -> dict[str, Any]:
     names = list(definition["function"]["parameters"].get("properties", {}))
     fenced = _FENCE.search(text)
     said = fenced["inside"].strip() if fenced else text.strip()
-    found = next(objects_in(said), None)
+    found = _first_object(said)
     if found is not None and found.is_clear:
         return _arguments_of(found, said, names)
     listed = list_in(said) or [None]
@@ -152,6 +153,15 @@ def _without_talk(text: str) -> str:
     text = _WAITING.sub("", text.strip(), count=1).strip()
     end = _END_OF_INPUT.search(text)
     return text[: end.start()].rstrip() if end else text
+
+
+def _first_object(said: str) -> Read | None:
+    """Return the object that the first brace of an input opens; None if that is none."""
+    place = said.find("{")
+    try:
+        return Values(said, REPLY).at(place) if place >= 0 else None
+    except NotJsonError:
+        return None
 
 
 def _arguments_of(read: Read, said: str, names: Sequence[str]) -> dict[str, Any]:

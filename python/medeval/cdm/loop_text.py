@@ -68,6 +68,7 @@ def read_written(text: str, tools: Sequence[str]) -> Written:
     lines = read_lines(text)
     no_tool: Written | None = None
     is_custom = False
+    said: set[str] = set()
     for place, field in enumerate(lines.fields):
         if field.kind == "action" and field.value:
             first_line = field.value.splitlines()[0]
@@ -82,6 +83,9 @@ def read_written(text: str, tools: Sequence[str]) -> Written:
                 return written
             no_tool, is_custom = no_tool or written, True
         elif field.kind in ("diagnosis", "treatment"):
+            said.add(field.kind)
+            if len(said) < 2:
+                continue
             answer, is_as_asked = _answer_in(lines.fields[: place + 1])
             if answer is not None:
                 return Written("", "", answer, lines.text, is_custom or not is_as_asked)
@@ -133,11 +137,13 @@ def _answer_in(fields: Sequence[Field]) -> tuple[FinalAnswer | None, bool]:
 
 def _in_json(text: str, tools: Sequence[str]) -> Written | None:
     """Return what the objects of a reply ask for or decide; None if they do neither."""
+    has_answer = False
     for read in objects_in(text):
-        if is_answer(read):
+        has_answer = is_answer(read)
+        if has_answer:
             break
         action = action_of(read.value, tools) if read.is_clear else None
         if action is not None:
             return Written(action.tool, action.asked, None, text, is_custom=True)
-    answer = read_answer(text)
+    answer = read_answer(text) if has_answer else None
     return Written("", "", answer, text, is_custom=True) if answer is not None else None

@@ -17,6 +17,11 @@ from medeval.cdm.scorers.negation import negation, with_blanks
 Span = tuple[int, int]
 
 
+def mentions(text: str, keyword: str) -> bool:
+    """Tell whether a text in lower case mentions a keyword, negated or not."""
+    return re.search(with_blanks(keyword.lower()), text) is not None
+
+
 class Keywords:
     """The search of one version."""
 

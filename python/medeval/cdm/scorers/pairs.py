@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
-from medeval.cdm.scorers.keywords import Keywords, Span
+from medeval.cdm.scorers.keywords import Keywords, Span, mentions
 
 _CLAUSE_END = re.compile(
     r"[.;!?](?=\s|$)|\n|\b(?:but|however|although|though|except|while|whereas)\b"
@@ -39,10 +39,11 @@ def has_pair(
         other_organs: beginnings of words for organs that are none of the places.
         keywords: the search of version 2.
     """
-    return any(
+    mentioned = [pair for pair in pairs if all(mentions(answer, stem) for stem in pair)]
+    return bool(mentioned) and any(
         _belongs(clause, place, change, other_organs, keywords)
         for clause in _CLAUSE_END.split(answer)
-        for place, change in pairs
+        for place, change in mentioned
     )
 
 

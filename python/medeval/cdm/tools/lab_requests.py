@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from medeval.cdm.lab_facts import LabFacts
 from medeval.cdm.words import plain
@@ -67,8 +67,10 @@ def requested_names(
     parts = _parts(text)
     names: list[str] = []
     place = 0
+    # A request that repeats itself is read once.
+    read = cache(lambda words: _name_in(words, facts, is_name))
     while place < len(parts):
-        count, name = _longest_name(text, parts[place : place + _MOST_PARTS], facts, is_name)
+        count, name = _longest_name(text, parts[place : place + _MOST_PARTS], read)
         names += [name] if name else []
         place += count
     return names
@@ -84,20 +86,28 @@ def shorter_name(name: str, facts: LabFacts) -> str:
 
 
 def _longest_name(
-    text: str, parts: Sequence[_Part], facts: LabFacts, is_name: Callable[[str], bool]
+    text: str, parts: Sequence[_Part], read: Callable[[str], tuple[bool, str]]
 ) -> tuple[int, str]:
     """Return how many parts the first name has, and the name; a part that is none is one, too."""
     together = next((n for n, part in enumerate(parts) if n and part.begins_name), len(parts))
-    filled = ""
+    name = ""
     for count in range(together, 0, -1):
         if count > 1 and not plain(text[parts[count - 1].start : parts[count - 1].end]):
             continue
-        whole = _bare(" ".join(text[parts[0].start : parts[count - 1].end].split()))
-        filled = _without_fillers(whole, facts)
-        for name in dict.fromkeys((whole, filled, shorter_name(filled, facts))):
-            if name and is_name(name):
-                return count, name
-    return 1, filled
+        is_whole, name = read(text[parts[0].start : parts[count - 1].end])
+        if is_whole:
+            return count, name
+    return 1, name
+
+
+def _name_in(words: str, facts: LabFacts, is_name: Callable[[str], bool]) -> tuple[bool, str]:
+    """Return whether words are the whole name of a test, and the name without what fills it."""
+    whole = _bare(" ".join(words.split()))
+    filled = _without_fillers(whole, facts)
+    for name in dict.fromkeys((whole, filled, shorter_name(filled, facts))):
+        if name and is_name(name):
+            return True, name
+    return False, filled
 
 
 def _parts(text: str) -> list[_Part]:
