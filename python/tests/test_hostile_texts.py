@@ -19,11 +19,9 @@ from cdm_cases import mapping
 from judging_runs import RUBRIC
 
 from medeval.cdm.demo_policy import reply_to
-from medeval.cdm.loop_actions import arguments_in
-from medeval.cdm.loop_answers import read_answer
-from medeval.cdm.loop_text import read_written
 from medeval.cdm.scorers.diagnosis import diagnosis_scores
-from medeval.cdm.tools.definitions import TOOLS, definition
+from medeval.cdm.text_protocol import arguments_in, read_answer, read_text_reply
+from medeval.cdm.tools.definitions import ARGUMENTS, TOOLS
 from medeval.cdm.tools.imaging_words import understood
 from medeval.cdm.tools.lab_names import LabNames
 from medeval.cdm.tools.lab_requests import requested_names
@@ -73,9 +71,9 @@ def requests_of_tests(text: str) -> None:
 
 
 def bedside(text: str) -> None:
-    read_written(text, TOOLS)
+    read_text_reply(text, TOOLS)
     for tool in TOOLS:
-        arguments_in(text, definition(tool))
+        arguments_in(text, list(ARGUMENTS[tool]))
 
 
 def diagnosis(text: str) -> None:

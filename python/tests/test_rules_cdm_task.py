@@ -12,12 +12,12 @@ import pytest
 from cdm_bedside import case, facts, mapping
 
 from medeval.cdm.case_files import LINES, MAPPING, PROVENANCE, read_case_files
+from medeval.cdm.context import MARGIN as LOOP_MARGIN
+from medeval.cdm.episode import Transcript
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
-from medeval.cdm.loop_answers import FinalAnswer
-from medeval.cdm.loop_memory import MARGIN as LOOP_MARGIN
 from medeval.cdm.scoring import COUNTS, DIAGNOSIS
+from medeval.cdm.text_protocol import FinalAnswer
 from medeval.cdm.toolbox import Toolbox
-from medeval.cdm.transcripts import Transcript
 from medeval.errors import UserError
 from medeval.inference.guard import Gate
 from medeval.inference.outcomes import Outcome

@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.cdm.case_files import EXPORT, CaseFiles, read_case_files
-from medeval.cdm.context import Room, room_in
+from medeval.cdm.context import MARGIN as LOOP_MARGIN
+from medeval.cdm.context import ContextBudget, budget_in
+from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts, tool_loops
 from medeval.cdm.facts import Facts, load_facts
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
 from medeval.cdm.full_information import FullInformationOptions, full_information
-from medeval.cdm.loop_episode import LoopOptions, tool_loops
-from medeval.cdm.loop_memory import MARGIN as LOOP_MARGIN
 from medeval.cdm.oracle import best_scores
 from medeval.cdm.prompts import PROMPT_VERSION
 from medeval.cdm.scoring import COUNTS, DIAGNOSIS, SCORES
 from medeval.cdm.subset_files import Subset, read_subset
-from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
 from medeval.exporting.builds import require_named_export
 from medeval.inference.conversations import converse
@@ -66,7 +65,7 @@ class CdmTask:
         subset: those that are asked; None asks all.
         recorded_export: where the record of a run that is taken up again has the export.
         window: what the model takes in.
-        room: what that leaves to a prompt.
+        budget: what that leaves to a prompt.
         scored_subsets: what is scored by itself beside the whole.
     """
 
@@ -76,7 +75,7 @@ class CdmTask:
     subset: Subset | None = None
     recorded_export: str | None = None
     window: ContextWindow | None = None
-    room: Room | None = None
+    budget: ContextBudget | None = None
     scored_subsets: Sequence[Subset] = ()
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
@@ -104,7 +103,7 @@ class CdmTask:
             context_window(provider, self._asked.is_open, self.options.context_limit)
         )
         margin = LOOP_MARGIN if self.options.mode == "tools" else FULL_MARGIN
-        return replace(self, window=window, room=room_in(window, provider, margin))
+        return replace(self, window=window, budget=budget_in(window, provider, margin))
 
     def settings(self) -> dict[str, Any]:
         """See `AskedTask`."""
@@ -255,9 +254,9 @@ class CdmTask:
         cases = self._asked.cases[:limit]
         how = self._how
         if isinstance(how, FullInformationOptions):
-            yield from full_information(cases, how, self.room)
+            yield from full_information(cases, how, self.budget)
         else:
-            yield from tool_loops(cases, self.facts, self.files.mapping, how, self.room)
+            yield from tool_loops(cases, self.facts, self.files.mapping, how, self.budget)
 
     def _data(self, cases_asked: int) -> dict[str, Any]:
         return {

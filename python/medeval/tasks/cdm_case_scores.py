@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from medeval.cdm.episode import Transcript
 from medeval.cdm.facts import Facts
 from medeval.cdm.scorers.treatments import treatment_score
 from medeval.cdm.scoring import IMAGING, LABORATORY, TREATMENT, CaseScore, score_case
-from medeval.cdm.transcripts import Transcript
 from medeval.inference.outcomes import Outcome
 from medeval.models.clinical_case import PATHOLOGIES
 
