@@ -18,7 +18,7 @@ from medeval.cdm.context import ContextBudget
 from medeval.cdm.demo_policy import reply_to
 from medeval.cdm.episode import LoopOptions, tool_loops
 from medeval.cdm.facts import Facts, load_facts
-from medeval.cdm.tools.lab_mapping import LabMapping
+from medeval.cdm.lab_names import LabMapping
 from medeval.inference.completions import Completion
 from medeval.inference.conversations import STEPS, EpisodesEnded, converse
 from medeval.inference.episodes import Episode

@@ -16,9 +16,9 @@ from inference_runs import content
 from medeval.cdm.demo_policy import DemoModel, reply_to
 from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts, tool_loops
 from medeval.cdm.full_information import FullInformationOptions, full_information
+from medeval.cdm.lab_names import LabMapping, read_mapping
 from medeval.cdm.prompts import PROMPT_VERSION, SYSTEM_SUMMARY
-from medeval.cdm.toolbox import TOOLS
-from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
+from medeval.cdm.tools import TOOLS
 from medeval.inference.completions import Completion
 from medeval.inference.conversations import converse
 from medeval.inference.episodes import Episode

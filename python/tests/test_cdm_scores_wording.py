@@ -7,7 +7,7 @@ from cdm_cases import case, facts, scored
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.negation_facts import NegationCues
+from medeval.cdm.facts import NegationCues
 from medeval.cdm.scorers.diagnosis import diagnosis_scores
 from medeval.cdm.scorers.keywords import Keywords
 from medeval.cdm.scorers.negation import Negation

@@ -16,9 +16,7 @@ from model_server import Body, Fault, Script, model_server, refuses
 from medeval.cdm import prompts
 from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts
 from medeval.cdm.text_protocol import FinalAnswer, arguments_in, read_text_reply
-from medeval.cdm.toolbox import TOOLS
-from medeval.cdm.tools.definitions import ARGUMENTS
-from medeval.cdm.tools.imaging_words import understood
+from medeval.cdm.tools import ARGUMENTS, TOOLS, understood
 from medeval.inference.outcomes import Outcome
 
 LAB, IMAGING, EXAM = "request_lab_test", "request_imaging", "physical_examination"

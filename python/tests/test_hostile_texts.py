@@ -19,13 +19,11 @@ from cdm_cases import mapping
 from judging_runs import RUBRIC
 
 from medeval.cdm.demo_policy import reply_to
+from medeval.cdm.lab_names import LabNames, name_parts
+from medeval.cdm.laboratory import requested_names
 from medeval.cdm.scorers.diagnosis import diagnosis_scores
 from medeval.cdm.text_protocol import arguments_in, read_answer, read_text_reply
-from medeval.cdm.tools.definitions import ARGUMENTS, TOOLS
-from medeval.cdm.tools.imaging_words import understood
-from medeval.cdm.tools.lab_names import LabNames
-from medeval.cdm.tools.lab_requests import requested_names
-from medeval.cdm.words import name_parts
+from medeval.cdm.tools import ARGUMENTS, TOOLS, understood
 from medeval.errors import UserError
 from medeval.evaluation.model_replies import read_output
 from medeval.inference.completions import Completion

@@ -17,7 +17,7 @@ from medeval.cdm.episode import Transcript
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
 from medeval.cdm.scoring import COUNTS, DIAGNOSIS
 from medeval.cdm.text_protocol import FinalAnswer
-from medeval.cdm.toolbox import Toolbox
+from medeval.cdm.tools import Toolbox
 from medeval.errors import UserError
 from medeval.inference.guard import Gate
 from medeval.inference.outcomes import Outcome

@@ -14,10 +14,10 @@ from typing import Any
 from medeval.cdm import prompts
 from medeval.cdm.context import ContextBudget, Conversation
 from medeval.cdm.facts import Facts
+from medeval.cdm.lab_names import LabMapping
 from medeval.cdm.text_protocol import FinalAnswer, partial_answer
 from medeval.cdm.tool_protocols import PROTOCOLS, Protocol, Reply, ToolCall, ToolProtocol
-from medeval.cdm.toolbox import TOOLS, Toolbox
-from medeval.cdm.tools.lab_mapping import LabMapping
+from medeval.cdm.tools import TOOLS, Toolbox
 from medeval.errors import UserError
 from medeval.inference.complaints import TOO_LONG
 from medeval.inference.completions import Usage

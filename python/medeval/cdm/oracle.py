@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from medeval.cdm.facts import Facts
-from medeval.cdm.lab_facts import LabFacts
+from medeval.cdm.facts import Facts, LabFacts, TreatmentFacts
+from medeval.cdm.lab_names import canonical
 from medeval.cdm.scorers.treatments import treatment_score
 from medeval.cdm.scoring import (
     DIAGNOSIS,
@@ -16,9 +16,7 @@ from medeval.cdm.scoring import (
     LATE_EXAMINATION,
     TREATMENT,
 )
-from medeval.cdm.tools.definitions import PHYSICAL_EXAMINATION, REQUEST_IMAGING, REQUEST_LAB_TEST
-from medeval.cdm.tools.lab_names import canonical
-from medeval.cdm.treatment_facts import TreatmentFacts
+from medeval.cdm.tools import PHYSICAL_EXAMINATION, REQUEST_IMAGING, REQUEST_LAB_TEST
 from medeval.models.clinical_case import ClinicalCase
 
 

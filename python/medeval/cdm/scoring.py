@@ -18,7 +18,7 @@ from medeval.cdm.scorers.examination import examination_scores
 from medeval.cdm.scorers.imaging import imaging_score
 from medeval.cdm.scorers.laboratory import laboratory_score
 from medeval.cdm.scorers.treatments import treatment_score
-from medeval.cdm.toolbox import VERSIONS
+from medeval.cdm.tools import VERSIONS
 from medeval.errors import UserError
 from medeval.models.clinical_case import ClinicalCase
 

@@ -10,7 +10,7 @@ from pydantic import Field, InstanceOf
 from medeval.cdm.episode import LoopOptions
 from medeval.cdm.full_information import FullInformationOptions
 from medeval.cdm.subset_files import Subset
-from medeval.cdm.toolbox import TOOLS
+from medeval.cdm.tools import TOOLS
 from medeval.errors import UserError
 from medeval.tasks.options import TaskOptions
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from medeval.cdm.tools.definitions import TOOLS
+from medeval.cdm.tools import TOOLS
 
 
 def rounds(calls: Sequence[Mapping[str, Any]]) -> int:

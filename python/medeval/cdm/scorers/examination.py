@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from medeval.cdm.tools.definitions import PHYSICAL_EXAMINATION
+from medeval.cdm.tools import PHYSICAL_EXAMINATION
 
 
 def examination_scores(calls: Sequence[Mapping[str, Any]]) -> tuple[int, int]:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from medeval.cdm.facts import Facts
-from medeval.cdm.imaging_facts import ImagingPreference
+from medeval.cdm.facts import Facts, ImagingPreference
 from medeval.cdm.scorers.keywords import Keywords
-from medeval.cdm.tools.definitions import REQUEST_IMAGING
+from medeval.cdm.tools import REQUEST_IMAGING
 from medeval.models.clinical_case import ClinicalCase
 
 MOST_POINTS = 2

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from medeval.cdm.lab_facts import LabFacts
-from medeval.cdm.tools.definitions import REQUEST_LAB_TEST
-from medeval.cdm.tools.lab_names import canonical
+from medeval.cdm.facts import LabFacts
+from medeval.cdm.lab_names import canonical
+from medeval.cdm.tools import REQUEST_LAB_TEST
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from medeval.cdm.negation_facts import NegationCues
+from medeval.cdm.facts import NegationCues
 
 # How many words may stand between a negation and what it negates.
 REACH = 3

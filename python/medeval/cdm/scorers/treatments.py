@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from medeval.cdm.facts import Facts
+from medeval.cdm.facts import Facts, TreatmentFacts
 from medeval.cdm.scorers.keywords import Keywords
-from medeval.cdm.treatment_facts import TreatmentFacts
 from medeval.models.clinical_case import ClinicalCase
 
 ICD_10_LENGTH = 7
