@@ -15,7 +15,7 @@ from model_server import Body
 
 from medeval.cdm import prompts
 from medeval.cdm.context import ContextBudget
-from medeval.cdm.demo_policy import reply_to
+from medeval.cdm.demo import reply_to
 from medeval.cdm.episode import LoopOptions, tool_loops
 from medeval.cdm.facts import Facts, load_facts
 from medeval.cdm.lab_names import LabMapping

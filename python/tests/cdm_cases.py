@@ -10,7 +10,7 @@ from commands import PROJECT_ROOT
 
 from medeval.cdm.facts import Facts, load_facts
 from medeval.cdm.lab_names import LabMapping
-from medeval.cdm.scoring import CaseScore, score_case
+from medeval.cdm.scores import CaseScore, score_case
 from medeval.cdm.tools import Toolbox
 from medeval.models.clinical_case import ClinicalCase
 

@@ -13,7 +13,7 @@ from builds import Build
 from cdm_bedside import MARKS, case, cases, facts, leaks, mapping, report
 from inference_runs import content
 
-from medeval.cdm.demo_policy import DemoModel, reply_to
+from medeval.cdm.demo import DemoModel, reply_to
 from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts, tool_loops
 from medeval.cdm.full_information import FullInformationOptions, full_information
 from medeval.cdm.lab_names import LabMapping, read_mapping

@@ -12,7 +12,7 @@ import pytest
 from cdm_cases import case, facts
 
 from medeval.cdm.lab_names import LabMapping, read_mapping
-from medeval.cdm.scoring import score_case
+from medeval.cdm.scores import score_case
 from medeval.cdm.tools import VERSIONS, Toolbox
 from medeval.models.clinical_case import ClinicalCase
 

@@ -18,10 +18,11 @@ from cdm_bedside import facts
 from cdm_cases import mapping
 from judging_runs import RUBRIC
 
-from medeval.cdm.demo_policy import reply_to
+from medeval.cdm import scores as scores_v2
+from medeval.cdm import scores_v1
+from medeval.cdm.demo import reply_to
 from medeval.cdm.lab_names import LabNames, name_parts
 from medeval.cdm.laboratory import requested_names
-from medeval.cdm.scorers.diagnosis import diagnosis_scores
 from medeval.cdm.text_protocol import arguments_in, read_answer, read_text_reply
 from medeval.cdm.tools import ARGUMENTS, TOOLS, understood
 from medeval.errors import UserError
@@ -75,8 +76,8 @@ def bedside(text: str) -> None:
 
 
 def diagnosis(text: str) -> None:
-    for version in (1, 2):
-        diagnosis_scores(text.lower(), "appendicitis", facts(), version)
+    for scores in (scores_v1, scores_v2):
+        scores.diagnosis_scores(text.lower(), "appendicitis", facts())
 
 
 def thinking(text: str) -> None:

@@ -15,7 +15,7 @@ from medeval.cdm.case_files import LINES, MAPPING, PROVENANCE, read_case_files
 from medeval.cdm.context import MARGIN as LOOP_MARGIN
 from medeval.cdm.episode import Transcript
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
-from medeval.cdm.scoring import COUNTS, DIAGNOSIS
+from medeval.cdm.scores import COUNTS, DIAGNOSIS
 from medeval.cdm.text_protocol import FinalAnswer
 from medeval.cdm.tools import Toolbox
 from medeval.errors import UserError
@@ -232,8 +232,8 @@ def test_each_way_of_asking_keeps_its_own_room_free(
 ) -> None:
     options = {"cases": str(asked_export), "mode": mode, "context_limit": 5000}
     task: Any = begin("cdm", options)
-    room = task.prepared(task.local_provider(EMPTY, Gate({}, tmp_path / AUDIT))).room
-    assert room.size == 5000 - margin
+    budget = task.prepared(task.local_provider(EMPTY, Gate({}, tmp_path / AUDIT))).budget
+    assert budget.size == 5000 - margin
 
 
 def test_runs_are_compared_by_scores_the_diagnosis_first_and_by_no_count(

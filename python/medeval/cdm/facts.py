@@ -108,6 +108,17 @@ class ImagingFacts:
     region_keywords: tuple[tuple[str, str], ...]
     keyword_stems: frozenset[str]
 
+    def worth(self, pathology: str, region: str, modality: str) -> ImagingPreference | None:
+        """Return what imaging is worth for a pathology; None if it is not acceptable."""
+        return next(
+            (
+                one
+                for one in self.preferences[pathology]
+                if (one.region, one.modality) == (region, modality)
+            ),
+            None,
+        )
+
 
 @dataclass(frozen=True)
 class TreatmentFacts:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from medeval.cdm.case_files import EXPORT, CaseFiles, read_case_files
 from medeval.cdm.context import MARGIN as LOOP_MARGIN
 from medeval.cdm.context import ContextBudget, budget_in
+from medeval.cdm.demo import best_scores, local_provider
 from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts, tool_loops
 from medeval.cdm.facts import Facts, load_facts
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
 from medeval.cdm.full_information import FullInformationOptions, full_information
-from medeval.cdm.oracle import best_scores
 from medeval.cdm.prompts import PROMPT_VERSION
-from medeval.cdm.scoring import COUNTS, DIAGNOSIS, SCORES
+from medeval.cdm.scores import COUNTS, DIAGNOSIS, SCORES
 from medeval.cdm.subset_files import Subset, read_subset
 from medeval.errors import UserError
 from medeval.exporting.builds import require_named_export
@@ -27,7 +27,6 @@ from medeval.inference.requests import Item
 from medeval.inference.tokens import ContextWindow, context_window
 from medeval.models.text_files import write_text
 from medeval.tasks.cdm_case_scores import case_lines
-from medeval.tasks.cdm_models import local_provider
 from medeval.tasks.cdm_options import (
     SETTINGS,
     CdmOptions,

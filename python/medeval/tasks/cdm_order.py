@@ -8,7 +8,7 @@ from typing import Any
 
 from medeval.cdm.episode import Transcript
 from medeval.cdm.facts import Facts
-from medeval.cdm.scoring import DIAGNOSIS
+from medeval.cdm.scores import DIAGNOSIS
 from medeval.models.scores import LEVEL
 from medeval.scoring.table import wilson
 from medeval.tasks.cdm_case_scores import score_transcript

@@ -9,7 +9,7 @@ from medeval.cdm.aggregate import Aggregate, aggregate
 from medeval.cdm.case_means import ScoredCase
 from medeval.cdm.episode import Transcript
 from medeval.cdm.facts import Facts
-from medeval.cdm.scoring import (
+from medeval.cdm.scores import (
     COUNTS,
     DIAGNOSIS,
     EXAMINATION,
