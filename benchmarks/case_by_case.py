@@ -13,9 +13,9 @@ from typing import Any
 
 from medeval.cdm import prompts
 from medeval.cdm.case_files import read_case_files
-from medeval.cdm.demo_policy import reply_to
+from medeval.cdm.demo import reply_to
 from medeval.cdm.facts import load_facts
-from medeval.cdm.toolbox import Toolbox
+from medeval.cdm.tools import Toolbox
 
 
 def answer(export: str, out: str, first: str = "") -> None:

@@ -14,11 +14,11 @@ from inference_runs import QUICK, provider_of
 from model_server import Body
 
 from medeval.cdm import prompts
-from medeval.cdm.context import Room
-from medeval.cdm.demo_policy import reply_to
+from medeval.cdm.context import ContextBudget
+from medeval.cdm.demo import reply_to
+from medeval.cdm.episode import LoopOptions, tool_loops
 from medeval.cdm.facts import Facts, load_facts
-from medeval.cdm.loop_episode import LoopOptions, tool_loops
-from medeval.cdm.tools.lab_mapping import LabMapping
+from medeval.cdm.lab_names import LabMapping
 from medeval.inference.engine import STEPS, EpisodesEnded, converse
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import RunConfig, RunFolder, settings_of
@@ -125,9 +125,11 @@ def mapping() -> LabMapping:
 
 
 def loops(
-    of: Iterable[ClinicalCase], options: LoopOptions | None = None, room: Room | None = None
+    of: Iterable[ClinicalCase],
+    options: LoopOptions | None = None,
+    budget: ContextBudget | None = None,
 ) -> Iterable[Episode]:
-    return tool_loops(of, facts(), mapping(), options or LoopOptions(), room)
+    return tool_loops(of, facts(), mapping(), options or LoopOptions(), budget)
 
 
 def bedside(

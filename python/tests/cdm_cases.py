@@ -9,9 +9,9 @@ from typing import Any
 from commands import PROJECT_ROOT
 
 from medeval.cdm.facts import Facts, load_facts
-from medeval.cdm.scoring import CaseScore, score_case
-from medeval.cdm.toolbox import Toolbox
-from medeval.cdm.tools.lab_mapping import LabMapping
+from medeval.cdm.lab_names import LabMapping
+from medeval.cdm.scores import CaseScore, score_case
+from medeval.cdm.tools import Toolbox
 from medeval.models.clinical_case import ClinicalCase
 
 CALLS = Sequence[tuple[str, dict[str, Any]]]

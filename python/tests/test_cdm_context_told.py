@@ -11,7 +11,7 @@ from cdm_runs import plain, run_cdm
 from inference_runs import provider_of
 from model_server import Script, model_server
 
-from medeval.cdm.context import room_in
+from medeval.cdm.context import budget_in
 from medeval.errors import UserError
 from medeval.inference.tokens import ContextWindow, EstimatedTokens, LimitFrom
 
@@ -36,13 +36,13 @@ def test_what_leaves_no_room_is_named(
     provider = provider_of("http://127.0.0.1:9/v1", tmp_path, parameters=parameters)
     window = ContextWindow(limit, limit_from, EstimatedTokens())
     with pytest.raises(UserError, match=told) as raised:
-        room_in(window, provider, MARGIN)
+        budget_in(window, provider, MARGIN)
     assert ("max_tokens lower" in str(raised.value)) is ("max_tokens keeps" in told)
 
 
 def test_one_token_is_room(tmp_path: Path) -> None:
     window = ContextWindow(101, "user", EstimatedTokens())
-    assert room_in(window, provider_of("http://127.0.0.1:9/v1", tmp_path), MARGIN).size == 1
+    assert budget_in(window, provider_of("http://127.0.0.1:9/v1", tmp_path), MARGIN).size == 1
 
 
 def test_a_length_that_nobody_has_stated_is_told(tmp_path: Path, asked_export: Path) -> None:

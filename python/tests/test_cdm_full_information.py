@@ -32,17 +32,18 @@ from model_server import Body, Fault, Script, error, model_server, refuses
 from tokenizing_server import TokenizingServer, tokenizing_server, words
 
 from medeval.cdm import prompts
-from medeval.cdm.context import Room, room_in
+from medeval.cdm.context import ContextBudget, budget_in
+from medeval.cdm.episode import Transcript, read_transcripts
 from medeval.cdm.full_information import (
+    BLOCKS,
     MARGIN,
     PARAMETERS,
     FullInformation,
     FullInformationOptions,
     full_information,
+    information_of,
 )
-from medeval.cdm.full_information_blocks import BLOCKS, information_of
-from medeval.cdm.loop_answers import FinalAnswer
-from medeval.cdm.transcripts import Transcript, read_transcripts
+from medeval.cdm.text_protocol import FinalAnswer
 from medeval.inference import tokens
 from medeval.inference.endpoints import Endpoint
 from medeval.inference.errors import CallFailedError
@@ -267,8 +268,8 @@ def run_at(
     with tokenizing_server(script, limit=limit, enforces=enforces) as server:
         provider = provider_of(server.url, folder)
         window = asyncio.run(context_window(provider, is_open=True))
-        room = room_in(window, provider, MARGIN)
-        episodes = full_information([of], FullInformationOptions(), room)
+        budget = budget_in(window, provider, MARGIN)
+        episodes = full_information([of], FullInformationOptions(), budget)
         bedside(server.url, folder, episodes, provider=provider)
         bodies = server.server.seen.bodies
     return read_transcripts(folder, [of])[0], bodies
@@ -443,7 +444,7 @@ def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:
         assert server.lookups == 1
         seen = server.server.seen.bytes, len(server.counted)
         # Even where the window is known, no word of the case is counted by the endpoint.
-        episodes = full_information([of], FullInformationOptions(), Room(window, 100))
+        episodes = full_information([of], FullInformationOptions(), ContextBudget(window, 100))
         with pytest.raises(RefusedError):
             bedside(server.url, tmp_path / "refused", episodes, provider=undeclared)
         assert (server.server.seen.bytes, len(server.counted)) == seen
@@ -452,7 +453,9 @@ def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:
         )
         local = provider_of(server.url, tmp_path, gate)
         window = asyncio.run(context_window(local, is_open=False))
-        episodes = full_information([of], FullInformationOptions(), room_in(window, local, MARGIN))
+        episodes = full_information(
+            [of], FullInformationOptions(), budget_in(window, local, MARGIN)
+        )
         bedside(server.url, tmp_path / "local", episodes, provider=local)
         assert any("early" in str(body) for body in server.counted)
     audit = [json.loads(line) for line in (tmp_path / "audit").read_text().splitlines()]

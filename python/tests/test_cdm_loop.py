@@ -32,10 +32,9 @@ from inference_runs import content
 from model_server import Body, Script, error, model_server, slow
 
 from medeval.cdm import prompts
-from medeval.cdm.loop_answers import FinalAnswer
-from medeval.cdm.loop_episode import LoopOptions
-from medeval.cdm.toolbox import TOOLS
-from medeval.cdm.transcripts import Transcript, read_transcripts
+from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts
+from medeval.cdm.text_protocol import FinalAnswer
+from medeval.cdm.tools import TOOLS
 from medeval.errors import UserError
 from medeval.inference.guard import RefusedError
 from medeval.inference.types import Outcome

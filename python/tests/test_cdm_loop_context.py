@@ -14,10 +14,8 @@ from model_server import Body, Script
 from tokenizing_server import TokenizingServer, tokenizing_server, words
 
 from medeval.cdm import prompts
-from medeval.cdm.context import Room, room_in
-from medeval.cdm.loop_episode import LoopOptions
-from medeval.cdm.loop_memory import MARGIN
-from medeval.cdm.transcripts import Transcript, read_transcripts
+from medeval.cdm.context import MARGIN, ContextBudget, budget_in
+from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts
 from medeval.errors import UserError
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.tokens import ContextWindow, context_window
@@ -32,19 +30,19 @@ def is_summary(body: Body) -> bool:
     return bool(body["messages"][0]["content"] == prompts.SYSTEM_SUMMARY)
 
 
-def room_at(server: TokenizingServer, folder: Path) -> tuple[OpenAIModel, Room]:
+def room_at(server: TokenizingServer, folder: Path) -> tuple[OpenAIModel, ContextBudget]:
     """Return a provider and the room it has; its counts go through its own connections."""
     provider = provider_of(server.url, folder)
     window = asyncio.run(context_window(provider, is_open=True))
-    return provider, room_in(window, provider, MARGIN)
+    return provider, budget_in(window, provider, MARGIN)
 
 
 def played(
     folder: Path, server: TokenizingServer, of: Any, with_room: bool = True, **options: Any
 ) -> Transcript:
     folder.mkdir(exist_ok=True)
-    provider, room = room_at(server, folder)
-    episodes = loops([of], LoopOptions(**options), room if with_room else None)
+    provider, budget = room_at(server, folder)
+    episodes = loops([of], LoopOptions(**options), budget if with_room else None)
     bedside(server.url, folder, episodes, provider=provider)
     return read_transcripts(folder, [of])[0]
 
@@ -107,8 +105,8 @@ def test_an_endpoint_that_says_too_long_is_believed(tmp_path: Path, with_room: b
     of = case(physical_exams=LONG)
     # What was found is too long for a summary as well, so it is cut until it fits.
     with tokenizing_server(Script(reply=reply), limit=300, enforces=True) as server:
-        provider, room = room_at(server, tmp_path)
-        wide = replace(room, size=100_000) if with_room else None
+        provider, budget = room_at(server, tmp_path)
+        wide = replace(budget, size=100_000) if with_room else None
         bedside(server.url, tmp_path, loops([of], None, wide), provider=provider)
         requests = server.server.seen.requests
     (transcript,) = read_transcripts(tmp_path, [of])
@@ -120,8 +118,8 @@ def test_an_endpoint_that_says_too_long_is_believed(tmp_path: Path, with_room: b
 def test_a_history_that_is_too_long_by_itself_is_an_error_with_its_reason(tmp_path: Path) -> None:
     of = case(history_of_present_illness="pain " * 900)
     with tokenizing_server(Script(reply=in_order(EXAMINE)), limit=500, enforces=True) as server:
-        provider, room = room_at(server, tmp_path)
-        ended = bedside(server.url, tmp_path, loops([of], None, room), provider=provider)
+        provider, budget = room_at(server, tmp_path)
+        ended = bedside(server.url, tmp_path, loops([of], None, budget), provider=provider)
         assert server.server.seen.requests == 1
     assert ended.progress.errors == {"request": 1}
     assert ended.reasons == {"context_limit": 1}
@@ -152,10 +150,10 @@ def test_a_longest_reply_keeps_its_room(tmp_path: Path) -> None:
     with tokenizing_server(Script(), limit=1000) as server:
         provider = provider_of(server.url, tmp_path, parameters={"max_tokens": 300})
         window = asyncio.run(context_window(provider, is_open=True))
-        assert room_in(window, provider, MARGIN).size == 700
+        assert budget_in(window, provider, MARGIN).size == 700
         greedy = provider_of(server.url, tmp_path, parameters={"max_tokens": 1000})
         with pytest.raises(UserError, match="max_tokens lower"):
-            room_in(window, greedy, MARGIN)
+            budget_in(window, greedy, MARGIN)
 
 
 def test_the_window_is_recorded(tmp_path: Path) -> None:

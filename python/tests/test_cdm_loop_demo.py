@@ -13,13 +13,12 @@ from builds import Build
 from cdm_bedside import MARKS, case, cases, facts, leaks, mapping, report
 from inference_runs import content
 
-from medeval.cdm.demo_policy import DemoModel, reply_to
+from medeval.cdm.demo import DemoModel, reply_to
+from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts, tool_loops
 from medeval.cdm.full_information import FullInformationOptions, full_information
-from medeval.cdm.loop_episode import LoopOptions, tool_loops
+from medeval.cdm.lab_names import LabMapping, read_mapping
 from medeval.cdm.prompts import PROMPT_VERSION, SYSTEM_SUMMARY
-from medeval.cdm.toolbox import TOOLS
-from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
-from medeval.cdm.transcripts import Transcript, read_transcripts
+from medeval.cdm.tools import TOOLS
 from medeval.inference.engine import converse
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, RunConfig, RunFolder, settings_of

@@ -10,8 +10,7 @@ import pytest
 from cdm_bedside import EXAMINATION, answering, bedside, calling, case, in_order, loops
 from model_server import Body, Fault, Script, error, model_server
 
-from medeval.cdm.loop_episode import LoopOptions
-from medeval.cdm.transcripts import Transcript, read_transcripts
+from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts
 from medeval.inference.types import Outcome
 
 

@@ -10,12 +10,12 @@ from cdm_cases import EXAMINE, ask, case, facts, image, records, scored
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.oracle import best_scores
-from medeval.cdm.scorers.keywords import Keywords
-from medeval.cdm.scoring import (
+from medeval.cdm import scores_v1
+from medeval.cdm.demo import best_scores
+from medeval.cdm.negation import negation
+from medeval.cdm.scores import (
     COUNTS,
     INVALID_CALLS,
-    REFERENCE_SCORES,
     ROUNDS,
     SCORES,
     TOOL_CALLS,
@@ -33,7 +33,9 @@ ANSWER = {"final_diagnosis": "appendicitis", "treatment": []}
 
 
 def affirmed(text: str, keyword: str, version: int = 2) -> bool:
-    return Keywords(facts(), version).affirmed(text, keyword)
+    if version == 1:
+        return scores_v1.affirms(text, keyword, facts())
+    return negation(facts().negation_cues).affirms(text, keyword)
 
 
 @pytest.mark.parametrize(
@@ -421,7 +423,7 @@ def test_without_tools_only_the_answer_is_scored() -> None:
 def test_the_layouts_of_a_score() -> None:
     first = scored(case(), [EXAMINE], version=1).as_json()
     assert set(first) == {"answers", "scores"}
-    assert tuple(first["scores"]) == REFERENCE_SCORES
+    assert tuple(first["scores"]) == SCORES[:-1]
     assert UNNECESSARY_TESTS not in first["answers"]
     second = scored(case(), [EXAMINE]).as_json()
     assert tuple(second["scores"]) == SCORES

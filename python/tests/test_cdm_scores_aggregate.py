@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.cdm.aggregate import ScoredCase, aggregate
-from medeval.cdm.oracle import best_scores, oracle_answer, oracle_calls
-from medeval.cdm.scoring import COUNTS, SCORES, score_case
-from medeval.cdm.toolbox import Toolbox
-from medeval.cdm.tools.lab_mapping import read_mapping
+from medeval.cdm.demo import best_scores, oracle_answer, oracle_calls
+from medeval.cdm.lab_names import read_mapping
+from medeval.cdm.scores import COUNTS, SCORES, score_case
+from medeval.cdm.tools import Toolbox
 from medeval.models.clinical_case import PATHOLOGIES, ClinicalCase, read_case
 
 QUICK = 50

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from cdm_cases import ask, case, culture, facts, image, scored, toolbox
 
-from medeval.cdm.scorers.treatments import icd_version
-from medeval.cdm.toolbox import VERSIONS
+from medeval.cdm.scores import icd_version
+from medeval.cdm.tools import VERSIONS
 
 Check = Callable[[int], None]
 FAULTS: list[Check] = []

@@ -26,7 +26,7 @@ from cdm_runs import (
 from commands import run_medeval
 
 from medeval.cdm.case_means import ScoredCase
-from medeval.cdm.scoring import SCORES
+from medeval.cdm.scores import SCORES
 from medeval.cdm.subset_files import Subset
 from medeval.errors import UserError
 from medeval.tasks.catalogue import begin

@@ -16,12 +16,10 @@ from commands import PROJECT_ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.facts import load_facts
-from medeval.cdm.seeds import DATA
-from medeval.cdm.toolbox import TOOLS, Toolbox
-from medeval.cdm.tools.imaging_words import understood
-from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
-from medeval.cdm.tools.lab_requests import requested_names
+from medeval.cdm.facts import DATA, load_facts
+from medeval.cdm.lab_names import LabMapping, read_mapping
+from medeval.cdm.laboratory import requested_names
+from medeval.cdm.tools import TOOLS, Toolbox, understood
 from medeval.errors import UserError
 
 NO_LABS = "No laboratory results available for this patient."

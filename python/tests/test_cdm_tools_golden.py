@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from cdm_cases import case, facts
 
-from medeval.cdm.scoring import score_case
-from medeval.cdm.toolbox import VERSIONS, Toolbox
-from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
+from medeval.cdm.lab_names import LabMapping, read_mapping
+from medeval.cdm.scores import score_case
+from medeval.cdm.tools import VERSIONS, Toolbox
 from medeval.models.clinical_case import ClinicalCase
 
 # Of each golden file, so many lines; a shorter file proves less.

@@ -9,10 +9,8 @@ from cdm_cases import LAB_TESTS, ask, case, facts, lab, mapping, toolbox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
-from medeval.cdm.tools.lab_names import LabNames, canonical
-from medeval.cdm.tools.lab_requests import requested_names, shorter_name
-from medeval.cdm.tools.laboratory import Laboratory, Requested
+from medeval.cdm.lab_names import LabMapping, LabNames, canonical, read_mapping
+from medeval.cdm.laboratory import Laboratory, Requested, requested_names, shorter_name
 
 MORE_TESTS = (
     (50893, "Calcium, Total", "Blood"),

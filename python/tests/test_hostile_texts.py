@@ -18,16 +18,13 @@ from cdm_bedside import facts
 from cdm_cases import mapping
 from judging_runs import RUBRIC
 
-from medeval.cdm.demo_policy import reply_to
-from medeval.cdm.loop_actions import arguments_in
-from medeval.cdm.loop_answers import read_answer
-from medeval.cdm.loop_text import read_written
-from medeval.cdm.scorers.diagnosis import diagnosis_scores
-from medeval.cdm.tools.definitions import TOOLS, definition
-from medeval.cdm.tools.imaging_words import understood
-from medeval.cdm.tools.lab_names import LabNames
-from medeval.cdm.tools.lab_requests import requested_names
-from medeval.cdm.words import name_parts
+from medeval.cdm import scores as scores_v2
+from medeval.cdm import scores_v1
+from medeval.cdm.demo import reply_to
+from medeval.cdm.lab_names import LabNames, name_parts
+from medeval.cdm.laboratory import requested_names
+from medeval.cdm.text_protocol import arguments_in, read_answer, read_text_reply
+from medeval.cdm.tools import ARGUMENTS, TOOLS, understood
 from medeval.errors import UserError
 from medeval.evaluation.model_replies import read_output
 from medeval.inference.errors import failure_of_response
@@ -73,14 +70,14 @@ def requests_of_tests(text: str) -> None:
 
 
 def bedside(text: str) -> None:
-    read_written(text, TOOLS)
+    read_text_reply(text, TOOLS)
     for tool in TOOLS:
-        arguments_in(text, definition(tool))
+        arguments_in(text, list(ARGUMENTS[tool]))
 
 
 def diagnosis(text: str) -> None:
-    for version in (1, 2):
-        diagnosis_scores(text.lower(), "appendicitis", facts(), version)
+    for scores in (scores_v1, scores_v2):
+        scores.diagnosis_scores(text.lower(), "appendicitis", facts())
 
 
 def thinking(text: str) -> None:

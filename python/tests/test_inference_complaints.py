@@ -13,7 +13,7 @@ from cdm_bedside import answering, bedside, case, in_order, loops
 from inference_runs import ask, content, open_items, provider_of, run_record
 from model_server import Body, Fault, Script, error, model_server
 
-from medeval.cdm.transcripts import read_transcripts
+from medeval.cdm.episode import read_transcripts
 from medeval.inference.errors import TOO_LONG, Failure, Kind, failure_of_response
 from medeval.inference.openai_model import SYSTEM_ROLE, ParameterFallbacks
 from medeval.inference.tokens import ServerTokens

@@ -10,9 +10,9 @@ from cdm_cases import ask, case, facts, scored, toolbox
 
 from medeval.cdm.aggregate import ScoredCase
 from medeval.cdm.gaps import gap_tests
-from medeval.cdm.scorers.conduct import calls_by_tool
+from medeval.cdm.scores import calls_by_tool
 from medeval.cdm.subgroups import subgroups
-from medeval.cdm.tools.imaging_words import understood
+from medeval.cdm.tools import understood
 
 
 @pytest.mark.parametrize(

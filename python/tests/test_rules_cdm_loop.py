@@ -20,10 +20,9 @@ from model_server import Script, error, model_server
 from test_cdm_loop_context import EXAMINE, is_summary
 
 from medeval.cdm import prompts
+from medeval.cdm.context import Conversation
+from medeval.cdm.episode import LoopOptions, read_transcripts
 from medeval.cdm.full_information import FullInformationOptions, full_information
-from medeval.cdm.loop_episode import LoopOptions
-from medeval.cdm.loop_memory import Memory
-from medeval.cdm.transcripts import read_transcripts
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
 from medeval.inference.types import Ask, Completion, Item, Outcome, Turn
 
@@ -60,16 +59,16 @@ def test_no_two_messages_of_the_user_follow_each_other_after_a_summary() -> None
     async def ask(asked: Ask) -> Turn:
         return Turn(Completion("Tender all over."), Outcome.ANSWERED)
 
-    async def shortened() -> Memory:
+    async def shortened() -> Conversation:
         (loop,) = loops([case()])
-        memory = Memory(Item(loop.id, loop.opening.messages, "open"), ask, None)
-        memory.add(
+        conversation = Conversation(Item(loop.id, loop.opening.messages, "open"), ask, None)
+        conversation.add(
             {"role": "assistant", "content": "I look."}, {"role": "user", "content": "Seen."}
         )
-        assert await memory.shorten({})
-        memory.say("Decide now.")
-        memory.add({"role": "assistant", "content": "I cannot."})
-        return memory
+        assert await conversation.shorten({})
+        conversation.say("Decide now.")
+        conversation.add({"role": "assistant", "content": "I cannot."})
+        return conversation
 
     messages = asyncio.run(shortened()).messages("Decide at last.")
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]

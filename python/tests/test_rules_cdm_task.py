@@ -12,12 +12,12 @@ import pytest
 from cdm_bedside import case, facts, mapping
 
 from medeval.cdm.case_files import LINES, MAPPING, PROVENANCE, read_case_files
+from medeval.cdm.context import MARGIN as LOOP_MARGIN
+from medeval.cdm.episode import Transcript
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
-from medeval.cdm.loop_answers import FinalAnswer
-from medeval.cdm.loop_memory import MARGIN as LOOP_MARGIN
-from medeval.cdm.scoring import COUNTS, DIAGNOSIS
-from medeval.cdm.toolbox import Toolbox
-from medeval.cdm.transcripts import Transcript
+from medeval.cdm.scores import COUNTS, DIAGNOSIS
+from medeval.cdm.text_protocol import FinalAnswer
+from medeval.cdm.tools import Toolbox
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, RESPONSES, RunConfig, RunFolder, settings_of
@@ -231,8 +231,8 @@ def test_each_way_of_asking_keeps_its_own_room_free(
 ) -> None:
     options = {"cases": str(asked_export), "mode": mode, "context_limit": 5000}
     task: Any = begin("cdm", options)
-    room = task.prepared(task.local_provider(EMPTY, DataUseGuard({}, tmp_path / AUDIT))).room
-    assert room.size == 5000 - margin
+    budget = task.prepared(task.local_provider(EMPTY, DataUseGuard({}, tmp_path / AUDIT))).budget
+    assert budget.size == 5000 - margin
 
 
 def test_runs_are_compared_by_scores_the_diagnosis_first_and_by_no_count(

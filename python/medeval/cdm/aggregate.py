@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from medeval.cdm.case_means import N_ITERS, Mean, ScoredCase, means
-from medeval.cdm.scoring import COUNTS, SCORES
+from medeval.cdm.scores import COUNTS, SCORES
 from medeval.models.clinical_case import PATHOLOGIES
 
 __all__ = ["Aggregate", "Mean", "ScoredCase", "aggregate"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
+from medeval.cdm.lab_names import LabMapping, read_mapping
 from medeval.data_class import OPEN, strictest
 from medeval.errors import UserError
 from medeval.exporting.manifest import exported_class

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from medeval.cdm.scoring import SHARES, CaseScore
+from medeval.cdm.scores import SHARES, CaseScore
 from medeval.models.scores import Interval
 from medeval.scoring.results import Floats
 from medeval.scoring.table import mean

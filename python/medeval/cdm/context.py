@@ -1,13 +1,19 @@
-"""The room that a prompt has in what a model takes in, and texts that are made to fit it."""
+"""How long a prompt may be, and a conversation that is kept short enough for the model.
+
+After Hager et al. (Nature Medicine 30, 2024): near the limit what was found is summarised by the
+model itself; when that helps no more it is cut to the budget, and the model has to decide.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from medeval.cdm import prompts
 from medeval.errors import UserError
 from medeval.inference.cost import longest_reply
+from medeval.inference.openai_replies import text_of
 from medeval.inference.thinking import split_thinking
 from medeval.inference.tokens import ContextWindow
 from medeval.inference.types import Ask, AskModel, Item, Message, Model, canonical
@@ -15,10 +21,16 @@ from medeval.inference.types import Ask, AskModel, Item, Message, Model, canonic
 # A text that is cut is cut a little more than its mean length of tokens says.
 _CAUTION = 0.97
 _MOST_CUTS = 12
+# Tokens that a conversation leaves free.
+MARGIN = 100
+MOST_SUMMARIES = 3
+_MOST_TRUNCATIONS = 4
+SUMMARISED = "summarised"
+TRUNCATED = "truncated"
 
 
 @dataclass(frozen=True)
-class Room:
+class ContextBudget:
     """How long a prompt may be.
 
     Attributes:
@@ -51,19 +63,19 @@ class Room:
             return text
         count = self.window.counter.count
         bare = await count(item_with(""))
-        room = max(0, self.size - bare)
+        budget = max(0, self.size - bare)
         for _ in range(_MOST_CUTS):
             tokens = await count(item_with(text)) - bare
-            if tokens <= room:
+            if tokens <= budget:
                 return text
-            text = text[: int(len(text) * room / tokens * _CAUTION)]
+            text = text[: int(len(text) * budget / tokens * _CAUTION)]
             if not text:
                 break
         return ""
 
 
-def room_in(window: ContextWindow, provider: Model, margin: int) -> Room:
-    """Return the room that prompts have.
+def budget_in(window: ContextWindow, provider: Model, margin: int) -> ContextBudget:
+    """Return the budget that prompts have.
 
     Args:
         window: what the model takes in.
@@ -71,12 +83,12 @@ def room_in(window: ContextWindow, provider: Model, margin: int) -> Room:
         margin: tokens that are kept free at least.
 
     Raises:
-        UserError: what is kept free leaves no room for a prompt.
+        UserError: what is kept free leaves no budget for a prompt.
     """
     reply = longest_reply(provider) or 0
     size = window.limit - max(margin, reply)
     if size > 0:
-        return Room(window, size)
+        return ContextBudget(window, size)
     told = {"user": " (--context-limit)", "server": " (so the server says)"}
     takes = f"The model takes {window.limit:,} tokens{told.get(window.limit_from, '')}"
     if reply > margin:
@@ -90,17 +102,17 @@ def room_in(window: ContextWindow, provider: Model, margin: int) -> Room:
     )
 
 
-async def shortened(text: str, item: Item, ask: AskModel, room: Room | None) -> str:
+async def shortened(text: str, item: Item, ask: AskModel, budget: ContextBudget | None) -> str:
     """Return a text as the model summarises it; as it was if the model writes nothing.
 
     Args:
         text: to be summarised; cut first if it is too long for that.
         item: any other request of the episode.
         ask: asks the model.
-        room: that prompts have; None if nobody knows.
+        budget: of prompts; None if nobody knows.
     """
-    if room is not None:
-        text = await room.cut_to_fit(
+    if budget is not None:
+        text = await budget.cut_to_fit(
             text, lambda kept: Item(item.id, _to_shorten(kept), item.data_class, item.sample)
         )
     turn = await ask(Ask(_to_shorten(text)))
@@ -114,3 +126,119 @@ def _to_shorten(text: str) -> list[Message]:
         {"role": "system", "content": prompts.SYSTEM_SUMMARY},
         {"role": "user", "content": text},
     ]
+
+
+class Conversation:
+    """The messages of one conversation.
+
+    Args:
+        item: the first request; its id and class are those of all others.
+        ask: asks the model.
+        budget: of prompts; None if nobody knows.
+
+    Attributes:
+        must_decide: nothing more may be asked for, since there is no budget for an answer.
+        measures: what was done to the conversation, in order.
+    """
+
+    def __init__(self, item: Item, ask: AskModel, budget: ContextBudget | None) -> None:
+        self.must_decide = False
+        self.measures: list[str] = []
+        self._item = item
+        self._ask = ask
+        self._budget = budget
+        self._head = list(item.messages)
+        self._found = ""
+        self._steps: list[Message] = []
+
+    def add(self, *messages: Message) -> None:
+        """Go on with the conversation."""
+        self._steps += messages
+
+    def say(self, text: str) -> None:
+        """Go on with words of the user."""
+        self._steps = _with_user(self._steps, text) if self._steps else [_user(text)]
+
+    def messages(self, last_words: str = "") -> list[Message]:
+        """Return the whole conversation, with words of the user at its end if there are any."""
+        found = prompts.found_so_far(self._found) if self._found else ""
+        head = _with_user(self._head, found) if found else self._head
+        steps = self._steps
+        if steps and steps[0]["role"] == "user":
+            # Many templates take no two messages of one speaker.
+            head, steps = _with_user(head, str(steps[0]["content"])), steps[1:]
+        return _with_user([*head, *steps], last_words) if last_words else [*head, *steps]
+
+    async def truncate(self, parameters: Mapping[str, Any], last_words: str = "") -> None:
+        """Shorten the conversation as long as it does not fit and can be shortened."""
+        while self._budget is not None and not await self._budget.holds(
+            self._as_item(self.messages(last_words), parameters)
+        ):
+            if self.must_decide and not last_words:
+                return
+            if not await self.shorten(parameters, last_words):
+                return
+
+    async def shorten(
+        self, parameters: Mapping[str, Any], last_words: str = "", was_refused: bool = False
+    ) -> bool:
+        """Shorten the conversation by one step; False if no step is left.
+
+        Args:
+            parameters: of the request to come.
+            last_words: that have the model decide; without them nothing is cut yet.
+            was_refused: the endpoint found too long what was counted as fitting.
+        """
+        if self._steps and self.measures.count(SUMMARISED) < MOST_SUMMARIES:
+            self.measures.append(SUMMARISED)
+            self._found = await shortened(self._told(), self._item, self._ask, self._budget)
+            self._steps = []
+            return True
+        told = self._told()
+        if not told or self.measures.count(TRUNCATED) >= _MOST_TRUNCATIONS:
+            return False
+        self.must_decide = True
+        if not last_words:
+            return True
+        self.measures.append(TRUNCATED)
+        self._steps = []
+        kept = told[: len(told) // 2] if was_refused else told
+        if self._budget is not None:
+            kept = await self._budget.cut_to_fit(
+                kept, lambda text: self._as_item(self._with_found(text, last_words), parameters)
+            )
+        self._found = kept
+        return True
+
+    def _told(self) -> str:
+        parts = [self._found, *map(_told, self._steps)]
+        return "\n".join(part for part in parts if part)
+
+    def _with_found(self, text: str, last_words: str) -> list[Message]:
+        messages = _with_user(self._head, prompts.found_so_far(text))
+        return _with_user(messages, last_words) if last_words else messages
+
+    def _as_item(
+        self, messages: Sequence[Message], parameters: Mapping[str, Any] | None = None
+    ) -> Item:
+        item = self._item
+        return Item(item.id, messages, item.data_class, item.sample, parameters or {})
+
+
+def _user(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+def _with_user(messages: Sequence[Message], text: str) -> list[Message]:
+    """Return messages that end in words of the user, joined to those that are there."""
+    *before, last = messages
+    if last["role"] != "user":
+        return [*messages, _user(text)]
+    return [*before, _user(f"{last['content']}\n\n{text}")]
+
+
+def _told(message: Message) -> str:
+    """Return a message as a line of what was asked and found."""
+    calls = [call["function"] for call in message.get("tool_calls", ())]
+    asked = [f"Asked: {call['name']} {call['arguments']}" for call in calls]
+    return "\n".join(part for part in (text_of(message.get("content")), *asked) if part)

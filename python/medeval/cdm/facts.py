@@ -1,19 +1,172 @@
-"""What the CDM benchmark knows: laboratory panels, imaging, treatments, names of diagnoses.
+"""What the CDM benchmark knows: laboratory tests, imaging, treatments, names of diagnoses.
 
-No model reads them, so they are files of the package; `data/facts.yml` says where each comes from.
+No model reads them, so they are CSV files of the package; `data/facts.yml` says where each comes
+from and what holds for its cells. The radiology keywords are seeds, which dbt models read too.
+The kinds of negation cues are those of NegEx (Chapman et al., Journal of Biomedical Informatics 34
+(2001) 301-310); the lists are this project's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import csv
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from medeval.cdm.imaging_facts import ImagingFacts, read_imaging
-from medeval.cdm.lab_facts import LabFacts, read_labs
-from medeval.cdm.negation_facts import NegationCues, read_negation_cues, read_other_organs
-from medeval.cdm.seeds import DATA, Seeds, grouped
-from medeval.cdm.treatment_facts import TreatmentFacts, read_treatments
+from medeval.errors import UserError
+from medeval.profile import project_root
+
+DATA = Path(__file__).with_name("data")
+
+
+@dataclass(frozen=True)
+class LabFacts:
+    """Laboratory tests by name, by panel and by what the guidelines ask for.
+
+    Attributes:
+        panels: items of each panel.
+        categories: items of each category of the guidelines.
+        required: categories that a pathology needs, in the order of its answers.
+        neutral: panels that a pathology neither needs nor minds.
+        item_synonyms: the item that stands for another one.
+        panel_synonyms: the panel that another name means.
+        label_synonyms: the label of the dictionary that another name means.
+        request_names: what clinicians call panels and tests, as items; names in lower case.
+        fillers_anywhere: words that are cut out of a request wherever they stand.
+        fillers_between_blanks: words that are dropped where blanks surround them.
+        fillers_of_unknown_names: words that version 2 drops from a name that means nothing.
+    """
+
+    panels: Mapping[str, tuple[int, ...]]
+    categories: Mapping[str, tuple[int, ...]]
+    required: Mapping[str, tuple[str, ...]]
+    neutral: Mapping[str, tuple[str, ...]]
+    item_synonyms: Mapping[int, int]
+    panel_synonyms: Mapping[str, str]
+    label_synonyms: Mapping[str, str]
+    request_names: Mapping[str, tuple[int, ...]]
+    fillers_anywhere: tuple[str, ...]
+    fillers_between_blanks: frozenset[str]
+    fillers_of_unknown_names: frozenset[str]
+
+
+@dataclass(frozen=True)
+class ImagingPreference:
+    """What one modality is worth for a pathology.
+
+    Attributes:
+        region: the region that has to be asked for, in lower case.
+        modality: the modality, in lower case.
+        points: 2 for a preferred one, 1 for one that is acceptable.
+        added_if_diagnosis_has: a word of the primary diagnoses that makes the points count, on
+            top of others; None for modalities of which only the first counts.
+    """
+
+    region: str
+    modality: str
+    points: int
+    added_if_diagnosis_has: str | None
+
+
+@dataclass(frozen=True)
+class ImagingKind:
+    """A special kind of a broad modality, such as MRCP of MRI.
+
+    Attributes:
+        kind: its name.
+        modality: the broad modality that accepts it.
+        scored_as: the modality for which it counts, in lower case.
+        exam_keywords: words of an examination's name that tell it, in capitals.
+    """
+
+    kind: str
+    modality: str
+    scored_as: str
+    exam_keywords: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ImagingFacts:
+    """Imaging by words of requests and of examinations, and what it is worth.
+
+    Attributes:
+        preferences: of each pathology, in the order of its table.
+        kinds: special kinds by their name.
+        modality_phrases: words of a request in lower case, with the modality or kind they mean.
+        region_phrases: words of a request in lower case, with the region they mean.
+        modality_keywords: words of examinations' names with their modality, in search order.
+        region_keywords: words of examinations' names with their region, in search order.
+        keyword_stems: the keywords that are beginnings of words.
+    """
+
+    preferences: Mapping[str, tuple[ImagingPreference, ...]]
+    kinds: Mapping[str, ImagingKind]
+    modality_phrases: Mapping[str, str]
+    region_phrases: Mapping[str, str]
+    modality_keywords: tuple[tuple[str, str], ...]
+    region_keywords: tuple[tuple[str, str], ...]
+    keyword_stems: frozenset[str]
+
+    def worth(self, pathology: str, region: str, modality: str) -> ImagingPreference | None:
+        """Return what imaging is worth for a pathology; None if it is not acceptable."""
+        return next(
+            (
+                one
+                for one in self.preferences[pathology]
+                if (one.region, one.modality) == (region, modality)
+            ),
+            None,
+        )
+
+
+@dataclass(frozen=True)
+class TreatmentFacts:
+    """One treatment of one pathology.
+
+    Attributes:
+        name: its name in the answers.
+        is_always_required: whether every case of the pathology needs it.
+        codes: ICD procedure codes that show it, each with its version (9 or 10).
+        shown_by: words of a procedure's title that show it.
+        shown_words: words of titles that show it together with one of `shown_places`.
+        shown_places: places in titles, in the same one or another.
+        diagnosis_word: a word of the primary diagnoses that makes it required; without it, asking
+            for it does not count.
+        requested_by: words of the answer that ask for it.
+        requested_pairs: a place and a word that ask for it in one string of the answer.
+        requested_groups: groups of words, of each of which the answer must have one.
+    """
+
+    name: str
+    is_always_required: bool
+    codes: frozenset[tuple[int, str]]
+    shown_by: tuple[str, ...]
+    shown_words: tuple[str, ...]
+    shown_places: tuple[str, ...]
+    diagnosis_word: str | None
+    requested_by: tuple[str, ...]
+    requested_pairs: tuple[tuple[str, str], ...]
+    requested_groups: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class NegationCues:
+    """Phrases in lower case that negate, or seem to.
+
+    Attributes:
+        before: phrases after which a finding is absent; those of the reference among them.
+        behind: phrases before which it is.
+        pseudo: phrases with a negation that does not reach beyond them.
+        terminations: phrases at which the reach of a negation ends.
+        normal: words for an organ in which nothing is wrong.
+    """
+
+    before: tuple[str, ...]
+    behind: tuple[str, ...]
+    pseudo: tuple[str, ...]
+    terminations: tuple[str, ...]
+    normal: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -64,35 +217,193 @@ def load_facts(root: Path | None = None, data: Path = DATA) -> Facts:
     Raises:
         UserError: a file is missing or cannot be read.
     """
-    seeds = Seeds(root, data)
-    columns = ("pathology", "grade", "location_stem", "modifier_stem")
-    pairs = grouped(
-        seeds.rows("cdm_diagnosis_alternatives", columns),
-        lambda row: (row["grade"], row["pathology"]),
-        lambda row: (row["location_stem"], row["modifier_stem"]),
-    )
-    criteria = seeds.rows("cdm_diagnosis_criteria", ("condition", "guideline", "criteria"))
-    names = seeds.rows("cdm_condition_names", ("condition_name", "condition"))
-    negations = tuple(row["phrase"] for row in seeds.rows("cdm_negation_phrases", ("phrase",)))
-    places: dict[str, frozenset[str]] = {}
-    for (_, name), found in pairs.items():
-        places[name] = places.get(name, frozenset()).union(place for place, _ in found)
+    tables = _Tables(root, data)
+    columns = "grade pathology location_stem modifier_stem"
+    pairs = _grouped(tables.rows("cdm_diagnosis_alternatives", columns), 2)
+    negations = tuple(phrase for (phrase,) in tables.rows("cdm_negation_phrases", "phrase"))
+    cues = _grouped(tables.rows("cdm_negation_cues", "role phrase"))
+    criteria = tables.rows("cdm_diagnosis_criteria", "condition guideline criteria")
     return Facts(
-        labs=read_labs(seeds),
-        imaging=read_imaging(seeds),
-        treatments=read_treatments(seeds),
+        labs=_labs(tables),
+        imaging=_imaging(tables),
+        treatments=_treatments(tables),
         correct_diagnoses={
             name: found for (grade, name), found in pairs.items() if grade == "correct"
         },
         gracious_diagnoses={
             name: found for (grade, name), found in pairs.items() if grade == "gracious"
         },
-        other_organs=read_other_organs(seeds, places),
+        other_organs=_other_organs(tables, pairs),
         negations=negations,
-        negation_cues=read_negation_cues(seeds, negations),
-        criteria={
-            row["condition"]: Criteria(row["condition"], row["guideline"], row["criteria"])
-            for row in criteria
-        },
-        condition_names={row["condition_name"]: row["condition"] for row in names},
+        negation_cues=NegationCues(
+            before=negations + cues.get("pre_negation", ()),
+            behind=cues.get("post_negation", ()),
+            pseudo=cues.get("pseudo_negation", ()),
+            terminations=cues.get("termination", ()),
+            normal=cues.get("normal", ()),
+        ),
+        criteria={row[0]: Criteria(*row) for row in criteria},
+        condition_names=dict(tables.rows("cdm_condition_names", "condition_name condition")),
     )
+
+
+class _Tables:
+    """The CSV files; what is wrong with one is said with its name and row."""
+
+    def __init__(self, root: Path | None, data: Path) -> None:
+        self._root, self._data = root, data
+
+    def rows(self, name: str, columns: str, number: str = "") -> list[tuple[Any, ...]]:
+        """Return some columns of a file in the order of its rows; that of `number` as whole ones.
+
+        Raises:
+            UserError: no such file, or one of the columns or a cell is missing or no number.
+        """
+        path = self._data / f"{name}.csv"
+        # Only a seed of the floor needs a checkout.
+        path = path if path.exists() else (self._root or project_root()) / f"seeds/cdm/{name}.csv"
+        wanted = columns.split()
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                reader = csv.DictReader(file)
+                absent = [name for name in wanted if name not in (reader.fieldnames or ())]
+                rows: list[dict[str, Any]] = list(reader)
+        except OSError as error:
+            raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+        if absent:
+            raise UserError(f"{path}: no column {', '.join(absent)}.")
+        for place, row in enumerate(rows, start=1):
+            if None in row or None in row.values():
+                raise UserError(f"{path}: row {place} has not one cell a column.")
+            if number and row[number] and not row[number].isdecimal():
+                raise UserError(f"{path}: {row[number]!r} is no whole number.")
+            if number:
+                row[number] = int(row[number]) if row[number] else None
+        return [tuple(row[name] for name in wanted) for row in rows]
+
+
+def _grouped(rows: Iterable[tuple[Any, ...]], keys: int = 1) -> dict[Any, tuple[Any, ...]]:
+    """Return the last cells of the rows by their first ones, both in the order of the rows."""
+    found: dict[Any, list[Any]] = {}
+    for row in rows:
+        key, value = row[:keys], row[keys:]
+        found.setdefault(key if keys > 1 else key[0], []).append(value if value[1:] else value[0])
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def _labs(tables: _Tables) -> LabFacts:
+    columns = "kind category itemid"
+    items = _grouped(tables.rows("cdm_lab_categories", columns, number="itemid"), 2)
+    panels = {name: found for (kind, name), found in items.items() if kind == "panel"}
+    needed = _grouped(tables.rows("cdm_lab_requirements", "test_role pathology category"), 2)
+    synonyms = _grouped(tables.rows("cdm_lab_synonyms", "kind given canonical"))
+    fillers = _grouped(tables.rows("cdm_lab_filler_words", "dropped word"))
+    columns = "request_name panel itemid"
+    return LabFacts(
+        panels=panels,
+        categories={name: found for (kind, name), found in items.items() if kind != "panel"},
+        required={name: found for (role, name), found in needed.items() if role == "required"},
+        neutral={name: found for (role, name), found in needed.items() if role == "neutral"},
+        item_synonyms={int(given): int(canonical) for given, canonical in synonyms["itemid"]},
+        panel_synonyms=dict(synonyms["panel_name"]),
+        label_synonyms=dict(synonyms["label"]),
+        request_names={
+            name: panels[panel] if panel else (itemid,)
+            for name, panel, itemid in tables.rows(
+                "cdm_lab_request_names", columns, number="itemid"
+            )
+        },
+        fillers_anywhere=fillers["anywhere"],
+        fillers_between_blanks=frozenset(fillers["anywhere"] + fillers["between_blanks"]),
+        fillers_of_unknown_names=frozenset(
+            word for (word,) in tables.rows("cdm_lab_request_fillers", "word")
+        ),
+    )
+
+
+def _imaging(tables: _Tables) -> ImagingFacts:
+    modalities = tables.rows("radiology_modalities", "keyword modality is_stem")
+    columns = "keyword region is_stem in_specification"
+    regions = [row for row in tables.rows("radiology_regions", columns) if row[3] == "true"]
+    columns = "pathology region modality points added_if_diagnosis_has"
+    worth = tables.rows("cdm_imaging_preferences", columns, number="points")
+    columns = "kind modality scored_as exam_keyword"
+    kinds = _grouped(tables.rows("cdm_imaging_kinds", columns), 3)
+    columns = "word_use phrase meaning"
+    phrases = _grouped(tables.rows("cdm_imaging_request_words", columns))
+    # CHEST, ABDOMEN and PELVIS in an examination's name tell a radiograph, in a request a region.
+    region_names = {region.upper() for _, region, *_ in regions}
+    return ImagingFacts(
+        preferences={
+            name: tuple(
+                ImagingPreference(region, modality, points, word or None)
+                for region, modality, points, word in found
+            )
+            for name, found in _grouped(worth).items()
+        },
+        kinds={
+            name: ImagingKind(name, modality, scored_as, words)
+            for (name, modality, scored_as), words in kinds.items()
+        },
+        modality_phrases={name.lower(): name for _, name, _ in modalities}
+        | dict(phrases["modality"]),
+        region_phrases=dict(phrases["region"]),
+        modality_keywords=tuple(
+            (word, name) for word, name, _ in modalities if word not in region_names
+        ),
+        region_keywords=tuple((word, region) for word, region, *_ in regions),
+        keyword_stems=frozenset(
+            word for word, _, is_stem, *_ in (*modalities, *regions) if is_stem == "true"
+        ),
+    )
+
+
+def _treatments(tables: _Tables) -> dict[str, tuple[TreatmentFacts, ...]]:
+    columns = "pathology treatment term_use term modifier"
+    terms = _grouped(tables.rows("cdm_treatment_keywords", columns), 3)
+    columns = "pathology treatment icd_version icd_code"
+    codes = _grouped(tables.rows("cdm_treatment_codes", columns, number="icd_version"), 2)
+    columns = "pathology treatment is_always_required"
+    found: dict[str, tuple[TreatmentFacts, ...]] = {}
+    for of, name, is_always_required in tables.rows("cdm_treatments_by_pathology", columns):
+
+        def words(*uses: str, key: tuple[str, str] = (of, name)) -> tuple[str, ...]:
+            return tuple(term for use in uses for term, _ in terms.get((*key, use), ()))
+
+        groups = sorted({use for *key, use in terms if tuple(key) == (of, name)})
+        treatment = TreatmentFacts(
+            name=name,
+            is_always_required=is_always_required == "true",
+            codes=frozenset(codes.get((of, name), ())),
+            shown_by=words("shown_or_requested"),
+            shown_words=words("shown_word"),
+            shown_places=words("shown_place"),
+            diagnosis_word=next(iter(words("diagnosis")), None),
+            requested_by=words("shown_or_requested", "requested"),
+            requested_pairs=terms.get((of, name, "requested_pair"), ()),
+            requested_groups=tuple(
+                words(use) for use in groups if use.startswith("requested_group")
+            ),
+        )
+        found[of] = (*found.get(of, ()), treatment)
+    return found
+
+
+def _other_organs(
+    tables: _Tables, pairs: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Return for each pathology the beginnings of words for organs that are not its own.
+
+    The places of a pathology's pairs are other organs to the others.
+    """
+    parts = _grouped(tables.rows("cdm_other_organs", "organ_stem part_of"))
+    places: dict[str, set[str]] = {}
+    for (_, name), found in pairs.items():
+        places.setdefault(name, set()).update(place for place, _ in found)
+    return {
+        name: (
+            *(stem for stem, owners in parts.items() if name not in owners),
+            *sorted(set().union(*places.values()) - own - set(parts)),
+        )
+        for name, own in places.items()
+    }

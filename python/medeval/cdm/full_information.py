@@ -2,11 +2,12 @@
 
 Where it is too long for the model only imaging is made shorter, in the steps of Hager et al.
 (Nature Medicine 30, 2024): the abdomen only, summaries of its reports, a summary of those, and at
-last as much of it as there is room for.
+last as much of it as there is budget for.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -14,20 +15,17 @@ from functools import cached_property
 from typing import Any
 
 from medeval.cdm import prompts
-from medeval.cdm.context import Room, shortened
-from medeval.cdm.full_information_blocks import (
-    Information,
-    imaging_text,
-    information_of,
-    report_text,
-    shuffled,
-)
-from medeval.cdm.loop_answers import FinalAnswer, read_answer
-from medeval.cdm.loop_text import partial_answer
+from medeval.cdm.context import ContextBudget, shortened
+from medeval.cdm.text_protocol import FinalAnswer, partial_answer, read_answer
 from medeval.inference.errors import TOO_LONG, Failure, Kind
 from medeval.inference.thinking import split_thinking
 from medeval.inference.types import Ask, AskModel, Finished, Item, Message, Outcome, Turn
-from medeval.models.clinical_case import ClinicalCase, RadiologyReport
+from medeval.models.clinical_case import (
+    ClinicalCase,
+    LabResult,
+    MicrobiologyEvent,
+    RadiologyReport,
+)
 
 MARGIN = 25
 CONTEXT_LIMIT = "context_limit"
@@ -37,6 +35,13 @@ REPORTS_SUMMARISED = "reports_summarised"
 SUMMARIES_SUMMARISED = "summaries_summarised"
 TRUNCATED = "truncated"
 WITHOUT_IMAGING = "without_imaging"
+
+HISTORY = "History"
+EXAMINATION = "Physical examination"
+LABORATORY = "Laboratory results"
+IMAGING = "Imaging"
+MICROBIOLOGY = "Microbiology"
+BLOCKS = (HISTORY, EXAMINATION, LABORATORY, IMAGING, MICROBIOLOGY)
 
 _SCHEMA = {
     "type": "object",
@@ -53,6 +58,43 @@ PARAMETERS: dict[str, Any] = {
         "json_schema": {"name": "decision", "strict": True, "schema": _SCHEMA},
     }
 }
+
+
+@dataclass(frozen=True)
+class Information:
+    """The information of a case in the order in which it is shown; never its ground truth.
+
+    Attributes:
+        order: of the blocks.
+        history: of the patient.
+        examination: of the body.
+        labs: results of laboratory tests.
+        reports: of imaging.
+        cultures: of microbiology.
+    """
+
+    order: tuple[str, ...]
+    history: str
+    examination: str
+    labs: tuple[LabResult, ...]
+    reports: tuple[RadiologyReport, ...]
+    cultures: tuple[MicrobiologyEvent, ...]
+
+    def text(self, imaging: str) -> str:
+        """Return all blocks that are not empty.
+
+        Args:
+            imaging: the text of the imaging block.
+        """
+        blocks = {
+            HISTORY: self.history,
+            EXAMINATION: self.examination,
+            LABORATORY: "\n".join(map(lab_line, self.labs)),
+            IMAGING: imaging,
+            MICROBIOLOGY: "\n".join(map(culture_line, self.cultures)),
+        }
+        shown = [(name, blocks[name].strip()) for name in self.order]
+        return "\n\n".join(f"# {name}\n{text}" for name, text in shown if text)
 
 
 @dataclass(frozen=True)
@@ -80,12 +122,12 @@ class FullInformation:
     Attributes:
         case: of which all is shown but demographics and ground truth.
         information: of the case, in the order of this sample.
-        room: that prompts have; None if nobody knows.
+        budget: of prompts; None if nobody knows.
     """
 
     case: ClinicalCase
     information: Information
-    room: Room | None = None
+    budget: ContextBudget | None = None
     sample: int = 0
 
     @property
@@ -104,7 +146,7 @@ class FullInformation:
         return Ask(self._messages(imaging_text(self.information.reports)), PARAMETERS)
 
     async def play(self, ask: AskModel) -> Finished:
-        """Ask with as much imaging as there is room for."""
+        """Ask with as much imaging as there is budget for."""
         measures: list[str] = []
         asked: set[str] = set()
         async with aclosing(self._imaging(ask)) as steps:
@@ -138,16 +180,16 @@ class FullInformation:
             summary = await self._shortened("\n\n".join(summaries), ask)
             yield SUMMARIES_SUMMARISED, summary, False
             kept = summary[: len(summary) // 2]
-            if self.room is not None:
-                kept = await self.room.cut_to_fit(summary, self._item)
+            if self.budget is not None:
+                kept = await self.budget.cut_to_fit(summary, self._item)
             yield TRUNCATED, kept, False
         yield WITHOUT_IMAGING, "", True
 
     async def _fits(self, imaging: str) -> bool:
-        return self.room is None or await self.room.holds(self._item(imaging))
+        return self.budget is None or await self.budget.holds(self._item(imaging))
 
     async def _shortened(self, text: str, ask: AskModel) -> str:
-        return await shortened(text, self._item(""), ask, self.room)
+        return await shortened(text, self._item(""), ask, self.budget)
 
     def _item(self, imaging: str) -> Item:
         return Item(self.id, self._messages(imaging), self.data_class, self.sample)
@@ -194,15 +236,17 @@ class FullInformation:
 
 
 def full_information(
-    cases: Iterable[ClinicalCase], options: FullInformationOptions, room: Room | None = None
+    cases: Iterable[ClinicalCase],
+    options: FullInformationOptions,
+    budget: ContextBudget | None = None,
 ) -> Iterator[FullInformation]:
     """Yield each case in its own order, then in each of the other orders."""
     for case in cases:
         information = information_of(case)
-        yield FullInformation(case, information, room)
+        yield FullInformation(case, information, budget)
         for sample in range(1, options.permute + 1):
             seed = f"{options.seed}/{case.hadm_id}/{sample}"
-            yield FullInformation(case, shuffled(information, seed), room, sample)
+            yield FullInformation(case, shuffled(information, seed), budget, sample)
 
 
 def _read(turn: Turn) -> tuple[Outcome, FinalAnswer | None, str]:
@@ -217,3 +261,64 @@ def _one_per_modality(reports: Iterable[RadiologyReport]) -> list[RadiologyRepor
     """Return the earliest report of each modality."""
     by_time = sorted(reports, key=lambda one: (one.charttime, one.note_id, one.sequence_num))
     return list({report.modality: report for report in reversed(by_time)}.values())[::-1]
+
+
+def information_of(case: ClinicalCase) -> Information:
+    """Return the information of a case in its own order."""
+    return Information(
+        BLOCKS,
+        case.history_of_present_illness,
+        case.physical_exams,
+        case.lab_results,
+        case.radiology_reports,
+        case.microbiology_events,
+    )
+
+
+def shuffled(information: Information, seed: str) -> Information:
+    """Return the information with its blocks, and what stands in each, in another order."""
+    # Not for secrets: the same order again is the point.
+    chance = random.Random(seed)  # noqa: S311
+    return Information(
+        tuple(chance.sample(information.order, len(information.order))),
+        information.history,
+        information.examination,
+        tuple(chance.sample(information.labs, len(information.labs))),
+        tuple(chance.sample(information.reports, len(information.reports))),
+        tuple(chance.sample(information.cultures, len(information.cultures))),
+    )
+
+
+def imaging_text(reports: Sequence[RadiologyReport]) -> str:
+    """Return reports as they stand in their block."""
+    return "\n\n".join(map(report_text, reports))
+
+
+def report_text(report: RadiologyReport, text: str | None = None) -> str:
+    """Return one report under its name; with another text in place of its own."""
+    body = report.text if text is None else text
+    return f"## {report.exam_name} ({report.modality}, {report.region})\n{body.strip()}"
+
+
+def lab_line(lab: LabResult) -> str:
+    """Return one result with what is known of its range."""
+    kind = " | ".join(part for part in (lab.category, lab.fluid) if part)
+    shown = f" [{kind}]" if kind else ""
+    return f"- {lab.test_name or 'Unnamed test'}{shown}: {lab.value}{_range(lab)}"
+
+
+def culture_line(culture: MicrobiologyEvent) -> str:
+    """Return one culture; an organism that nobody named is unknown."""
+    specimen = f" [{culture.spec_type_desc}]" if culture.spec_type_desc else ""
+    comments = f"; {culture.comments}" if culture.comments else ""
+    name = culture.test_name or "Unnamed test"
+    return f"- {name}{specimen}: {culture.organism_name or 'Unknown'}{comments}"
+
+
+def _range(lab: LabResult) -> str:
+    low, high = lab.ref_range_lower, lab.ref_range_upper
+    if low is not None and high is not None:
+        return f" (ref: {low:.15g}-{high:.15g})"
+    if low is not None:
+        return f" (ref: from {low:.15g})"
+    return f" (ref: up to {high:.15g})" if high is not None else ""

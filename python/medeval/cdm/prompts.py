@@ -89,12 +89,6 @@ def found_so_far(summary: str) -> str:
     return f"What you have asked for so far, shortened:\n{summary}"
 
 
-def arguments_of(definition: Mapping[str, Any]) -> str:
-    """Return the names of a tool's arguments."""
-    names = definition["function"]["parameters"].get("properties", {})
-    return ", ".join(names) or "none"
-
-
 def _in_words(function: Mapping[str, Any]) -> str:
     properties = function["parameters"].get("properties", {})
     takes = "; ".join(

@@ -20,7 +20,7 @@ import numpy as np
 from medeval.cdm.aggregate import check_cases, score_names
 from medeval.cdm.case_means import N_ITERS, Mean, ScoredCase, means, values_of
 from medeval.cdm.gaps import N_PERMUTATIONS, Gap, gap_tests
-from medeval.cdm.scoring import SCORES
+from medeval.cdm.scores import SCORES
 from medeval.errors import UserError
 from medeval.models.clinical_case import ClinicalCase
 from medeval.predictions.attributes import age_band

@@ -10,24 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.cdm.case_files import EXPORT, CaseFiles, read_case_files
-from medeval.cdm.context import Room, room_in
+from medeval.cdm.context import MARGIN as LOOP_MARGIN
+from medeval.cdm.context import ContextBudget, budget_in
+from medeval.cdm.demo import best_scores, local_provider
+from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts, tool_loops
 from medeval.cdm.facts import Facts, load_facts
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
 from medeval.cdm.full_information import FullInformationOptions, full_information
-from medeval.cdm.loop_episode import LoopOptions, tool_loops
-from medeval.cdm.loop_memory import MARGIN as LOOP_MARGIN
-from medeval.cdm.oracle import best_scores
 from medeval.cdm.prompts import PROMPT_VERSION
-from medeval.cdm.scoring import COUNTS, DIAGNOSIS, SCORES
+from medeval.cdm.scores import COUNTS, DIAGNOSIS, SCORES
 from medeval.cdm.subset_files import Subset, read_subset
-from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
 from medeval.exporting.builds import require_named_export
 from medeval.inference.tokens import ContextWindow, context_window
 from medeval.inference.types import Item
 from medeval.models.text_files import write_text
 from medeval.tasks.cdm_case_scores import case_lines
-from medeval.tasks.cdm_models import local_provider
 from medeval.tasks.cdm_options import (
     SETTINGS,
     CdmOptions,
@@ -62,7 +60,7 @@ class CdmTask:
         subset: those that are asked; None asks all.
         recorded_export: where the record of a run that is taken up again has the export.
         window: what the model takes in.
-        room: what that leaves to a prompt.
+        budget: what that leaves to a prompt.
         scored_subsets: what is scored by itself beside the whole.
     """
 
@@ -72,7 +70,7 @@ class CdmTask:
     subset: Subset | None = None
     recorded_export: str | None = None
     window: ContextWindow | None = None
-    room: Room | None = None
+    budget: ContextBudget | None = None
     scored_subsets: Sequence[Subset] = ()
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
@@ -100,7 +98,7 @@ class CdmTask:
             context_window(provider, self._asked.is_open, self.options.context_limit)
         )
         margin = LOOP_MARGIN if self.options.mode == "tools" else FULL_MARGIN
-        return replace(self, window=window, room=room_in(window, provider, margin))
+        return replace(self, window=window, budget=budget_in(window, provider, margin))
 
     def settings(self) -> dict[str, Any]:
         """See `AskedTask`."""
@@ -249,9 +247,9 @@ class CdmTask:
         cases = self._asked.cases[:limit]
         how = self._how
         if isinstance(how, FullInformationOptions):
-            yield from full_information(cases, how, self.room)
+            yield from full_information(cases, how, self.budget)
         else:
-            yield from tool_loops(cases, self.facts, self.files.mapping, how, self.room)
+            yield from tool_loops(cases, self.facts, self.files.mapping, how, self.budget)
 
     def _data(self, cases_asked: int) -> dict[str, Any]:
         return {

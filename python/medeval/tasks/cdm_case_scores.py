@@ -6,10 +6,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from medeval.cdm.episode import Transcript
 from medeval.cdm.facts import Facts
-from medeval.cdm.scorers.treatments import treatment_score
-from medeval.cdm.scoring import IMAGING, LABORATORY, TREATMENT, CaseScore, score_case
-from medeval.cdm.transcripts import Transcript
+from medeval.cdm.scores import (
+    IMAGING,
+    LABORATORY,
+    TREATMENT,
+    CaseScore,
+    required_treatments,
+    score_case,
+)
 from medeval.inference.types import Outcome
 from medeval.models.clinical_case import PATHOLOGIES
 
@@ -109,7 +115,7 @@ def _treated(
     needed: dict[str, list[bool]] = {}
     for one, score in zip(transcripts, scores, strict=True):
         # What a case needs is known of one that failed too.
-        for name, is_required in treatment_score(one.case, (), facts, version).required.items():
+        for name, is_required in required_treatments(one.case, facts, version).items():
             if is_required:
                 needed.setdefault(name, []).append(_has(score, TREATMENT, name))
     return {name: _rate(asked) for name, asked in needed.items()}

@@ -7,9 +7,9 @@ from typing import Any
 
 from medeval.cdm.aggregate import Aggregate
 from medeval.cdm.case_means import Mean, ScoredCase
-from medeval.cdm.scoring import DIAGNOSIS
+from medeval.cdm.episode import Transcript
+from medeval.cdm.scores import DIAGNOSIS
 from medeval.cdm.subgroups import Subgroups, attributes_of, subgroups
-from medeval.cdm.transcripts import Transcript
 from medeval.models.scores import LEVEL
 from medeval.tasks.task import Method, Table
 

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from pydantic import Field, InstanceOf
 
+from medeval.cdm.episode import LoopOptions
 from medeval.cdm.full_information import FullInformationOptions
-from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.subset_files import Subset
-from medeval.cdm.toolbox import TOOLS
+from medeval.cdm.tools import TOOLS
 from medeval.errors import UserError
 from medeval.tasks.options import TaskOptions
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from medeval.cdm.episode import Transcript
 from medeval.cdm.facts import Facts
-from medeval.cdm.scoring import DIAGNOSIS
-from medeval.cdm.transcripts import Transcript
+from medeval.cdm.scores import DIAGNOSIS
 from medeval.models.scores import LEVEL
 from medeval.scoring.table import wilson
 from medeval.tasks.cdm_case_scores import score_transcript

@@ -7,8 +7,9 @@ from typing import Any
 
 from medeval.cdm.aggregate import Aggregate, aggregate
 from medeval.cdm.case_means import ScoredCase
+from medeval.cdm.episode import Transcript
 from medeval.cdm.facts import Facts
-from medeval.cdm.scoring import (
+from medeval.cdm.scores import (
     COUNTS,
     DIAGNOSIS,
     EXAMINATION,
@@ -21,7 +22,6 @@ from medeval.cdm.scoring import (
     UNNECESSARY_TESTS,
 )
 from medeval.cdm.subset_files import Subset
-from medeval.cdm.transcripts import Transcript
 from medeval.errors import UserError
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import Interval

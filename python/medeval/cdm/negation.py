@@ -1,4 +1,4 @@
-"""Is a mention denied, or an organ said to be normal? Rules of version 2.
+"""What an answer says is there: mentions that are not denied, by the rules of version 2.
 
 The rules follow NegEx (Chapman et al., Journal of Biomedical Informatics 34 (2001) 301-310): a
 negation reaches from before a finding over three words, not over the end of a clause or a cause
@@ -9,11 +9,15 @@ negate nothing behind them ("not perforated acute appendicitis", "do not delay a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from medeval.cdm.negation_facts import NegationCues
+from medeval.cdm.facts import NegationCues
 
+Span = tuple[int, int]
+# How like a pathology's name a word must be, of 100: above it.
+SPELLING_RATIO = 90
 # How many words may stand between a negation and what it negates.
 REACH = 3
 # A comma ends a negation: in "no fever, appendicitis" only the fever is absent. So does a dash,
@@ -38,6 +42,16 @@ _REST = r"\w{0,60}+"
 _NEXT = "and|as|by|given|on|since|with"
 # No negation is so long that it begins further before what it negates.
 _LOOK_BACK = 200
+_END_OF_CLAUSE = re.compile(
+    r"[.;!?](?=\s|$)|\n|\b(?:but|however|although|though|except|while|whereas)\b"
+)
+_BETWEEN = re.compile(r"\w+|[,:()\u2013\u2014]")
+# Words that part nothing: "infection of the urinary tract" is nearest to the urinary tract.
+_LINKS = frozenset(("of", "the", "a", "an", "in", "within", "at", "to", "from", "and", "or"))
+# Two organs with nothing else between them share what is said: "inflamed gallbladder and appendix".
+_JOINED = frozenset(("and", "or", "the"))
+# A punctuation mark parts more than a word.
+_MARK = 2
 
 
 class Negation:
@@ -62,6 +76,16 @@ class Negation:
             rf"\b(?:{_any_of(cues.normal)})(?:[\s-]+(?:appearing|looking|sized))?\s+$"
         )
 
+    def affirms(self, text: str, keyword: str) -> bool:
+        """Tell whether a text mentions a keyword that is not denied."""
+        return any(True for _ in self.mentions(text.lower(), keyword))
+
+    def mentions(self, text: str, keyword: str) -> Iterator[Span]:
+        """Yield where a text in lower case mentions a keyword that is not denied."""
+        for found in re.finditer(with_blanks(keyword.lower()), text):
+            if not self.denies(text, *found.span()):
+                yield found.span()
+
     def denies(self, text: str, start: int, end: int) -> bool:
         """Tell whether a text in lower case denies what it mentions from one place to another."""
         # As many blanks, so that no two words become one.
@@ -82,6 +106,87 @@ class Negation:
 def negation(cues: NegationCues) -> Negation:
     """Return the rules with a list of cues; made once for all cases."""
     return Negation(cues)
+
+
+def has_pair(
+    answer: str,
+    pairs: Iterable[tuple[str, str]],
+    other_organs: Sequence[str],
+    negation: Negation,
+) -> bool:
+    """Tell whether an answer in lower case has a place and a change that belong together.
+
+    The reference asks for both anywhere in the answer. Here they stand in one clause, the place is
+    not said to be normal, and no other organ stands nearer to the change: "perforated ulcer,
+    gallbladder polyp" says nothing of an inflamed gallbladder.
+
+    Args:
+        answer: the answer.
+        pairs: stems of a place and of a change.
+        other_organs: beginnings of words for organs that are none of the places.
+        negation: the rules by which mentions are denied.
+    """
+    mentioned = [pair for pair in pairs if all(_stands_in(answer, stem) for stem in pair)]
+    return bool(mentioned) and any(
+        _belongs(clause, place, change, other_organs, negation)
+        for clause in _END_OF_CLAUSE.split(answer)
+        for place, change in mentioned
+    )
+
+
+def _belongs(
+    clause: str, place: str, change: str, other_organs: Sequence[str], negation: Negation
+) -> bool:
+    changes = list(negation.mentions(clause, change))
+    places = changes and [
+        one for one in negation.mentions(clause, place) if not negation.is_normal(clause, *one)
+    ]
+    if not places:
+        return False
+    stems = "|".join(map(re.escape, other_organs))
+    others = [found.span() for found in re.finditer(rf"\b(?:{stems})", clause)] if stems else []
+    return any(
+        not any(_is_nearer(clause, other, one, span) for other in _neighbours(others, span))
+        for span in changes
+        for one in _neighbours(places, span)
+    )
+
+
+def is_spelt_like(word: str, name: str) -> bool:
+    """Tell whether a word is so much like a name that it is taken for it."""
+    from rapidfuzz import fuzz
+
+    return round(fuzz.ratio(word, name)) > SPELLING_RATIO
+
+
+def _stands_in(text: str, keyword: str) -> bool:
+    return re.search(with_blanks(keyword.lower()), text) is not None
+
+
+def _neighbours(spans: Sequence[Span], around: Span) -> Sequence[Span]:
+    """Return the last of some places before another place, and the first behind it."""
+    place = bisect_left(spans, around)
+    return spans[max(0, place - 1) : place + 1]
+
+
+def _is_nearer(clause: str, other: Span, place: Span, change: Span) -> bool:
+    """Tell whether another organ takes a change away from a place."""
+    between = set(_parts(clause, other, place))
+    return not between <= _JOINED and _distance(clause, other, change) < _distance(
+        clause, place, change
+    )
+
+
+def _distance(clause: str, one: Span, another: Span) -> int:
+    parts = (part for part in _parts(clause, one, another) if part not in _LINKS)
+    return sum(1 if part[0].isalnum() or part[0] == "_" else _MARK for part in parts)
+
+
+def _parts(clause: str, one: Span, another: Span) -> list[str]:
+    """Return words and marks between two mentions, without the rest of the first one's word."""
+    first, second = sorted((one, another))
+    between = clause[first[1] : max(first[1], second[0])]
+    return _BETWEEN.findall(re.sub(r"^\w+|(?<!\w)\w+$", "", between))
 
 
 def _before(text: str, place: int) -> str:

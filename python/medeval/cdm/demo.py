@@ -1,20 +1,41 @@
-"""A model that needs no network: a few rules that examine, order, look and decide.
+"""Models of CDM that answer in this process: the demo's rules, and those whose score is known.
 
-It shows that a set-up works from the first case to the score. It is no clinical software; it reads
-words, and every reply follows from the words it was given.
+The demo shows that a set-up works from the first case to the score. It is no clinical software; it
+reads words, and every reply follows from the words it was given. The oracle earns every point: a
+check of the scores, and the ends of their scales.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from medeval.cdm import prompts
+from medeval.cdm.facts import Facts, LabFacts, TreatmentFacts
+from medeval.cdm.lab_names import canonical
+from medeval.cdm.scores import (
+    DIAGNOSIS,
+    EXAMINATION,
+    GRACIOUS_DIAGNOSIS,
+    IMAGING,
+    LABORATORY,
+    LATE_EXAMINATION,
+    MOST_IMAGING_POINTS,
+    TREATMENT,
+    required_treatments,
+)
+from medeval.cdm.tools import PHYSICAL_EXAMINATION, REQUEST_IMAGING, REQUEST_LAB_TEST
 from medeval.inference.guard import IN_PROCESS, DataUseGuard
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.types import Completion, Message, Request, ToolCall, body_of
+from medeval.models.clinical_case import ClinicalCase
+from medeval.tasks.task import DEMO, EMPTY, ORACLE
+
+if TYPE_CHECKING:
+    from medeval.inference.types import Model
 
 MODEL = "demo-policy-1"
 
@@ -60,7 +81,7 @@ _ABSENT = re.compile(
 )
 _SENTENCE = re.compile(r"[.;\n]+\s*")
 _LIPASE = re.compile(
-    r"lipase[^:\n]{0,40}:\s*(?P<value>\d+(?:\.\d+)?)[^(\n]*\(ref:[^)\n]*?(?P<upper>\d+(?:\.\d+)?)\)",
+    r"lipase[^:\n]{0,40}:\s*(?P<value>\d+(?:\.\d+)?)[^(\n]{0,80}\(ref:[^)\n]{0,40}?(?P<upper>\d+(?:\.\d+)?)\)",
     re.IGNORECASE,
 )
 _TREATMENTS = {
@@ -72,16 +93,17 @@ _TREATMENTS = {
 _SUPPORT = ("Intravenous fluids", "Pain control")
 
 
-class DemoModel:
-    """The rules as a provider in this process.
+class LocalModel:
+    """A model in this process.
 
     Args:
+        name: what runs call it.
         gate: its audit records each request.
     """
 
-    def __init__(self, gate: DataUseGuard) -> None:
+    def __init__(self, name: str, gate: DataUseGuard) -> None:
         self.address = IN_PROCESS
-        self.model = MODEL
+        self.model = name
         self.parameters: Mapping[str, Any] = {}
         self.fallbacks = ParameterFallbacks()
         self._gate = gate
@@ -90,10 +112,76 @@ class DemoModel:
         """Reply to the conversation."""
         body = json.dumps(body_of(request, request.all_parameters)).encode()
         self._gate.authorize(request, body, "answer")
-        return reply_to(request.item.messages, request.item.parameters)
+        return self.reply(request)
+
+    def reply(self, request: Request) -> Completion:
+        """Say nothing."""
+        return Completion("", finish_reason="stop", model=self.model)
 
     async def close(self) -> None:
         """Nothing was opened."""
+
+
+class DemoModel(LocalModel):
+    """Replies by the rules."""
+
+    def __init__(self, gate: DataUseGuard) -> None:
+        super().__init__(MODEL, gate)
+
+    def reply(self, request: Request) -> Completion:
+        """Reply to the conversation."""
+        return reply_to(request.item.messages, request.item.parameters)
+
+
+class GoldModel(LocalModel):
+    """Makes the calls and gives the answer of the gold, of the same case or of another one.
+
+    Args:
+        name: what runs call it.
+        gate: its audit records each request.
+        gold: whose gold each case is answered with, by its id.
+        facts: the facts.
+    """
+
+    def __init__(
+        self, name: str, gate: DataUseGuard, gold: Mapping[str, ClinicalCase], facts: Facts
+    ) -> None:
+        super().__init__(name, gate)
+        self._gold = gold
+        self._facts = facts
+
+    def reply(self, request: Request) -> Completion:
+        """Make the next call, or answer when all are made."""
+        case = self._gold[request.item.id]
+        calls = oracle_calls(case, self._facts)
+        made = sum(message["role"] == "tool" for message in request.item.messages)
+        if "tools" in request.item.parameters and made < len(calls):
+            call = calls[made]
+            wanted = ToolCall(f"call-{made}", call["name"], json.dumps(call["arguments"]))
+            return Completion(
+                "", finish_reason="tool_calls", model=self.model, tool_calls=(wanted,)
+            )
+        # The answer under the keys of either way of asking.
+        gold = oracle_answer(case, self._facts)
+        answer = {"thought": "", **gold, "diagnosis": gold["final_diagnosis"]}
+        return Completion(json.dumps(answer), finish_reason="stop", model=self.model)
+
+
+def local_provider(
+    kind: str, cases: Sequence[ClinicalCase], facts: Facts, gate: DataUseGuard
+) -> Model:
+    """Return a built-in model: demo, oracle, empty or shuffled."""
+    if kind == DEMO:
+        return DemoModel(gate)
+    own = {str(case.hadm_id): case for case in cases}
+    if kind == EMPTY:
+        return LocalModel(kind, gate)
+    if kind == ORACLE:
+        return GoldModel(kind, gate, own, facts)
+    order = list(cases)
+    random.Random(0).shuffle(order)  # noqa: S311
+    after = zip(order, order[1:] + order[:1], strict=True)
+    return GoldModel(kind, gate, {str(one.hadm_id): other for one, other in after}, facts)
 
 
 def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Completion:
@@ -202,3 +290,66 @@ def _call(tool: str, arguments: Mapping[str, str], number: int) -> Completion:
 def _action(tool: str, arguments: Mapping[str, str]) -> Completion:
     given = json.dumps(dict(arguments)) if arguments else "none"
     return _said(f"Thought: more is to be known.\nAction: {tool}\nAction Input: {given}")
+
+
+def oracle_calls(case: ClinicalCase, facts: Facts) -> list[dict[str, Any]]:
+    """Return the calls, each with `name` and `arguments`, that earn every point for conduct.
+
+    They are made through a `Toolbox`: the examination first, one test of each category that is
+    needed, one preferred imaging.
+    """
+    pathology = str(case.pathology)
+    tests = ", ".join(_test_of(name, facts.labs) for name in facts.labs.required[pathology])
+    best = max(facts.imaging.preferences[pathology], key=lambda preference: preference.points)
+    return [
+        {"name": PHYSICAL_EXAMINATION, "arguments": {}},
+        {"name": REQUEST_LAB_TEST, "arguments": {"test_name": tests}},
+        {
+            "name": REQUEST_IMAGING,
+            "arguments": {"region": best.region, "modality": best.modality},
+        },
+    ]
+
+
+def oracle_answer(case: ClinicalCase, facts: Facts) -> dict[str, Any]:
+    """Return the answer that is right: the pathology and all treatments that the case needs."""
+    required = required_treatments(case, facts, 2)
+    return {
+        "final_diagnosis": str(case.pathology),
+        "treatment": [
+            text
+            for treatment in facts.treatments[str(case.pathology)]
+            if required[treatment.name]
+            for text in _asking_for(treatment)
+        ],
+    }
+
+
+def best_scores(pathology: str, facts: Facts) -> dict[str, float]:
+    """Return the most that each score can be for a pathology."""
+    return {
+        LATE_EXAMINATION: 1,
+        EXAMINATION: 1,
+        LABORATORY: len(facts.labs.required[pathology]),
+        IMAGING: MOST_IMAGING_POINTS,
+        DIAGNOSIS: 1,
+        GRACIOUS_DIAGNOSIS: 1,
+        TREATMENT: 1,
+    }
+
+
+def _test_of(category: str, facts: LabFacts) -> str:
+    """Return a name by which tests of a category, and no others, can be asked for."""
+    wanted = set(canonical(facts.categories[category], facts))
+    for name, items in facts.request_names.items():
+        if wanted.issuperset(canonical(items, facts)):
+            return name
+    raise ValueError(f"no name asks for tests of the category {category}")
+
+
+def _asking_for(treatment: TreatmentFacts) -> list[str]:
+    if treatment.requested_groups:
+        return [group[0] for group in treatment.requested_groups]
+    if treatment.requested_by:
+        return [treatment.requested_by[0]]
+    return [" ".join(pair) for pair in treatment.requested_pairs[:1]]

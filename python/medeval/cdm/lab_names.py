@@ -1,14 +1,18 @@
-"""The laboratory items that a name means."""
+"""Names of laboratory tests: the table of all tests, and the items that a name means."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
 
-from medeval.cdm.lab_facts import LabFacts
-from medeval.cdm.tools.lab_mapping import LabMapping
-from medeval.cdm.words import closest, name_parts, plain
+from medeval.cdm.facts import LabFacts
+from medeval.errors import UserError
 
+_NOT_A_WORD = re.compile(r"[\W_]+")
 # How like a panel or a label a name must be, of 100; the thresholds are the reference's.
 PANEL_RATIO = 85
 LABEL_RATIO = 90
@@ -17,6 +21,57 @@ ABBREVIATION_RATIO = 100
 OTHER_FLUIDS = frozenset(
     ("urine", "stool", "csf", "cerebrospinal fluid", "ascites", "pleural", "body fluid")
 )
+
+
+class LabMapping:
+    """All tests by their label.
+
+    Attributes:
+        labels: every label once, in the order of the table.
+    """
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Take rows with `itemid`, `label` and `corresponding_ids`, the items of that label."""
+        self._items: dict[str, tuple[int, ...]] = {}
+        self._labels: dict[int, str] = {}
+        for row in rows:
+            label = str(row["label"])
+            self._items.setdefault(label, tuple(map(int, row["corresponding_ids"])))
+            self._labels.setdefault(int(row["itemid"]), label)
+        self.labels = list(self._items)
+
+    def items(self, label: str) -> tuple[int, ...]:
+        """Return the items of a label; none if the table does not have it."""
+        return self._items.get(label, ())
+
+    def label(self, itemid: int) -> str | None:
+        """Return the label of an item; None if the table does not have it."""
+        return self._labels.get(itemid)
+
+    @cached_property
+    def by_exact_name(self) -> dict[str, tuple[int, ...]]:
+        """The items of each label, then of each long name and abbreviation, as plain words."""
+        found = {plain(label): items for label, items in reversed(self._items.items())}
+        for label, items in self._items.items():
+            for part in name_parts(label):
+                found.setdefault(plain(part), items)
+        return found
+
+
+def read_mapping(path: Path) -> LabMapping:
+    """Read `lab_test_mapping.json` of an export.
+
+    Raises:
+        UserError: the file is not there, or is not such a table.
+    """
+    try:
+        return LabMapping(json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UserError(
+            f"{path}: {error.strerror}. `python -m medeval export --task cdm` writes it."
+        ) from error
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{path} is not the table of tests that an export writes.") from error
 
 
 class LabNames:
@@ -97,3 +152,44 @@ class LabNames:
 def canonical(items: Iterable[int], facts: LabFacts) -> tuple[int, ...]:
     """Return the items that stand for these, each once, in their order."""
     return tuple(dict.fromkeys(facts.item_synonyms.get(item, item) for item in items))
+
+
+def plain(text: str) -> str:
+    """Return the words of a text in lower case, with single blanks between them."""
+    return _NOT_A_WORD.sub(" ", text.lower()).strip()
+
+
+def holds(words: str, phrase: str, *, is_stem: bool = False) -> bool:
+    """Tell whether plain words hold a phrase as whole words, or as the beginning of words."""
+    end = "" if is_stem else " "
+    return f" {plain(phrase)}{end}" in f" {words} "
+
+
+def name_parts(name: str) -> tuple[str, str]:
+    """Return the long name before parentheses and the abbreviation in them; else the name twice."""
+    long_name, _, rest = name.partition("(")
+    abbreviation, closed, _ = rest.partition(")")
+    if not closed:
+        return name.strip(), name.strip()
+    return long_name.strip(), abbreviation.strip()
+
+
+def closest(name: str, choices: Sequence[str]) -> tuple[str, int]:
+    """Return the choice that is most like a name, the first of equals, and how like it is.
+
+    The likeness is the ratio of rapidfuzz on texts in lower case without punctuation, as a whole
+    number from 0 to 100.
+    """
+    from rapidfuzz import fuzz, process, utils
+
+    processed = _processed(tuple(choices))
+    found = process.extractOne(utils.default_process(name), processed, scorer=fuzz.ratio)
+    return (choices[found[2]], round(found[1])) if found else ("", 0)
+
+
+@lru_cache(maxsize=8)
+def _processed(choices: tuple[str, ...]) -> list[str]:
+    """Return choices as they are compared: the same few lists are compared with all the time."""
+    from rapidfuzz import utils
+
+    return [utils.default_process(choice) for choice in choices]

@@ -11,11 +11,16 @@ from itertools import count
 from typing import Any, Literal, Self
 
 from medeval.cdm import prompts
-from medeval.cdm.loop_actions import arguments_in
-from medeval.cdm.loop_answers import FinalAnswer, read_answer
-from medeval.cdm.loop_text import STOP, read_written
+from medeval.cdm.text_protocol import (
+    STOP,
+    FinalAnswer,
+    arguments_in,
+    read_answer,
+    read_text_reply,
+)
+from medeval.inference import completions
 from medeval.inference.thinking import split_thinking
-from medeval.inference.types import Completion, Message, ToolCall
+from medeval.inference.types import Completion, Message
 from medeval.text import whole_value
 
 ToolProtocol = Literal["native", "text"]
@@ -27,7 +32,7 @@ _NO_NAME = "unknown"
 
 
 @dataclass(frozen=True)
-class Wish:
+class ToolCall:
     """One call that a model wants to be made.
 
     Attributes:
@@ -47,13 +52,13 @@ class Reply:
 
     Attributes:
         message: to be put into the conversation.
-        wishes: the calls that it wants.
+        calls: that it wants to be made.
         answer: the final answer; None if there is none.
         customs: places where another layout than the one asked for had to be understood.
     """
 
     message: Message
-    wishes: tuple[Wish, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     answer: FinalAnswer | None = None
     customs: int = 0
 
@@ -88,13 +93,13 @@ class Protocol(ABC):
         """Read a reply."""
 
     @abstractmethod
-    def answered(self, answers: Sequence[tuple[Wish, str]]) -> list[Message]:
+    def answered(self, answers: Sequence[tuple[ToolCall, str]]) -> list[Message]:
         """Return the messages that answer calls."""
 
-    def arguments_of(self, name: str) -> str:
-        """Return the names of a tool's arguments, in words."""
+    def arguments_of(self, name: str) -> list[str]:
+        """Return the names of a tool's arguments; none of what is no tool."""
         tool = self._definitions.get(name)
-        return prompts.arguments_of(tool) if tool else "none"
+        return list(tool["function"]["parameters"]["properties"]) if tool else []
 
 
 class Native(Protocol):
@@ -121,30 +126,30 @@ class Native(Protocol):
     def read(self, completion: Completion) -> Reply:
         """Read the calls, else the answer."""
         text = split_thinking(completion.text).answer
-        read = [self._wish(call) for call in completion.tool_calls]
+        read = [self._read_call(call) for call in completion.tool_calls]
         if not read:
             answer = read_answer(text)
             return Reply({"role": "assistant", "content": text or prompts.NO_REPLY}, answer=answer)
-        wishes = tuple(wish for wish, _ in read)
+        calls = tuple(call for call, _ in read)
         came = completion.message or {"content": text}
         parts = came.get("tool_calls")
-        parts = parts if isinstance(parts, list) and parts else [{}] * len(wishes)
-        calls = [_sent_back(wish, part) for wish, part in zip(wishes, parts, strict=True)]
-        message = {**came, "role": "assistant", "tool_calls": calls}
+        parts = parts if isinstance(parts, list) and parts else [{}] * len(calls)
+        sent = [_sent_back(call, part) for call, part in zip(calls, parts, strict=True)]
+        message = {**came, "role": "assistant", "tool_calls": sent}
         message.pop("function_call", None)  # of which it is the newer form
-        return Reply(message, wishes, customs=sum(is_custom for _, is_custom in read))
+        return Reply(message, calls, customs=sum(is_custom for _, is_custom in read))
 
-    def answered(self, answers: Sequence[tuple[Wish, str]]) -> list[Message]:
+    def answered(self, answers: Sequence[tuple[ToolCall, str]]) -> list[Message]:
         """Return a message for each call."""
         return [
-            {"role": "tool", "tool_call_id": wish.id, "content": text} for wish, text in answers
+            {"role": "tool", "tool_call_id": call.id, "content": text} for call, text in answers
         ]
 
-    def _wish(self, call: ToolCall) -> tuple[Wish, bool]:
+    def _read_call(self, came: completions.ToolCall) -> tuple[ToolCall, bool]:
         """Return a call, and whether it came in another form than asked for."""
-        name = self._tool_in(call.name)
-        arguments, is_custom = self._arguments(call.arguments, name)
-        return Wish(self._own_id(call.id), name, arguments), is_custom or name != call.name
+        name = self._tool_in(came.name)
+        arguments, is_custom = self._arguments(came.arguments, name)
+        return ToolCall(self._own_id(came.id), name, arguments), is_custom or name != came.name
 
     def _tool_in(self, name: str) -> str:
         """Return the tool that is one word of a name, as in functions.request_lab_test:0.
@@ -179,27 +184,26 @@ class Native(Protocol):
         read, is_custom = found.value, is_twice or not found.is_strict
         if isinstance(read, dict):
             return read, is_custom
-        tool = self._definitions.get(name)
-        names = list(tool["function"]["parameters"].get("properties", {})) if tool else []
+        names = self.arguments_of(name)
         if isinstance(read, str) and len(names) == 1:
             return {names[0]: read}, True
         return {} if read is None else None, is_custom
 
 
-def _sent_back(wish: Wish, came: Any) -> dict[str, Any]:
+def _sent_back(call: ToolCall, came: Any) -> dict[str, Any]:
     """Return a call as the conversation goes on with it: as it came, where endpoints take that.
 
     What was no JSON goes back as an empty object, and a name in the letters of names: some
     endpoints read them and fail.
     """
-    call = dict(came) if isinstance(came, Mapping) else {}
-    given = call.get("function")
+    whole = dict(came) if isinstance(came, Mapping) else {}
+    given = whole.get("function")
     function = dict(given) if isinstance(given, Mapping) else {}
-    function["name"] = _NOT_OF_A_NAME.sub("_", wish.name)[:_LONGEST_NAME] or _NO_NAME
+    function["name"] = _NOT_OF_A_NAME.sub("_", call.name)[:_LONGEST_NAME] or _NO_NAME
     arguments = function.get("arguments")
     if not isinstance(arguments, Mapping) and not _is_object(arguments):
-        function["arguments"] = json.dumps(dict(wish.arguments or {}))
-    return {"type": "function", **call, "id": wish.id, "function": function}
+        function["arguments"] = json.dumps(dict(call.arguments or {}))
+    return {"type": "function", **whole, "id": call.id, "function": function}
 
 
 def _is_object(text: Any) -> bool:
@@ -225,16 +229,15 @@ class Text(Protocol):
 
     def read(self, completion: Completion) -> Reply:
         """Read an action, else the answer."""
-        written = read_written(split_thinking(completion.text).answer, list(self._definitions))
-        message = {"role": "assistant", "content": written.text or prompts.NO_REPLY}
-        customs = int(written.is_custom)
-        if not written.action:
-            return Reply(message, answer=written.answer, customs=customs)
-        tool = self._definitions.get(written.action)
-        arguments = arguments_in(written.action_input, tool) if tool else {}
-        return Reply(message, (Wish("", written.action, arguments),), customs=customs)
+        read = read_text_reply(split_thinking(completion.text).answer, list(self._definitions))
+        message = {"role": "assistant", "content": read.text or prompts.NO_REPLY}
+        customs = int(read.is_custom)
+        if not read.action:
+            return Reply(message, answer=read.answer, customs=customs)
+        arguments = arguments_in(read.action_input, self.arguments_of(read.action))
+        return Reply(message, (ToolCall("", read.action, arguments),), customs=customs)
 
-    def answered(self, answers: Sequence[tuple[Wish, str]]) -> list[Message]:
+    def answered(self, answers: Sequence[tuple[ToolCall, str]]) -> list[Message]:
         """Return the one observation."""
         return [{"role": "user", "content": f"Observation: {text}"} for _, text in answers]
 

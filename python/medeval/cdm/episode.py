@@ -1,24 +1,29 @@
-"""The model at the bedside: it is told the history, asks for what it needs, and decides."""
+"""The model at the bedside: it is told the history, asks for what it needs, and decides.
+
+What came of each case is read back from the run's folder, for scores to be made of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from medeval.cdm import prompts
-from medeval.cdm.context import Room
+from medeval.cdm.context import ContextBudget, Conversation
 from medeval.cdm.facts import Facts
-from medeval.cdm.loop_answers import FinalAnswer
-from medeval.cdm.loop_memory import Memory
-from medeval.cdm.loop_protocols import PROTOCOLS, Protocol, Reply, ToolProtocol, Wish
-from medeval.cdm.loop_text import partial_answer
-from medeval.cdm.toolbox import TOOLS, Toolbox
-from medeval.cdm.tools.lab_mapping import LabMapping
+from medeval.cdm.lab_names import LabMapping
+from medeval.cdm.text_protocol import FinalAnswer, partial_answer
+from medeval.cdm.tool_protocols import PROTOCOLS, Protocol, Reply, ToolCall, ToolProtocol
+from medeval.cdm.tools import TOOLS, Toolbox
+from medeval.errors import UserError
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
+from medeval.inference.journal import Line, read_journal
+from medeval.inference.run import RESPONSES
 from medeval.inference.thinking import split_thinking
-from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, Turn, failed
+from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, Turn, Usage, failed
 from medeval.models.clinical_case import ClinicalCase
 
 STEP_LIMIT = "step_limit"
@@ -64,13 +69,13 @@ class ToolLoop:
         case: of which the model is told the history only.
         new_toolbox: makes the tools of a conversation that begins.
         options: how the model may use them.
-        room: that prompts have; None if nobody knows.
+        budget: of prompts; None if nobody knows.
     """
 
     case: ClinicalCase
     new_toolbox: Callable[[], Toolbox]
     options: LoopOptions = field(default_factory=LoopOptions)
-    room: Room | None = None
+    budget: ContextBudget | None = None
     sample: int = 0
 
     @property
@@ -100,13 +105,13 @@ class ToolLoop:
 
     async def play(self, ask: AskModel) -> Finished:
         """Have the conversation."""
-        course = _Course(self, ask)
+        episode = _ToolEpisode(self, ask)
         try:
-            return await course.run()
+            return await episode.run()
         except CallFailedError as error:
             if error.stops_the_run:
                 raise
-            return failed(error.failure, course.record())
+            return failed(error.failure, episode.record())
 
 
 def tool_loops(
@@ -114,7 +119,7 @@ def tool_loops(
     facts: Facts,
     mapping: LabMapping,
     options: LoopOptions,
-    room: Room | None = None,
+    budget: ContextBudget | None = None,
 ) -> Iterator[ToolLoop]:
     """Yield the conversation about each case."""
 
@@ -124,10 +129,10 @@ def tool_loops(
         )
 
     for case in cases:
-        yield ToolLoop(case, partial(new_toolbox, case), options, room)
+        yield ToolLoop(case, partial(new_toolbox, case), options, budget)
 
 
-class _Course:
+class _ToolEpisode:
     """One conversation under way."""
 
     def __init__(self, loop: ToolLoop, ask: AskModel) -> None:
@@ -137,7 +142,7 @@ class _Course:
         self._toolbox = loop.new_toolbox()
         opening = loop.opening
         item = Item(loop.id, opening.messages, loop.data_class, loop.sample, opening.parameters)
-        self._memory = Memory(item, ask, loop.room)
+        self._conversation = Conversation(item, ask, loop.budget)
         self._calls: list[dict[str, Any]] = []
         self._rounds = 0
         self._invalid = 0
@@ -149,17 +154,17 @@ class _Course:
         """Go on until the model answers or may not go on."""
         while self._rounds < self._options.max_rounds:
             turn = await self._turn(is_deciding=False)
-            if self._memory.must_decide:
+            if self._conversation.must_decide:
                 return await self._decision(CONTEXT_LIMIT)
             if turn is None:
                 return self._too_long()
             reply = self._read(turn)
             if isinstance(reply, Finished):
                 return reply
-            self._memory.add(reply.message)
-            if reply.wishes:
+            self._conversation.add(reply.message)
+            if reply.calls:
                 self._rounds += 1
-                self._make(reply.wishes)
+                self._make(reply.calls)
             elif reply.answer is not None:
                 return self._finished(Outcome.ANSWERED, turn, reply.answer)
             elif self._is_reasked:
@@ -167,7 +172,7 @@ class _Course:
             else:
                 self._is_reasked = True
                 self._keep_part(turn)
-                self._memory.say(self._protocol.ask_again)
+                self._conversation.say(self._protocol.ask_again)
         return await self._decision(STEP_LIMIT)
 
     async def _decision(self, reason: str) -> Finished:
@@ -186,23 +191,23 @@ class _Course:
                 return self._unreadable(turn, reason)
             self._is_reasked = True
             self._keep_part(turn)
-            self._memory.say(words)
-            self._memory.add(reply.message)
-            self._answer(reply.wishes, [(prompts.NO_MORE_CALLS, _unmade(w)) for w in reply.wishes])
+            self._conversation.say(words)
+            self._conversation.add(reply.message)
+            self._answer(reply.calls, [(prompts.NO_MORE_CALLS, _unmade(w)) for w in reply.calls])
         return self._too_long()
 
     async def _turn(self, is_deciding: bool, last_words: str = "") -> Turn | None:
         """Ask the model; None if the conversation is too long or has just been cut."""
         parameters = self._protocol.parameters(is_deciding)
-        memory = self._memory
+        conversation = self._conversation
         while True:
-            await memory.make_fit(parameters, last_words)
-            if memory.must_decide and not is_deciding:
+            await conversation.truncate(parameters, last_words)
+            if conversation.must_decide and not is_deciding:
                 return None
-            turn = await self._ask(Ask(memory.messages(last_words), parameters))
+            turn = await self._ask(Ask(conversation.messages(last_words), parameters))
             if turn.completion is not None:
                 return turn
-            if not await memory.shorten(parameters, last_words, was_refused=True):
+            if not await conversation.shorten(parameters, last_words, was_refused=True):
                 return None
 
     def _read(self, turn: Turn) -> Reply | Finished:
@@ -213,26 +218,28 @@ class _Course:
         self._customs += reply.customs
         return reply
 
-    def _make(self, wishes: tuple[Wish, ...]) -> None:
+    def _make(self, calls: tuple[ToolCall, ...]) -> None:
         """Make the calls of one step and tell the model what became of each."""
         made = []
-        for number, wish in enumerate(wishes):
+        for number, call in enumerate(calls):
             if number >= self._options.max_calls:
-                made.append((prompts.TOO_MANY_CALLS, _unmade(wish)))
-            elif wish.arguments is None:
-                takes = self._protocol.arguments_of(wish.name)
-                made.append((prompts.BAD_ARGUMENTS.format(arguments=takes), _unmade(wish)))
+                made.append((prompts.TOO_MANY_CALLS, _unmade(call)))
+            elif call.arguments is None:
+                takes = ", ".join(self._protocol.arguments_of(call.name)) or "none"
+                made.append((prompts.BAD_ARGUMENTS.format(arguments=takes), _unmade(call)))
             else:
-                answer = self._toolbox.call(wish.name, wish.arguments)
+                answer = self._toolbox.call(call.name, call.arguments)
                 made.append((answer.text, answer.record))
-        self._answer(wishes, made)
+        self._answer(calls, made)
 
-    def _answer(self, wishes: Sequence[Wish], made: Sequence[tuple[str, dict[str, Any]]]) -> None:
+    def _answer(
+        self, calls: Sequence[ToolCall], made: Sequence[tuple[str, dict[str, Any]]]
+    ) -> None:
         """Tell the model what became of its calls, and keep the records of them."""
         self._calls += [{**record, "round": self._rounds} for _, record in made]
         self._invalid += sum(not record["is_valid"] for _, record in made)
         texts = [text for text, _ in made]
-        self._memory.add(*self._protocol.answered(list(zip(wishes, texts, strict=True))))
+        self._conversation.add(*self._protocol.answered(list(zip(calls, texts, strict=True))))
 
     def _unreadable(self, turn: Turn, reason: str = "") -> Finished:
         self._keep_part(turn)
@@ -266,10 +273,120 @@ class _Course:
             "invalid_calls": self._invalid,
             "custom_parsings": self._customs,
             "is_reasked": self._is_reasked,
-            "context": list(self._memory.measures),
+            "context": list(self._conversation.measures),
         }
 
 
-def _unmade(wish: Wish) -> dict[str, Any]:
+def _unmade(call: ToolCall) -> dict[str, Any]:
     """Return the record of a call that no tool has seen."""
-    return {"tool": wish.name, "arguments": dict(wish.arguments or {}), "is_valid": False}
+    return {"tool": call.name, "arguments": dict(call.arguments or {}), "is_valid": False}
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What came of one case, or of one sample of it.
+
+    Attributes:
+        case: with its ground truth.
+        sample: 0, or the number of the order of its information.
+        outcome: the end it came to; None if it has not come to one.
+        reason: why it ended otherwise than usual, in one word; empty for the usual end.
+        answer: what the model decided; None if it did not.
+        calls: records of its tools in the order of the calls, each with its round; None where it
+            had no tools.
+        rounds: steps with tools.
+        turns: requests to the model, summaries and questions asked again included.
+        invalid_calls: calls of tools that were none.
+        custom_parsings: places where another layout than the one asked for had to be understood.
+        is_reasked: whether an answer had to be asked for again.
+        context: what was done to make the conversation fit, in order.
+        order: of the blocks of information; empty where the model had to ask.
+        usage: tokens of all turns.
+        error: the kind of failure; empty if there was none.
+        model: as the endpoint named it.
+    """
+
+    case: ClinicalCase
+    sample: int
+    outcome: Outcome | None
+    reason: str = ""
+    answer: FinalAnswer | None = None
+    calls: tuple[dict[str, Any], ...] | None = None
+    rounds: int = 0
+    turns: int = 0
+    invalid_calls: int = 0
+    custom_parsings: int = 0
+    is_reasked: bool = False
+    context: tuple[str, ...] = ()
+    order: tuple[str, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    error: str = ""
+    model: str = ""
+
+
+def read_transcripts(
+    folder: Path, cases: Iterable[ClinicalCase], samples: int = 1
+) -> list[Transcript]:
+    """Return what came of each case, in the order of the cases and of their samples.
+
+    A sample without a line has a transcript without an outcome: nothing leaves the denominator
+    unseen, wherever a run stopped.
+
+    Args:
+        folder: of the run.
+        cases: all that were to be asked.
+        samples: how often each of them was to be asked.
+
+    Raises:
+        UserError: there is no journal, a line of it is of none of the cases, or it is not of a run
+            of this benchmark.
+    """
+    path = folder / RESPONSES
+    if not path.is_file():
+        raise UserError(f"{path}: there are no answers. Run the model first.")
+    by_case: dict[str, list[Line]] = {}
+    for line in read_journal(path):
+        by_case.setdefault(line["item"], []).append(line)
+    transcripts: list[Transcript] = []
+    for case in cases:
+        lines = {int(line["sample"]): line for line in by_case.pop(str(case.hadm_id), [])}
+        transcripts += [
+            _transcript(case, lines[sample], path)
+            if sample in lines
+            else Transcript(case, sample, None)
+            for sample in sorted({*range(samples), *lines})
+        ]
+    if by_case:
+        raise UserError(
+            f"{path} holds {len(by_case)} cases that are not among those given, such as"
+            f" {min(by_case)}. Read it with the cases of its run."
+        )
+    return transcripts
+
+
+def _transcript(case: ClinicalCase, line: Line, path: Path) -> Transcript:
+    episode = line.get("episode")
+    if not isinstance(episode, dict):
+        raise UserError(f"{path} is not of a run of the CDM benchmark.")
+    answer = episode.get("answer")
+    calls: Sequence[dict[str, Any]] | None = episode.get("calls")
+    return Transcript(
+        case=case,
+        sample=line["sample"],
+        outcome=Outcome(line["outcome"]),
+        reason=episode["reason"],
+        answer=None
+        if answer is None
+        else FinalAnswer(**{**answer, "treatment": tuple(answer["treatment"])}),
+        calls=None if calls is None else tuple(calls),
+        rounds=episode.get("rounds", 0),
+        turns=episode["turns"],
+        invalid_calls=episode.get("invalid_calls", 0),
+        custom_parsings=episode.get("custom_parsings", 0),
+        is_reasked=episode.get("is_reasked", False),
+        context=tuple(episode.get("context", ())),
+        order=tuple(episode.get("order", ())),
+        usage=Usage(**line["usage"]),
+        error=(line.get("error") or {}).get("kind", ""),
+        model=line.get("model", ""),
+    )

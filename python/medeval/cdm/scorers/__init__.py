@@ -1,1 +1,0 @@
-"""The scores of one case, one module each."""

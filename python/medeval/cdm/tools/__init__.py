@@ -1,1 +1,0 @@
-"""The tools that a model may use on a case, one module each."""
