@@ -29,7 +29,7 @@ from medeval.cdm.tools.lab_names import LabNames
 from medeval.cdm.tools.lab_requests import requested_names
 from medeval.cdm.words import name_parts
 from medeval.errors import UserError
-from medeval.evaluation.model_replies import read_output
+from medeval.evaluation.task_prompts import read_output
 from medeval.inference.completions import Completion
 from medeval.inference.failures import failure_of_response
 from medeval.inference.openai_model import read_reply as read_body

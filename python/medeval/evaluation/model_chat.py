@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from medeval.evaluation.model_kinds import Call, failed, finished
+from medeval.evaluation.model_kinds import Call, LoadedModel, failed_line
 from medeval.evaluation.task_prompts import (
     TASK_PROMPT_VERSION,
     messages_for,
@@ -17,25 +16,19 @@ from medeval.evaluation.task_prompts import (
     response_format_for,
 )
 from medeval.inference.guard import Gate
-from medeval.inference.journal import Journal, Line
+from medeval.inference.journal import Line
 from medeval.inference.outcomes import Outcome
-from medeval.inference.providers import EndpointSettings, OpenAICompatible
+from medeval.inference.providers import EndpointSettings, OpenAICompatible, Provider
 from medeval.inference.requests import Item, canonical
 from medeval.inference.retries import RetryPolicy
-from medeval.inference.run_folder import RunFolder
-from medeval.inference.runner import RunOptions, run_items, settings_of
+from medeval.inference.runner import RunOptions, settings_of
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 
-_WHOLE = frozenset({Outcome.ANSWERED, Outcome.UNPARSED})
-_KEPT_MEASURES = ("outcome", "model", "fingerprint", "usage", "cost")
+_WHOLE = (Outcome.ANSWERED, Outcome.UNPARSED)
 
 
-class ModelStoppedWarning(UserWarning):
-    """A model was not asked about all inputs; those without an answer are errors."""
-
-
-class ChatModel:
+class ChatModel(LoadedModel):
     """A chat model with its answers on disk.
 
     Each answer is kept under the hash of its messages, in a folder for the endpoint, model,
@@ -87,115 +80,80 @@ class ChatModel:
         if not base_url:
             raise ValueError("an openai model needs base_url, the endpoint's address with /v1")
         given = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
-        self._parameters: dict[str, Any] = {
-            **{key: value for key, value in given.items() if value is not None},
-            **(parameters or {}),
-        }
+        named = {key: value for key, value in given.items() if value is not None}
         self.handle = self
-        self._name = name
         self._gate = gate
         self._folder = folder
         self._endpoint = EndpointSettings(
-            base_url, model or name, self._parameters, key_variable, timeout
+            base_url, model or name, {**named, **(parameters or {})}, key_variable, timeout
         )
         self._json_schema = json_schema
         self._concurrency = concurrency
         self._retries = RetryPolicy(max_retries + 1, backoff_factor)
-        self._measured: list[dict[str, Any]] = []
         # Made only to be checked: an address, a parameter or a key that is wrong is so at once.
         self.address = OpenAICompatible(self._endpoint, gate).address
+        self.settings = {
+            "endpoint": self.address,
+            "model": self._endpoint.model,
+            "parameters": dict(self._endpoint.parameters),
+            "json_schema": json_schema,
+            "prompt_version": TASK_PROMPT_VERSION,
+        }
 
     def __repr__(self) -> str:
         """Return model and address."""
         return f"ChatModel({self._endpoint.model!r}, base_url={self.address!r})"
 
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What decides its answers."""
-        return {
-            "endpoint": self.address,
-            "model": self._endpoint.model,
-            "parameters": dict(self._parameters),
-            "json_schema": self._json_schema,
-            "prompt_version": TASK_PROMPT_VERSION,
-        }
+    def folder(self) -> Path | None:
+        """See `LoadedModel`."""
+        provider = OpenAICompatible(self._endpoint, self._gate)
+        settings = settings_of(provider, TASK_PROMPT_VERSION)
+        readable = re.sub(r"[^\w.-]+", "-", provider.model).strip("-.")[:60]
+        digest = hashlib.sha256(canonical(settings).encode()).hexdigest()[:16]
+        return self._folder / f"{readable}-{digest}"
 
-    def outputs(self, inputs: list[Row], call: Call) -> list[Row]:
-        """Ask for each input that has no answer on disk.
+    def items(
+        self, rows: Sequence[Row], lines: Iterable[Line], call: Call
+    ) -> list[tuple[Item, Sequence[int]]]:
+        """See `LoadedModel`.
 
         Raises:
             ValueError: no task is given, or an input has nothing to show.
-            UserError: an input may not go to the endpoint, another run writes to the same answers,
-                or the disk is full.
         """
-        task = call.task
-        if task is None:
-            raise ValueError(
-                "an openai model needs task=..., whose type and schemas say what is asked"
-            )
-        items = [self._item(task, row, call.data_class) for row in inputs]
-        lines, stopped = finished(self._lines(task, items))
-        if stopped:
-            warnings.warn(stopped, ModelStoppedWarning, stacklevel=3)
-        self._measured = [_measures(line) for line in lines]
-        return [_output(task, line) for line in lines]
+        task = _task_of(call)
+        found: dict[str, tuple[Item, list[int]]] = {}
+        for place, row in enumerate(rows):
+            messages = messages_for(task, row)
+            form = {"response_format": response_format_for(task)} if self._json_schema else {}
+            name = hashlib.sha256(canonical([messages, form]).encode()).hexdigest()[:32]
+            item = Item(name, messages, call.data_class, parameters=form)
+            found.setdefault(name, (item, []))[1].append(place)
+        return list(found.values())
 
-    def measured(self) -> list[dict[str, Any]]:
-        """Return outcome, tokens, cost and seconds of each input of the last call."""
-        return [dict(each) for each in self._measured]
+    def provider(self, rows: Sequence[Row], call: Call) -> Provider:
+        """See `LoadedModel`."""
+        return OpenAICompatible(self._endpoint, self._gate)
 
-    def close(self) -> None:
-        """Nothing stays open between calls."""
-
-    def _item(self, task: MedicalTask, row: Row, data_class: str | None) -> Item:
-        messages = messages_for(task, row)
-        form = {"response_format": response_format_for(task)} if self._json_schema else {}
-        name = hashlib.sha256(canonical([messages, form]).encode()).hexdigest()[:32]
-        return Item(name, messages, data_class, parameters=form)
-
-    async def _lines(
-        self, task: MedicalTask, items: Sequence[Item]
-    ) -> tuple[list[Line | None], str]:
-        """Return the journal's line of each item, None without one, and why the run stopped."""
-        provider = OpenAICompatible(self._endpoint, self._gate)
-        settings = settings_of(provider, TASK_PROMPT_VERSION)
-        folder = RunFolder(self._folder / _folder_name(provider.model, settings), settings)
-
-        def can_read(item: Item, text: str) -> bool:
-            return output_from_reply(task, text) is not None
-
-        options = RunOptions(
+    def options(self, call: Call) -> RunOptions:
+        """See `LoadedModel`."""
+        task = _task_of(call)
+        return RunOptions(
             prompt_version=TASK_PROMPT_VERSION,
             concurrency=self._concurrency,
             retries=self._retries,
             ask_again=frozenset({Outcome.ERRORED}),
-            can_read=can_read,
+            can_read=lambda item, text: output_from_reply(task, text) is not None,
         )
-        different = {item.id: item for item in items}
-        ended = await run_items(different.values(), provider, folder, options)
-        with Journal(folder.journal) as journal:
-            return [journal.read(item.id, item.sample) for item in items], ended.stopped
+
+    def outputs(self, line: Line | None, count: int, call: Call) -> list[Row]:
+        """See `LoadedModel`; identical inputs have the same output."""
+        read = None
+        if line is not None and line["outcome"] in _WHOLE:
+            read = output_from_reply(_task_of(call), line["text"])
+        return [dict(read) if read else failed_line(line) for _ in range(count)]
 
 
-def _folder_name(model: str, settings: Mapping[str, Any]) -> str:
-    readable = re.sub(r"[^\w.-]+", "-", model).strip("-.")[:60]
-    return f"{readable}-{hashlib.sha256(canonical(settings).encode()).hexdigest()[:16]}"
-
-
-def _output(task: MedicalTask, line: Line | None) -> Row:
-    if line is None:
-        return failed("not_asked", 0)
-    outcome = Outcome(line["outcome"])
-    attempts = line["measured"]["attempts"]
-    if outcome in _WHOLE:
-        return output_from_reply(task, line["text"]) or failed(str(Outcome.UNPARSED), attempts)
-    error = line.get("error") or {}
-    kind = error.get("kind") if outcome is Outcome.ERRORED else None
-    return failed(kind or str(outcome), attempts, status=error.get("status"))
-
-
-def _measures(line: Line | None) -> dict[str, Any]:
-    if line is None:
-        return {}
-    kept = {key: line[key] for key in _KEPT_MEASURES if key in line}
-    return {**kept, **{key: line["measured"][key] for key in ("seconds", "attempts")}}
+def _task_of(call: Call) -> MedicalTask:
+    if call.task is None:
+        raise ValueError("an openai model needs task=..., whose type and schemas say what is asked")
+    return call.task

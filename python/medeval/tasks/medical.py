@@ -23,10 +23,10 @@ from medeval.inference.answers import Answer, read_answers
 from medeval.inference.outcomes import Outcome
 from medeval.inference.requests import Item
 from medeval.inference.run_folder import RESPONSES
-from medeval.metrics.item import rationale_of
+from medeval.metrics.consistency import rationale_of
 from medeval.metrics.text import text_of
+from medeval.models.medical_task import task_hash
 from medeval.models.schemas import Row
-from medeval.models.task_content import task_hash
 from medeval.models.task_types import EvaluatedTask
 from medeval.predictions.tasks import TASKS
 from medeval.tasks.differences import paired_differences
