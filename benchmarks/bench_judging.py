@@ -66,12 +66,10 @@ def limited(
 
 def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], int]:
     """Answer and judge as the project does, with journals and audit."""
-    from medeval.inference.answers import read_answers
-    from medeval.inference.guard import Gate
-    from medeval.inference.providers import EndpointSettings, OpenAICompatible
-    from medeval.inference.requests import Item
-    from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
-    from medeval.inference.runner import RunOptions, run, settings_of
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.openai_model import OpenAIModel
+    from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers, settings_of
+    from medeval.inference.types import Item
     from medeval.judging.judges import Judge
     from medeval.judging.options import JudgingOptions
     from medeval.judging.rubric import shipped_rubric
@@ -84,16 +82,15 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], i
     ]
 
     def work() -> int:
-        gate = Gate({}, folder / AUDIT)
-        provider = OpenAICompatible(EndpointSettings(url, MODEL), gate)
-        place = RunFolder(folder, settings_of(provider, "1"))
-        run(items, provider, place, RunOptions("1", concurrency))
+        gate = DataUseGuard({}, folder / AUDIT)
+        model = OpenAIModel(url, MODEL, gate)
+        Run(folder, settings_of(model, "1"), model).execute(items, RunConfig(concurrency))
         subjects = [
             Subject(answer.item, question(int(answer.item)), answer.text, REFERENCE, "open")
             for answer in read_answers(folder / RESPONSES, items)
         ]
         # All judges together have as many calls under way as the model had.
-        options = JudgingOptions(RunOptions(concurrency=concurrency // len(JUDGES)), gate)
+        options = JudgingOptions(RunConfig(concurrency=concurrency // len(JUDGES)), gate)
         judges = [Judge(name, base_url=url, needs_key=False) for name in JUDGES]
         results = run_judges(subjects, judges, shipped_rubric(RUBRIC), folder, options)
         return sum(

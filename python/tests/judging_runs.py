@@ -11,7 +11,7 @@ from typing import Any
 from inference_runs import QUICK
 from model_server import Body, prompt_of
 
-from medeval.inference.runner import RunOptions
+from medeval.inference.run import RunConfig
 from medeval.judging.judges import Judge
 from medeval.judging.options import JudgingOptions
 from medeval.judging.results import JudgingResults
@@ -20,7 +20,7 @@ from medeval.judging.running import run_judges
 from medeval.judging.subjects import Subject
 
 RUBRIC = shipped_rubric("mtsamples_procedures")
-QUICKLY = RunOptions(retries=QUICK)
+QUICKLY = RunConfig(retries=QUICK)
 
 
 def verdict(*scores: Any, rubric: Rubric = RUBRIC) -> str:

@@ -38,7 +38,7 @@ from medeval.cdm.toolbox import TOOLS
 from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
 from medeval.inference.guard import RefusedError
-from medeval.inference.outcomes import Outcome
+from medeval.inference.types import Outcome
 from medeval.models.clinical_case import ClinicalCase
 
 THREE = TOOLS[:3]

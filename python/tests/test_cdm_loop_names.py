@@ -12,7 +12,7 @@ from model_server import Body, Fault, Script, error, model_server
 
 from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.transcripts import Transcript, read_transcripts
-from medeval.inference.outcomes import Outcome
+from medeval.inference.types import Outcome
 
 
 def strict(body: Body, before: int) -> Fault | None:

@@ -14,7 +14,7 @@ from medeval.cdm.loop_answers import FinalAnswer
 from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.toolbox import TOOLS
 from medeval.cdm.transcripts import Transcript, read_transcripts
-from medeval.inference.outcomes import Outcome
+from medeval.inference.types import Outcome
 
 EXAMINE = "Thought: look\nAction: physical_examination\nAction Input: none"
 DECIDED = "Thought: sure\nDiagnosis: Acute appendicitis\nTreatment: surgery; antibiotics"

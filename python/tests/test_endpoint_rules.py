@@ -12,7 +12,7 @@ from in_process import Main, main_in
 from model_server import HANG, Body, Fault, error
 from scripted_questions import ANSWER, Reply, asked, number_in
 
-from medeval.inference.retries import RetryPolicy
+from medeval.inference.errors import RetryPolicy
 
 
 @pytest.fixture

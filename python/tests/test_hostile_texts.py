@@ -30,11 +30,11 @@ from medeval.cdm.tools.lab_requests import requested_names
 from medeval.cdm.words import name_parts
 from medeval.errors import UserError
 from medeval.evaluation.task_prompts import read_output
-from medeval.inference.completions import Completion
-from medeval.inference.failures import failure_of_response
-from medeval.inference.openai_model import read_reply as read_body
+from medeval.inference.errors import failure_of_response
+from medeval.inference.openai_replies import read_reply as read_body
 from medeval.inference.thinking import after_thinking, split_thinking
 from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
+from medeval.inference.types import Completion
 from medeval.judging.injection import injection_signs
 from medeval.judging.verdicts import read_verdict
 from medeval.metrics.readability import grade

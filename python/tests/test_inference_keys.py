@@ -16,7 +16,7 @@ from model_server import Fault, Script, model_server
 
 from medeval.errors import UserError
 from medeval.inference.guard import key_from_environment
-from medeval.inference.keys import without_key
+from medeval.inference.secrets import without_key
 
 KEY = "sk-pl/anted+KEY0123=="
 

@@ -13,7 +13,7 @@ from inference_runs import provider_of
 
 from medeval.errors import UserError
 from medeval.evaluation.harness_settings import WITHHELD, model_settings
-from medeval.inference.secret_names import (
+from medeval.inference.secrets import (
     bare_address,
     holds_secret,
     is_secret,

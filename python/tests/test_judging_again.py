@@ -27,8 +27,8 @@ from model_server import (
     slow,
 )
 
-from medeval.inference.answers import read_answers
-from medeval.inference.requests import Item
+from medeval.inference.run import read_answers
+from medeval.inference.types import Item
 from medeval.judging.rubric import shipped_rubric
 
 RUBRIC = shipped_rubric("summarization")

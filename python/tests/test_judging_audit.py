@@ -31,8 +31,8 @@ from typer.testing import CliRunner
 
 from medeval.commands.judge_audit import judge_audit
 from medeval.errors import UserError
-from medeval.inference.prices import Price, Prices
-from medeval.inference.requests import Item
+from medeval.inference.cost import Price, Prices
+from medeval.inference.types import Item
 from medeval.judging.attacking import attacked, read_attacks, shipped_attacks, weak_subjects
 from medeval.judging.audit import PARTS, audit, control_subjects
 from medeval.judging.audit_tables import audit_tables

@@ -12,7 +12,7 @@ from judging_runs import GOOD, QUICKLY, RUBRIC, subject, verdict
 from sklearn.metrics import cohen_kappa_score
 
 from medeval.errors import UserError
-from medeval.inference.requests import Item
+from medeval.inference.types import Item
 from medeval.judging.agreement import agreement_of
 from medeval.judging.audit import audit
 from medeval.judging.human import HumanRatings, read_human_ratings

@@ -26,11 +26,10 @@ from judging_runs import (
 from model_server import BAD_KEY, Body, Script, model_server
 
 from medeval.errors import UserError
-from medeval.inference.guard import Gate
-from medeval.inference.outcomes import Outcome
-from medeval.inference.providers import OpenAICompatible
-from medeval.inference.requests import Item
-from medeval.inference.run_folder import AUDIT
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.openai_model import OpenAIModel
+from medeval.inference.run import AUDIT
+from medeval.inference.types import Item, Outcome
 from medeval.judging.feedback import judge_feedback
 from medeval.judging.judges import Judge, checked_jury, related
 from medeval.judging.options import JudgingOptions
@@ -151,8 +150,8 @@ def test_a_try_waits_ten_seconds_for_a_connection_at_most(
     tmp_path: Path, timeout: float, connect: float
 ) -> None:
     judge = judge_at("http://127.0.0.1:1/v1", timeout=timeout)
-    provider = judge.provider(RUBRIC, Gate({}, tmp_path / AUDIT))
-    assert isinstance(provider, OpenAICompatible)
+    provider = judge.provider(RUBRIC, DataUseGuard({}, tmp_path / AUDIT))
+    assert isinstance(provider, OpenAIModel)
     client = provider._new_client("unused")
     found = client.timeout
     asyncio.run(client.close())

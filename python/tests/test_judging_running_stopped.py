@@ -24,8 +24,8 @@ from judging_runs import (
 from model_server import BAD_KEY, QUOTA, Body, Fault, Script, model_server, slow
 
 from medeval.errors import UserError
-from medeval.inference.prices import Price, Prices
-from medeval.inference.runner import RunOptions
+from medeval.inference.cost import Price, Prices
+from medeval.inference.run import RunConfig
 from medeval.judging.options import JudgingOptions
 from medeval.judging.rubric import shipped_rubric
 from medeval.judging.running import how_many, judge_all, read_results, run_judges
@@ -33,7 +33,7 @@ from medeval.judging.running import how_many, judge_all, read_results, run_judge
 pytestmark = pytest.mark.slow
 
 SUMMARIES = shipped_rubric("summarization")
-ONE_BY_ONE = JudgingOptions(RunOptions(retries=QUICK, concurrency=1))
+ONE_BY_ONE = JudgingOptions(RunConfig(retries=QUICK, concurrency=1))
 
 
 def record(folder: Path, name: str = "judge.json") -> dict[str, Any]:
@@ -103,7 +103,7 @@ def test_of_a_jury_only_the_judge_that_stopped_says_so(tmp_path: Path) -> None:
 
 def test_a_limit_on_cost_that_is_met_is_kept(tmp_path: Path) -> None:
     price = Price(model="tested-judge", input=Decimal(1000), output=Decimal(1000))
-    run = RunOptions(
+    run = RunConfig(
         retries=QUICK, concurrency=1, prices=Prices(prices=(price,)), max_cost=Decimal(5)
     )
     listed = subjects(60)

@@ -47,10 +47,9 @@ from model_server import (
 )
 
 from medeval.errors import UserError
-from medeval.inference.budget import Budget
+from medeval.inference.cost import Budget, Price, Prices
 from medeval.inference.guard import RefusedError
-from medeval.inference.outcomes import Outcome
-from medeval.inference.prices import Price, Prices
+from medeval.inference.types import Outcome
 from medeval.judging.feedback import judge_feedback
 from medeval.judging.judges import Judge
 from medeval.judging.options import JudgingOptions

@@ -24,12 +24,8 @@ from medeval.cdm.full_information import FullInformationOptions, full_informatio
 from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.loop_memory import Memory
 from medeval.cdm.transcripts import read_transcripts
-from medeval.inference.complaints import TOO_LONG
-from medeval.inference.completions import Completion
-from medeval.inference.episodes import Ask, Turn
-from medeval.inference.failures import CallFailedError, Failure, Kind
-from medeval.inference.outcomes import Outcome
-from medeval.inference.requests import Item
+from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
+from medeval.inference.types import Ask, Completion, Item, Outcome, Turn
 
 LAB = ("request_lab_test", {"test_name": "Lipase"})
 

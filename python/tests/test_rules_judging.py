@@ -25,7 +25,7 @@ from model_server import Script, model_server
 from test_judging_audit import function_judge
 
 from medeval.errors import UserError
-from medeval.inference.progress import Progress
+from medeval.inference.run import Progress
 from medeval.inference.thinking import after_thinking
 from medeval.judging.agreement import score_matrix
 from medeval.judging.attacking import Attack, attacked, moves

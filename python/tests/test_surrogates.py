@@ -20,9 +20,9 @@ from medeval.cdm.loop_answers import read_answer
 from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.transcripts import read_transcripts
 from medeval.evaluation.model_replies import read_output
-from medeval.inference.callables import aligned_outputs
-from medeval.inference.completions import read_completion
-from medeval.inference.outcomes import Outcome
+from medeval.inference.openai_replies import read_completion
+from medeval.inference.python_model import aligned_outputs
+from medeval.inference.types import Outcome
 from medeval.judging.verdicts import read_verdict
 from medeval.text import whole, whole_json
 from medeval.yier.replies import read_reply

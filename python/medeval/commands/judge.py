@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from medeval.commands import shared_options as shared
-from medeval.commands.going_on import command_of, same_command, says_how_to_go_on
+from medeval.commands.graceful_exit import command_of, graceful_exit, same_command
 from medeval.commands.judging import (
     JudgeFlags,
     check_before,
@@ -69,7 +69,7 @@ def judge(
     def standing() -> str:
         return f"{verdicts_kept(task, run, plan)}; go on with `{same_command(context, 'judge')}`"
 
-    with says_how_to_go_on(standing):
+    with graceful_exit(standing):
         results = judge_and_tell(task, run, plan, options, endpoints)
     print(command_of("score", "--task", task.asked_as, run))
     if results.exit_code:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from medeval.commands import shared_options as shared
-from medeval.commands.going_on import same_command, says_how_to_go_on
+from medeval.commands.graceful_exit import graceful_exit, same_command
 from medeval.commands.judging import JudgeFlags, judges_asked, refuse_unnamed
 
 REPORT = "judge-audit.json"
@@ -77,8 +77,8 @@ def judge_audit(
     from medeval.commands.judge_audited import of_a_run, of_the_shipped
     from medeval.commands.run_progress import shown_judging
     from medeval.inference.endpoints import read_endpoints
-    from medeval.inference.guard import Gate
-    from medeval.inference.run_folder import AUDIT
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.run import AUDIT
     from medeval.judging.attacking import read_attacks
     from medeval.judging.audit import ATTACKS, PARTS, audit
     from medeval.judging.audit_tables import audit_tables
@@ -105,7 +105,7 @@ def judge_audit(
         again = same_command(context, "judge-audit")
         return f"{audited.verdicts:,} verdicts are kept; go on with `{again}`"
 
-    with says_how_to_go_on(standing), shown_judging(read_prices.currency) as show:
+    with graceful_exit(standing), shown_judging(read_prices.currency) as show:
         report = audit(
             audited.subjects,
             audited.plan.who,
@@ -113,7 +113,7 @@ def judge_audit(
             audited.folder / audited.plan.folder,
             JudgingOptions(
                 run=judges_asked(concurrency, read_prices, max_cost),
-                gate=Gate(read_endpoints(endpoints), audited.folder / AUDIT),
+                gate=DataUseGuard(read_endpoints(endpoints), audited.folder / AUDIT),
                 re_asks=audited.plan.re_asks,
                 repeats=audited.plan.repeats,
                 seed=audited.plan.seed,

@@ -10,6 +10,7 @@ import typer
 from medeval.commands import shared_options as shared
 from medeval.commands.judging import JudgeFlags
 from medeval.commands.task_options import given_options, the_only
+from medeval.errors import UserError
 
 QUESTIONS = "What is asked"
 MODEL = "The model"
@@ -256,17 +257,11 @@ def run(
     """
     # Here, not above: every other command starts without the client of endpoints.
     from medeval.commands.amounts import amount
-    from medeval.commands.run_batch import Batch
-    from medeval.commands.run_flow import (
-        How,
-        ModelFlags,
-        begin,
-        go_on,
-        go_through,
-        with_recorded_limits,
-    )
-    from medeval.tasks.asking import parse_parameters
+    from medeval.commands.run_flow import RunFlags, execute, start
+    from medeval.commands.run_flow import resume as resumed
+    from medeval.tasks.models import ModelChoice
     from medeval.tasks.run_record import RUNS
+    from medeval.tasks.task_run import parse_parameters
 
     options = given_options(
         env_args,
@@ -295,7 +290,7 @@ def run(
     judges = JudgeFlags(
         judge_model or (), judge_base_url or (), judge_api_key, judge_key_variable, jury
     )
-    how = How(
+    flags = RunFlags(
         concurrency,
         timeout,
         prices,
@@ -304,11 +299,14 @@ def run(
         limit,
         no_judge,
         judges,
-        None if resume is None else cases,
         is_limit_given=max_cost is not None,
+        moved_cases=None if resume is None else cases,
+        prompts=export_prompts,
+        answers=import_answers or (),
+        is_resumed=resume is not None,
     )
-    batch = Batch(export_prompts, import_answers or ())
-    batch.require_one_way()
+    if export_prompts is not None and import_answers:
+        raise UserError("--export-prompts and --import-answers: one after the other.")
     of_the_model: dict[str, object] = {
         "--parameters": parameters,
         "--temperature": temperature,
@@ -325,18 +323,15 @@ def run(
             **of_the_model,
             **{f"--{name.replace('_', '-')}": True for name in options},
         }
-        asking = go_on(resume, given, how)
-        how = with_recorded_limits(how, resume)
+        started, flags = resumed(resume, given, flags)
     else:
         named = {
             "temperature": 0.0 if temperature is None else temperature,
             "max_tokens": max_tokens,
             "seed": model_seed,
         }
-        flags = ModelFlags(
-            model, base_url, key_variable, parse_parameters(parameters, named), of_the_model
-        )
-        asking = begin(task, flags, options, how, out or RUNS)
-    is_whole = go_through(asking, how, batch, is_again=resume is not None)
-    if not is_whole:
+        asked = parse_parameters(parameters, named)
+        choice = model and ModelChoice(model, base_url, key_variable, asked, timeout)
+        started = start(task, choice or None, of_the_model, options, flags, out or RUNS)
+    if not execute(started, flags):
         raise typer.Exit(1)

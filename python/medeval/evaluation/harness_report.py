@@ -23,8 +23,7 @@ from medeval.evaluation.harness_plan import (
 )
 from medeval.evaluation.harness_settings import ModelSettings
 from medeval.evaluation.model_kinds import failed, writable
-from medeval.inference.outcomes import Ledger, Outcome
-from medeval.inference.requests import canonical
+from medeval.inference.types import Ledger, Outcome, canonical
 from medeval.metrics.registry import MetricRegistry
 from medeval.metrics.text import text_of
 from medeval.models.benchmark_report import BenchmarkReport

@@ -14,14 +14,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from medeval.inference.requests import canonical
-from medeval.inference.secret_names import (
+from medeval.inference.secrets import (
     WITHHELD,
     holds_secret,
     is_secret,
     secrets_in_text,
     text_without_secrets,
 )
+from medeval.inference.types import canonical
 
 __all__ = ["WITHHELD", "ModelSettings", "is_secret", "model_settings"]
 

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from medeval.evaluation.model_kinds import BatchModel, Call, failed
 from medeval.inference.endpoints import normalized
-from medeval.inference.failures import CallFailedError, Failure, Kind, failure_of_response
-from medeval.inference.guard import Gate, key_from_environment
-from medeval.inference.keys import without_key
-from medeval.inference.providers import Provider
-from medeval.inference.requests import Request, texts_of
-from medeval.inference.retries import RetryPolicy
+from medeval.inference.errors import (
+    CallFailedError,
+    Failure,
+    Kind,
+    RetryPolicy,
+    failure_of_response,
+)
+from medeval.inference.guard import DataUseGuard, key_from_environment
+from medeval.inference.secrets import without_key
+from medeval.inference.types import Model, Request, texts_of
 from medeval.models.schemas import Row
 from medeval.text import whole_json
 
@@ -47,7 +51,7 @@ class ApiModel(BatchModel):
     def __init__(
         self,
         name: str,
-        gate: Gate,
+        gate: DataUseGuard,
         *,
         endpoint: str | None = None,
         api_key: str | None = None,
@@ -83,7 +87,7 @@ class ApiModel(BatchModel):
         """Return name and address."""
         return f"ApiModel({self.name!r}, endpoint={self.address!r})"
 
-    def provider(self, rows: Sequence[Row], call: Call) -> Provider:
+    def answering(self, rows: Sequence[Row], call: Call) -> Model:
         """See `LoadedModel`.
 
         Raises:
@@ -91,7 +95,7 @@ class ApiModel(BatchModel):
         """
         if call.options:
             raise ValueError(f"an api model takes no options: {', '.join(sorted(call.options))}")
-        return super().provider(rows, call)
+        return super().answering(rows, call)
 
     def body(self, batch: Sequence[Row]) -> str:
         """Return a batch as it is posted.
@@ -114,7 +118,7 @@ class ApiModel(BatchModel):
         import httpx2
 
         body = self.body(batch).encode()
-        self._gate.admit(request, body, "answer")
+        self._gate.authorize(request, body, "answer")
         client = self._client = self._client or self._gate.client(self.address, self._timeout)
         # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
         try:

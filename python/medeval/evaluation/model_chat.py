@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,12 @@ from medeval.evaluation.task_prompts import (
     output_from_reply,
     response_format_for,
 )
-from medeval.inference.guard import Gate
-from medeval.inference.journal import Line
-from medeval.inference.outcomes import Outcome
-from medeval.inference.providers import EndpointSettings, OpenAICompatible, Provider
-from medeval.inference.requests import Item, canonical
-from medeval.inference.retries import RetryPolicy
-from medeval.inference.runner import RunOptions, settings_of
+from medeval.inference.errors import RetryPolicy
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.lines import Line
+from medeval.inference.openai_model import OpenAIModel
+from medeval.inference.run import RunConfig, settings_of
+from medeval.inference.types import Item, Model, Outcome, canonical
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 
@@ -61,7 +61,7 @@ class ChatModel(LoadedModel):
     def __init__(
         self,
         name: str,
-        gate: Gate,
+        gate: DataUseGuard,
         folder: Path,
         *,
         base_url: str | None = None,
@@ -82,33 +82,38 @@ class ChatModel(LoadedModel):
         given = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
         named = {key: value for key, value in given.items() if value is not None}
         self.handle = self
-        self._gate = gate
         self._folder = folder
-        self._endpoint = EndpointSettings(
-            base_url, model or name, {**named, **(parameters or {})}, key_variable, timeout
-        )
         self._json_schema = json_schema
         self._concurrency = concurrency
         self._retries = RetryPolicy(max_retries + 1, backoff_factor)
-        # Made only to be checked: an address, a parameter or a key that is wrong is so at once.
-        self.address = OpenAICompatible(self._endpoint, gate).address
+        self._model = partial(
+            OpenAIModel,
+            base_url,
+            model or name,
+            gate,
+            parameters={**named, **(parameters or {})},
+            key_variable=key_variable,
+            timeout=timeout,
+        )
+        # Made also to be checked: an address, a parameter or a key that is wrong is so at once.
+        made = self._model()
+        self.address = made.address
         self.settings = {
-            "endpoint": self.address,
-            "model": self._endpoint.model,
-            "parameters": dict(self._endpoint.parameters),
+            "endpoint": made.address,
+            "model": made.model,
+            "parameters": dict(made.parameters),
             "json_schema": json_schema,
             "prompt_version": TASK_PROMPT_VERSION,
         }
 
     def __repr__(self) -> str:
         """Return model and address."""
-        return f"ChatModel({self._endpoint.model!r}, base_url={self.address!r})"
+        return f"ChatModel({self.settings['model']!r}, base_url={self.address!r})"
 
     def folder(self) -> Path | None:
         """See `LoadedModel`."""
-        provider = OpenAICompatible(self._endpoint, self._gate)
-        settings = settings_of(provider, TASK_PROMPT_VERSION)
-        readable = re.sub(r"[^\w.-]+", "-", provider.model).strip("-.")[:60]
+        settings = settings_of(self._model(), TASK_PROMPT_VERSION)
+        readable = re.sub(r"[^\w.-]+", "-", self.settings["model"]).strip("-.")[:60]
         digest = hashlib.sha256(canonical(settings).encode()).hexdigest()[:16]
         return self._folder / f"{readable}-{digest}"
 
@@ -130,18 +135,17 @@ class ChatModel(LoadedModel):
             found.setdefault(name, (item, []))[1].append(place)
         return list(found.values())
 
-    def provider(self, rows: Sequence[Row], call: Call) -> Provider:
+    def answering(self, rows: Sequence[Row], call: Call) -> Model:
         """See `LoadedModel`."""
-        return OpenAICompatible(self._endpoint, self._gate)
+        return self._model()
 
-    def options(self, call: Call) -> RunOptions:
+    def config(self, call: Call) -> RunConfig:
         """See `LoadedModel`."""
         task = _task_of(call)
-        return RunOptions(
-            prompt_version=TASK_PROMPT_VERSION,
+        return RunConfig(
             concurrency=self._concurrency,
             retries=self._retries,
-            ask_again=frozenset({Outcome.ERRORED}),
+            retry=frozenset({Outcome.ERRORED}),
             can_read=lambda item, text: output_from_reply(task, text) is not None,
         )
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from medeval.evaluation.model_kinds import BatchModel, Call, called
-from medeval.inference.python_files import module_of
-from medeval.inference.requests import Request
+from medeval.inference.python_model import module_of
+from medeval.inference.types import Request
 from medeval.models.schemas import Row
 
 Function = Callable[..., Any]

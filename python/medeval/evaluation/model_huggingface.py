@@ -13,7 +13,7 @@ from typing import Any
 
 from medeval.evaluation.model_kinds import BatchModel, Call, MissingExtraError, called, failed
 from medeval.evaluation.task_prompts import messages_for, output_from_reply
-from medeval.inference.requests import Request
+from medeval.inference.types import Request
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 

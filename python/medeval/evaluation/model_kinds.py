@@ -1,6 +1,6 @@
 """What the model runner asks of every kind of model, and models that take lists of inputs.
 
-A model turns inputs into items of the engine, brings the provider that answers them, and reads
+A model turns inputs into items of the engine, says who answers them, and reads
 outputs from the lines of the journal. The engine of `run` does all that is between.
 """
 
@@ -13,16 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.inference.completions import Completion
-from medeval.inference.failures import CallFailedError, Failure, Kind
+from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.guard import IN_PROCESS
-from medeval.inference.journal import Line
-from medeval.inference.outcomes import Outcome
-from medeval.inference.parameters import Adaptation
-from medeval.inference.providers import Provider
-from medeval.inference.requests import Item, Request
-from medeval.inference.retries import RetryPolicy
-from medeval.inference.runner import RunOptions
+from medeval.inference.lines import Line
+from medeval.inference.openai_model import ParameterFallbacks
+from medeval.inference.run import RunConfig
+from medeval.inference.types import Completion, Item, Model, Outcome, Request
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 from medeval.text import whole_json
@@ -81,11 +77,11 @@ class LoadedModel:
         """
         raise NotImplementedError
 
-    def provider(self, rows: Sequence[Row], call: Call) -> Provider:
+    def answering(self, rows: Sequence[Row], call: Call) -> Model:
         """Return who answers the items of these inputs."""
         raise NotImplementedError
 
-    def options(self, call: Call) -> RunOptions:
+    def config(self, call: Call) -> RunConfig:
         """Return how the run is made."""
         raise NotImplementedError
 
@@ -155,7 +151,7 @@ class BatchModel(LoadedModel):
     def items(
         self, rows: Sequence[Row], lines: Iterable[Line], call: Call
     ) -> list[tuple[Item, Sequence[int]]]:
-        """See `LoadedModel`; batches that are answered stay as they were made, whatever their size."""
+        """See `LoadedModel`; a batch that is answered stays as it was made, whatever its size."""
         whole = [line["item"] for line in lines if line["outcome"] == Outcome.ANSWERED]
         batches = [[int(place) for place in name.split(",")] for name in whole]
         known = {place for batch in batches for place in batch}
@@ -175,7 +171,7 @@ class BatchModel(LoadedModel):
         """Return a batch as text, which names the request."""
         return json.dumps(batch, default=repr)
 
-    def options(self, call: Call) -> RunOptions:
+    def config(self, call: Call) -> RunConfig:
         """See `LoadedModel`; a batch with a failed output in it is asked again, as a whole."""
 
         def can_read(item: Item, text: str) -> bool:
@@ -183,11 +179,11 @@ class BatchModel(LoadedModel):
             return not any("error" in output for output in outputs)
 
         again = frozenset(Outcome) - {Outcome.ANSWERED}
-        return RunOptions(concurrency=1, retries=self._retries, ask_again=again, can_read=can_read)
+        return RunConfig(concurrency=1, retries=self._retries, retry=again, can_read=can_read)
 
-    def provider(self, rows: Sequence[Row], call: Call) -> Provider:
+    def answering(self, rows: Sequence[Row], call: Call) -> Model:
         """See `LoadedModel`."""
-        return BatchProvider(self, rows, call)
+        return BatchEndpoint(self, rows, call)
 
     async def reply(self, batch: list[Row], request: Request, call: Call) -> str:
         """Return the outputs of a batch as JSON.
@@ -225,26 +221,26 @@ class BatchModel(LoadedModel):
         return [self.output(each, attempts) for each in given]
 
 
-class BatchProvider:
-    """Answers the batches of one list of inputs by a model; see `Provider`."""
+class BatchEndpoint:
+    """Answers the batches of one list of inputs by a model; see `Model`."""
 
     def __init__(self, model: BatchModel, rows: Sequence[Row], call: Call) -> None:
         self.address = model.address
         self.model = model.name
         self.parameters: Mapping[str, Any] = {}
-        self.adaptation = Adaptation()
+        self.fallbacks = ParameterFallbacks()
         self._model = model
         self._rows = rows
         self._call = call
 
     async def ask(self, request: Request) -> Completion:
-        """See `Provider`."""
+        """See `Model`."""
         batch = [self._rows[int(place)] for place in request.item.id.split(",")]
         text = await self._model.reply(batch, request, self._call)
         return Completion(text, finish_reason="stop", model=self.model)
 
     async def close(self) -> None:
-        """See `Provider`."""
+        """See `Model`."""
         await self._model.close_connections()
 
 

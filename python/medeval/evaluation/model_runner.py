@@ -18,11 +18,10 @@ from typing import Any, TypeVar
 
 from medeval.evaluation.model_kinds import Call, LoadedModel
 from medeval.inference.endpoints import read_endpoints
-from medeval.inference.guard import Gate
-from medeval.inference.journal import Line, read_journal
-from medeval.inference.outcomes import Outcome
-from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
-from medeval.inference.runner import run_items, settings_of
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.lines import Line
+from medeval.inference.run import AUDIT, Run, settings_of
+from medeval.inference.types import Outcome
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row, answer_keys
 
@@ -52,7 +51,7 @@ class ModelRunner:
 
     def __init__(
         self,
-        gate: Gate | None = None,
+        gate: DataUseGuard | None = None,
         *,
         folder: str | Path = "runs/models",
         endpoints: str | Path = "endpoints.toml",
@@ -213,17 +212,17 @@ class ModelRunner:
         ask_anew: bool,
     ) -> list[Row]:
         """Run a model on the engine, and put outputs where their inputs stand."""
-        provider = model.provider(rows, call)
-        how = model.options(call)
-        how = replace(how, ask_again=frozenset(Outcome)) if ask_anew else how
-        journal = place / RESPONSES
-        is_there = journal.exists() and not ask_anew
-        items = model.items(rows, read_journal(journal) if is_there else (), call)
-        folder = RunFolder(place, settings_of(provider, how.prompt_version))
-        ended = finished(run_items([item for item, _ in items], provider, folder, how))
+        config = model.config(call)
+        if ask_anew:
+            config = replace(config, retry=frozenset(Outcome))
+        asked = model.answering(rows, call)
+        prompt_version = str(model.settings.get("prompt_version", ""))
+        run = Run(place, settings_of(asked, prompt_version), asked)
+        items = model.items(rows, () if ask_anew else run.lines(), call)
+        ended = finished(run.process([item for item, _ in items], config))
         if ended.stopped:
             warnings.warn(ended.stopped, ModelStoppedWarning, stacklevel=3)
-        lines = {line["item"]: line for line in read_journal(journal)}
+        lines = {line["item"]: line for line in run.lines()}
         outputs: list[Row] = [{} for _ in rows]
         measured: list[dict[str, Any]] = [{} for _ in rows]
         for item, places in items:
@@ -274,10 +273,10 @@ class ModelRunner:
             return ChatModel(name, self._own_gate(), self._folder, **parameters)
         raise ValueError(f"unknown model type {model_type!r}: use one of {', '.join(MODEL_TYPES)}")
 
-    def _own_gate(self) -> Gate:
+    def _own_gate(self) -> DataUseGuard:
         if self._gate is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._gate = Gate(read_endpoints(self._endpoints), self._folder / AUDIT)
+            self._gate = DataUseGuard(read_endpoints(self._endpoints), self._folder / AUDIT)
         return self._gate
 
     def _found(self, name: str) -> tuple[str, LoadedModel]:

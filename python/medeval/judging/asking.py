@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from medeval.inference.journal import Line
-from medeval.inference.requests import Item
+from medeval.inference.types import Item
 from medeval.judging.fences import marker_in
 from medeval.judging.judgments import Asked, Judgment, judgment_of, verdict_of
 from medeval.judging.prompt import ASKS_PER_REPEAT, JudgePrompt

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.inference.budget import Budget
+from medeval.inference.cost import Budget
 from medeval.judging.agreement import agreement
 from medeval.judging.attacking import AttackFile, attacked, moves, shipped_attacks, weak_subjects
 from medeval.judging.human import HumanRatings

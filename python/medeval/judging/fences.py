@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from medeval.inference.requests import Message, canonical
+from medeval.inference.types import Message, canonical
 
 BLOCKS = ("question", "reference", "answer")
 _CODE = r"[0-9a-f]{16}"

@@ -11,15 +11,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from medeval.errors import UserError
-from medeval.inference.estimates import TOKEN_LIMITS
-from medeval.inference.guard import Gate
-from medeval.inference.providers import (
-    EndpointSettings,
-    OpenAICompatible,
-    Provider,
-    PythonCallable,
-)
-from medeval.inference.requests import Item
+from medeval.inference.cost import TOKEN_LIMITS
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.openai_model import OpenAIModel
+from medeval.inference.python_model import PythonModel
+from medeval.inference.types import Item, Model
 from medeval.judging.local_judge import LOCAL, LocalJudge
 from medeval.judging.rubric import Rubric, response_format
 
@@ -52,7 +48,6 @@ class Judge:
             takes one.
         is_reasoning: it thinks before it replies; None to tell by its name.
         timeout: seconds for one call.
-        opening: see `EndpointSettings`.
         function: judges in this process instead of an endpoint.
     """
 
@@ -65,7 +60,6 @@ class Judge:
     is_structured: bool = True
     is_reasoning: bool | None = None
     timeout: float = 300.0
-    opening: float = 5.0
     function: Callable[[Item], str] | None = None
 
     @property
@@ -116,7 +110,7 @@ class Judge:
         asked = {**usual, **self.parameters}
         return {name: value for name, value in asked.items() if value is not None}
 
-    def provider(self, rubric: Rubric, gate: Gate) -> Provider:
+    def provider(self, rubric: Rubric, gate: DataUseGuard) -> Model:
         """Return what the runner asks.
 
         Raises:
@@ -127,20 +121,20 @@ class Judge:
                 raise UserError(
                     f"{LOCAL!r} is the rule that is built in. Give the function a name."
                 )
-            return PythonCallable(
+            return PythonModel(
                 self.function, self.model, gate, purpose="judgment", timeout=self.timeout
             )
         if self.is_rule:
-            return PythonCallable(LocalJudge(rubric), LOCAL, gate, purpose="judgment")
-        settings = EndpointSettings(
-            base_url=self.endpoint(os.environ),
-            model=self.model,
+            return PythonModel(LocalJudge(rubric), LOCAL, gate, purpose="judgment")
+        return OpenAIModel(
+            self.endpoint(os.environ),
+            self.model,
+            gate,
             parameters=self.all_parameters(rubric),
             key_variable=self.key_name(os.environ),
             timeout=self.timeout,
-            opening=self.opening,
+            purpose="judgment",
         )
-        return OpenAICompatible(settings, gate, purpose="judgment")
 
 
 def checked_jury(judges: Sequence[Judge]) -> list[Judge]:

@@ -9,11 +9,10 @@ from typing import Any
 from pydantic import ConfigDict
 
 from medeval.errors import UserError
+from medeval.inference.cost import kept_spending
 from medeval.inference.journal import Line, read_journal
-from medeval.inference.progress import Progress
-from medeval.inference.requests import Item, Request
-from medeval.inference.run_folder import Record, checked_record
-from medeval.inference.spent import kept_spending
+from medeval.inference.run import Progress, RunFile, read_file
+from medeval.inference.types import Item, Request
 from medeval.judging.asking import Asking
 from medeval.judging.judge_report import JudgeReport
 from medeval.judging.prompt import ASKS_PER_REPEAT, PROMPT
@@ -23,7 +22,7 @@ from medeval.judging.verdicts import Status
 STOPPED = "stopped"
 
 
-class JudgeRecord(Record):
+class JudgeRecord(RunFile):
     """All that the record of a judge may say."""
 
     model_config = ConfigDict(extra="forbid")
@@ -127,6 +126,6 @@ def _is_wanted(line: Line, asking: Asking) -> bool:
 
 def _record(path: Path) -> dict[str, Any]:
     try:
-        return checked_record(path, JudgeRecord).model_dump()
+        return read_file(path, JudgeRecord).model_dump()
     except FileNotFoundError:
         raise UserError(f"{path}: there are no judgments. Run the judges first.") from None

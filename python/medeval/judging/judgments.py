@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from medeval.inference.journal import Line
-from medeval.inference.outcomes import Outcome
 from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Outcome
 from medeval.judging.rewards import Rewards, rewards_of
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdicts import Parse, Status, Verdict, read_verdict

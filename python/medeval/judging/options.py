@@ -6,9 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from medeval.errors import UserError
-from medeval.inference.guard import Gate
-from medeval.inference.progress import Progress
-from medeval.inference.runner import RunOptions
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import Progress, RunConfig
 from medeval.judging.asking import MOST_RE_ASKS
 from medeval.judging.prompt import STANDARD, Variant
 
@@ -29,8 +28,8 @@ class JudgingOptions:
         on_progress: called with a judge's name and its sums after each of its calls.
     """
 
-    run: RunOptions = field(default_factory=RunOptions)
-    gate: Gate | None = None
+    run: RunConfig = field(default_factory=RunConfig)
+    gate: DataUseGuard | None = None
     re_asks: int = 1
     repeats: int = 1
     seed: int = 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 
-from medeval.inference.requests import Message
+from medeval.inference.types import Message
 from medeval.judging.fences import BLOCKS, fence_of
 from medeval.judging.rubric import Rubric, sample_verdict
 from medeval.judging.subjects import Subject

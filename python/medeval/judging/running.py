@@ -7,12 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from medeval.inference.budget import Budget
-from medeval.inference.estimates import longest_reply_under
-from medeval.inference.guard import Gate
-from medeval.inference.progress import OnProgress
-from medeval.inference.run_folder import AUDIT, RunFolder
-from medeval.inference.runner import Ended, run_items, settings_of
+from medeval.inference.cost import Budget, longest_reply_under
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import AUDIT, OnProgress, Run, RunResult, settings_of
 from medeval.judging.asking import Asking
 from medeval.judging.judge_report import JudgeReport
 from medeval.judging.judges import Judge, checked_jury, warnings_of_kinship
@@ -82,7 +79,7 @@ async def judge_all(
     options = options or JudgingOptions()
     listed, seats = checked(subjects), _seats(judges)
     asking = _asking(listed, rubric, options, [folder / seat.record for seat in seats])
-    gate = options.gate or Gate({}, folder / AUDIT)
+    gate = options.gate or DataUseGuard({}, folder / AUDIT)
     providers = [seat.judge.provider(rubric, gate) for seat in seats]
     if not all(subject.data_class == "open" for subject in asking.subjects.values()):
         for provider in providers:
@@ -90,11 +87,10 @@ async def judge_all(
     budget = options.run.budget or Budget(options.run.max_cost)
     run = replace(
         options.run,
-        prompt_version=asking.prompt.version,
         max_cost=None,
         budget=budget,
         can_read=asking.can_read,
-        ask_further=asking.ask_further,
+        follow_up=asking.ask_further,
         on_progress=None,
     )
     for provider in providers:
@@ -102,34 +98,32 @@ async def judge_all(
         price = run.prices.of(provider.address, provider.model)
         longest_reply_under(budget.limit, price, provider)
     folders = [
-        RunFolder(
+        Run(
             folder,
-            {**settings_of(provider, run.prompt_version), "judging": asking.prompt.record()},
-            {"judge": seat.judge.label},
-            record=seat.record,
+            {**settings_of(provider, asking.prompt.version), "judging": asking.prompt.record()},
+            provider,
+            about={"judge": seat.judge.label},
+            file=seat.record,
             answers=seat.answers,
             kind=JudgeRecord,
         )
         for seat, provider in zip(seats, providers, strict=True)
     ]
     for place in folders:
-        place.record(STOPPED, _ENDED_FROM_OUTSIDE)
+        place.update(STOPPED, _ENDED_FROM_OUTSIDE)
     # All of them come to an end, also when one raises: what is paid for is kept.
     ended = await asyncio.gather(
         *(
-            run_items(
-                asking.first_items(),
-                provider,
-                place,
-                replace(run, on_progress=_progress_of(seat, options)),
+            place.process(
+                asking.first_items(), replace(run, on_progress=_progress_of(seat, options))
             )
-            for seat, provider, place in zip(seats, providers, folders, strict=True)
+            for seat, place in zip(seats, folders, strict=True)
         ),
         return_exceptions=True,
     )
     for place, each in zip(folders, ended, strict=True):
-        if isinstance(each, Ended):
-            place.record(STOPPED, each.stopped or None)
+        if isinstance(each, RunResult):
+            place.update(STOPPED, each.stopped or None)
     for each in ended:
         if isinstance(each, BaseException):
             raise each

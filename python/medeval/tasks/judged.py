@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 from medeval.errors import UserError
-from medeval.inference.answers import read_answers
 from medeval.inference.journal import read_journal
-from medeval.inference.outcomes import Outcome
-from medeval.inference.run_folder import RESPONSES, RunFolder
+from medeval.inference.run import RESPONSES, Run, read_answers
+from medeval.inference.types import Outcome
 from medeval.tasks.judging_plan import JudgingPlan, chosen_plan
 from medeval.tasks.run_record import RunRecord, read_record
 from medeval.tasks.task import AskedTask
@@ -69,9 +68,9 @@ def judge(
 
     def keep(plans: Sequence[JudgingPlan]) -> None:
         kept = [one.model_dump(mode="json") for one in plans]
-        RunFolder(folder, record.settings).record(JUDGINGS, kept)
+        Run(folder, record.settings).update(JUDGINGS, kept)
 
-    def on_begun() -> None:
+    def on_start() -> None:
         # Before anybody is paid: whatever ends the process, the judging can be gone on with.
         keep([*others, plan])
 
@@ -82,7 +81,7 @@ def judge(
             plan.who,
             rubric,
             folder / plan.folder,
-            replace(how, run=replace(how.run, on_begun=on_begun)),
+            replace(how, run=replace(how.run, on_start=on_start)),
         )
     finally:
         # Judges that said nothing at all take the place of none that did.

@@ -1,31 +1,39 @@
-"""The record of a run, read back: which task it is of, how it was asked, what came of it."""
+"""The file of a run of a task: which task it is of, how it was asked, what came of it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from medeval.errors import UserError
+from medeval.inference.cost import kept_spending
 from medeval.inference.guard import VARIABLE
 from medeval.inference.journal import read_journal
-from medeval.inference.progress import Progress
-from medeval.inference.requests import Item, canonical
-from medeval.inference.run_folder import RESPONSES, RUN, Record, checked_record
-from medeval.inference.spent import kept_spending
+from medeval.inference.run import RESPONSES, RUN, Progress, RunFile, read_file
+from medeval.inference.types import Item, canonical
 from medeval.tasks.judging_plan import JudgingPlan
 
 RUNS = Path("runs")
 
 
-class _File(Record):
-    """All that `run.json` may say."""
+class RunRecord(RunFile):
+    """All that `run.json` may say.
+
+    Attributes:
+        task: its name.
+        limit: how many items were asked at most; None for all.
+        key_variable: the environment variable that held the endpoint's key; None if it took none.
+        judgings: who judged the answers, the oldest first.
+        asked_model: the model as the user named it, by which a run is resumed.
+        max_cost: the limit on cost of its newest start; empty without one.
+        prices: the file of prices of its newest start; empty without one.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,33 +46,12 @@ class _File(Record):
     asked_model: str = ""
     max_cost: str = ""
     prices: str = ""
+    _folder: Path = PrivateAttr(default=Path())
 
-
-@dataclass(frozen=True)
-class RunRecord:
-    """What `run.json` says.
-
-    Attributes:
-        folder: of the run.
-        task: its name.
-        settings: all that decided the answers.
-        limit: how many items were asked at most; None for all.
-        key_variable: the environment variable that held the endpoint's key; None if it took none.
-        judgings: who judged the answers, the oldest first.
-        max_cost: the limit on cost of its newest start; empty without one.
-        prices: the file of prices of its newest start; empty without one.
-        asked_model: the model as the user named it, by which a run goes on.
-    """
-
-    folder: Path
-    task: str
-    settings: Mapping[str, Any]
-    limit: int | None
-    key_variable: str | None = None
-    judgings: Sequence[JudgingPlan] = ()
-    asked_model: str = ""
-    max_cost: str = ""
-    prices: str = ""
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return self._folder
 
     @property
     def model(self) -> str:
@@ -73,21 +60,21 @@ class RunRecord:
 
 
 def read_record(folder: Path) -> RunRecord:
-    """Read the record of a run of a task that is put to models.
+    """Read the file of a run of a task that is put to models.
 
     Raises:
-        UserError: the folder holds no such run, or its record says something that is not known.
+        UserError: the folder holds no such run, or its file says something that is not known.
     """
     try:
-        file = checked_record(folder / RUN, _File)
+        record = read_file(folder / RUN, RunRecord)
     except OSError as error:
         raise UserError(
             f"{folder / RUN} cannot be read ({error.strerror or error}). Name the folder of a run."
         ) from None
-    kept = {one.name: getattr(file, one.name) for one in fields(RunRecord)[1:]}
-    settings = file.settings.model_dump()
-    named = file.asked_model or file.settings.model
-    return RunRecord(folder, **{**kept, "settings": settings, "asked_model": named})
+    record._folder = folder
+    # Runs of before do not say how their model was named.
+    record.asked_model = record.asked_model or record.model
+    return record
 
 
 def newest_run(task: str, runs: Path = RUNS) -> Path | None:
