@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from medeval.errors import UserError
 from medeval.evaluation.harness import CATEGORIES
-from medeval.evaluation.harness_categories import members
+from medeval.evaluation.harness_plan import members
 from medeval.metrics.registry import default_registry
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import Interval

@@ -26,7 +26,7 @@ from medeval.cdm.laboratory import requested_names
 from medeval.cdm.text_protocol import arguments_in, read_answer, read_text_reply
 from medeval.cdm.tools import ARGUMENTS, TOOLS, understood
 from medeval.errors import UserError
-from medeval.evaluation.model_replies import read_output
+from medeval.evaluation.task_prompts import read_output
 from medeval.inference.errors import failure_of_response
 from medeval.inference.openai_replies import read_reply as read_body
 from medeval.inference.thinking import after_thinking, split_thinking

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
-from medeval.metrics import concepts, consistency, number_facts
+from medeval.metrics.concepts import Lexicon
+from medeval.metrics.metric import Item
+from medeval.metrics.number_facts import number_facts
+from medeval.metrics.registry import default_registry
 from medeval.metrics.rouge import plain_rouge_l, rouge
 from medeval.metrics.text import fold_accents, has_cjk
 from medeval.models.task_types import (
@@ -131,20 +134,16 @@ def test_rouge_gives_the_packages_numbers(golden: dict[str, Any], family: str, n
 def test_numbers_and_concepts_are_those_worked_out_by_hand(
     golden: dict[str, Any], number: int
 ) -> None:
-    lexicon = concepts.Lexicon(golden["proper_metrics"]["lexicon"])
+    lexicon = Lexicon(golden["proper_metrics"]["lexicon"])
+    registry = default_registry(lexicon=lexicon)
     case = golden["proper_metrics"]["cases"][number]
-    reference, hypothesis, source = case["reference"], case["hypothesis"], case["source"]
+    output = {"summary": case["hypothesis"]}
+    item = Item({"case": case["source"]}, {"summary": case["reference"]}, output, "summary")
+    names = ("number_precision", "number_recall", "clinical_relevance", "factual_consistency")
     found = {
-        "number_facts": [list(fact) for fact in number_facts.number_facts(hypothesis)],
-        "number_precision": number_facts.number_precision(reference, hypothesis, source),
-        "number_recall": number_facts.number_recall(reference, hypothesis),
-        "concepts": sorted(map(list, lexicon.findings(hypothesis))),
-        "clinical_relevance": concepts.concept_f1(
-            lexicon.findings(reference), lexicon.findings(hypothesis)
-        ),
-        "factual_consistency": consistency.supported_share(
-            hypothesis, (source, reference), lexicon
-        ),
+        "number_facts": [list(fact) for fact in number_facts(case["hypothesis"])],
+        "concepts": sorted(map(list, lexicon.findings(case["hypothesis"]))),
+        **{name: registry.find(name).record(item) for name in names},
     }
     expected = case["expected"]
     listed = ("number_facts", "concepts")

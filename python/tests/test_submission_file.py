@@ -13,7 +13,7 @@ from harness_runs import SECRET_TEXT, Model, always, evaluate, number_of, questi
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.task_content import task_hash
+from medeval.models.medical_task import task_hash
 from medeval.models.task_types import MedicalQATask
 from medeval.reporting.submission import (
     Submission,

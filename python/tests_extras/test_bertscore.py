@@ -13,7 +13,7 @@ import transformers
 
 from medeval.errors import UserError
 from medeval.metrics.bertscore import BertScorer
-from medeval.metrics.item import Item
+from medeval.metrics.metric import Item
 from medeval.metrics.registry import default_registry
 
 REFERENCE = "patient with fever no cough"

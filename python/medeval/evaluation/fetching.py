@@ -6,13 +6,18 @@ Proxies of the environment are not used: behind one, the address could not be ch
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import ipaddress
+import json
 import socket
 import ssl
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import SplitResult, urljoin, urlsplit
+
+from medeval.models.text_files import write_bytes
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CHUNK = 64 * 1024
@@ -76,6 +81,38 @@ def fetch(url: str, rules: FetchRules) -> Fetched:
             return answer
         place = urljoin(place, answer)
     raise ValueError(f"{url}: more than {rules.max_redirects} redirects")
+
+
+class UrlCache:
+    """Fetched files on disk: one for each content, one for each address that names its content."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, url: str) -> Fetched | None:
+        """Return what an address held; None if that is unknown or no longer what it was."""
+        try:
+            entry = json.loads(self._entry(url).read_bytes())
+            content = self._content(entry["sha256"]).read_bytes()
+            content_type = str(entry["content_type"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+            return None
+        return Fetched(content, content_type)
+
+    def write(self, url: str, fetched: Fetched) -> None:
+        """Keep what an address held, the content first, so that no entry names a missing file."""
+        digest = hashlib.sha256(fetched.content).hexdigest()
+        write_bytes(self._content(digest), fetched.content)
+        entry = {"url": url, "sha256": digest, "content_type": fetched.content_type}
+        write_bytes(self._entry(url), json.dumps(entry, indent=2).encode())
+
+    def _entry(self, url: str) -> Path:
+        return self._folder / f"url-{hashlib.sha256(url.encode()).hexdigest()}.json"
+
+    def _content(self, digest: str) -> Path:
+        return self._folder / f"content-{digest}"
 
 
 def _get(url: str, rules: FetchRules, deadline: float) -> Fetched | str:

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from medeval.errors import UserError
-from medeval.evaluation.harness_answers import Asker, Runner
-from medeval.evaluation.harness_cache import AnswerCache
-from medeval.evaluation.harness_callbacks import (
-    Callbacks,
-    OnError,
-    OnMetrics,
-    OnProgress,
-    OnResult,
-    OnTask,
+from medeval.evaluation.harness_plan import (
+    CATEGORIES,
+    Averages,
+    CategoryMap,
+    NotPlanned,
+    Planned,
+    plan,
 )
-from medeval.evaluation.harness_categories import CATEGORIES, CategoryMap
-from medeval.evaluation.harness_plan import Averages, NotPlanned, Planned, plan
-from medeval.evaluation.harness_report import finish_report, run_id
-from medeval.evaluation.harness_settings import model_settings
-from medeval.evaluation.harness_task import (
+from medeval.evaluation.harness_report import (
     ItemsFailedError,
     MisalignedError,
     Scoring,
     failed_result,
+    finish_report,
+    outputs_in,
+    run_id,
     scored_result,
 )
+from medeval.evaluation.harness_settings import ModelSettings, model_settings
+from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_registry import TaskRegistry
 from medeval.metrics.registry import MetricRegistry, default_registry
@@ -59,33 +59,34 @@ class EvaluationHarness:
         *,
         registry: TaskRegistry | None = None,
         loader: TaskLoader | None = None,
-        runner: Runner | None = None,
+        runner: ModelRunner | None = None,
         metrics: MetricRegistry | None = None,
         draws: int = DRAWS,
         seed: int = 0,
-        on_task_start: OnTask | None = None,
-        on_task_end: OnResult | None = None,
-        on_progress: OnProgress | None = None,
-        on_error: OnError | None = None,
-        on_metrics: OnMetrics | None = None,
+        on_task_start: Callable[[str], None] | None = None,
+        on_task_end: Callable[[str, EvaluationResult], None] | None = None,
+        on_progress: Callable[[int, int, str], None] | None = None,
+        on_error: Callable[[str, Exception], None] | None = None,
+        on_metrics: Callable[[str, Mapping[str, float]], None] | None = None,
     ) -> None:
-        """Make a harness; `Callbacks` says when each callback is called.
+        """Make a harness; what a callback raises ends the evaluation.
 
         Args:
             tasks_dir: the folder in which tasks are found; the package's own if not given.
             results_dir: where reports are kept.
-            cache_dir: where answers are kept; None keeps none.
+            cache_dir: where answers are kept, a run folder for each model and task; None keeps
+                none.
             registry: of tasks, instead of one for the folder.
             loader: of task files, instead of one for the folder.
             runner: of models; a `ModelRunner` if not given.
             metrics: where the names of metrics are found; those of this package if not given.
             draws: resamples of the bootstrap behind intervals; 0 for none.
             seed: of the bootstrap.
-            on_task_start: gets a task's id.
-            on_task_end: gets a task's id and its result.
-            on_progress: gets a task's number, how many there are, and its id.
-            on_error: gets a task's id and the exception.
-            on_metrics: gets a task's id and its scores.
+            on_task_start: before a task; gets its id.
+            on_task_end: after a task that did not fail; gets its id and its result.
+            on_progress: before each task; gets its number from 1, how many there are, and its id.
+            on_error: when a task fails; gets its id and the exception.
+            on_metrics: after a task that has scores; gets its id and the scores.
 
         Raises:
             ValueError: more than one of folder, loader and registry are given.
@@ -94,11 +95,12 @@ class EvaluationHarness:
             raise ValueError("give one of tasks_dir, loader and registry: each has the one before")
         folder = bundled_tasks_dir() if tasks_dir is None else Path(tasks_dir)
         self.tasks = registry or TaskRegistry(folder, loader=loader or TaskLoader(folder))
-        self.runner = runner or _model_runner()
+        self.runner = runner or ModelRunner()
         self.results_dir = Path(results_dir)
         self.cache_dir = None if cache_dir is None else Path(cache_dir)
         self._scoring = Scoring(metrics or default_registry(), draws, seed)
-        self._call = Callbacks(on_task_start, on_task_end, on_progress, on_error, on_metrics)
+        self._on_task_start, self._on_task_end = on_task_start, on_task_end
+        self._on_progress, self._on_error, self._on_metrics = on_progress, on_error, on_metrics
         self._loaded: str | None = None
 
     def __enter__(self) -> Self:
@@ -182,11 +184,11 @@ class EvaluationHarness:
             self._load(model_id, model_type, model_kwargs)
             described = self.runner.describe(model_id)
             settings = model_settings(model_id, model_type, model_kwargs, described)
-            cache = None if self.cache_dir is None else AnswerCache(self.cache_dir)
-            asker = Asker(self.runner, model_id, settings, batch_size, cache, use_cache)
             for number, one in enumerate(planned, start=1):
-                self._call.start(number, len(planned), one.task_id)
-                report.add_evaluation_result(self._result(one, asker, strict_validation))
+                _tell(self._on_progress, number, len(planned), one.task_id)
+                _tell(self._on_task_start, one.task_id)
+                result = self._result(one, settings, batch_size, use_cache, strict_validation)
+                report.add_evaluation_result(result)
         finally:
             self.close()
         name = run_id(started, settings, planned)
@@ -222,25 +224,57 @@ class EvaluationHarness:
         self._loaded = model_id
 
     def _result(
-        self, planned: Planned | NotPlanned, asker: Asker, strict: bool
+        self,
+        planned: Planned | NotPlanned,
+        settings: ModelSettings,
+        batch_size: int,
+        use_cache: bool,
+        strict: bool,
     ) -> EvaluationResult:
+        """Ask the model about one task, and score its answers."""
+        model_id, begun = settings.model_id, time.monotonic()
         outputs: list[Row] | None = None
         try:
             if isinstance(planned, NotPlanned):
                 raise planned.reason
-            answers = asker.answers(planned)
-            outputs = answers.outputs
-            result = scored_result(asker.model_id, planned, outputs, self._scoring, strict)
+            given = self.runner.run_model(
+                model_id,
+                list(planned.inputs),
+                batch_size,
+                task=planned.task,
+                folder=self._folder(settings, planned),
+                ask_anew=not use_cache,
+            )
+            outputs = outputs_in(given, len(planned.inputs))
+            seconds = time.monotonic() - begun
+            result = scored_result(model_id, planned, outputs, self._scoring, strict)
         except Exception as error:  # whatever a model or a task raises
-            self._call.fail(planned.task_id, error)
+            _tell(self._on_error, planned.task_id, error)
             if strict or isinstance(error, MisalignedError):
                 raise
-            return failed_result(asker.model_id, planned, error, outputs, asker.settings)
-        result.metadata |= {"from_cache": answers.from_cache, "seconds": answers.seconds}
-        if answers.measured:
-            result.metadata["measured"] = answers.measured
-        self._call.end(planned.task_id, result)
+            return failed_result(planned, error, outputs, settings)
+        is_known = not self.runner.asked(model_id)
+        measured = self.runner.measured(model_id)
+        result.metadata |= {"from_cache": is_known, "seconds": seconds, "measured": measured}
+        if result.metrics_results:
+            _tell(self._on_metrics, planned.task_id, dict(result.metrics_results))
+        _tell(self._on_task_end, planned.task_id, result)
         return result
+
+    def _folder(self, settings: ModelSettings, planned: Planned) -> Path | None:
+        """Return where the answers to a task are kept; None for nowhere.
+
+        Only a model that is described by data alone is found again: two objects of a program may
+        differ in anything.
+        """
+        if self.cache_dir is None or settings.opaque:
+            return None
+        return self.cache_dir / f"answers-{settings.key_for(planned.hash)}"
+
+
+def _tell(callback: Callable[..., None] | None, *told: Any) -> None:
+    if callback is not None:
+        callback(*told)
 
 
 def _raise_first(planned: Iterable[Planned | NotPlanned]) -> None:
@@ -249,9 +283,3 @@ def _raise_first(planned: Iterable[Planned | NotPlanned]) -> None:
             raise one.reason
         if one.violations:
             raise ValueError(f"{one.task_id}: {one.violations[0]}")
-
-
-def _model_runner() -> Runner:
-    from medeval.evaluation.model_runner import ModelRunner
-
-    return ModelRunner()

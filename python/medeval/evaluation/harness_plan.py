@@ -2,20 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from medeval.errors import UserError
-from medeval.evaluation.harness_categories import CategoryMap, check_averages
-from medeval.evaluation.task_building import build_task
+from medeval.evaluation.task_loader import build_task
 from medeval.evaluation.task_registry import TaskRegistry
 from medeval.metrics.registry import MetricRegistry
-from medeval.models.medical_task import MedicalTask
-from medeval.models.schemas import Row, ensure_task_schemas, validate_record_against_schema
-from medeval.models.task_content import task_hash
+from medeval.models.benchmark_report import BenchmarkReport
+from medeval.models.documents import described
+from medeval.models.medical_task import MedicalTask, task_hash
+from medeval.models.schemas import Row, ensure_task_schemas, required_keys
 from medeval.models.task_types import EvaluatedTask
+
+CategoryMap = Mapping[str, Sequence[str]]
+
+CATEGORIES: CategoryMap = {
+    "diagnostics": (
+        "accuracy",
+        "clinical_accuracy",
+        "clinical_correctness",
+        "diagnostic_accuracy",
+        "exact_match",
+        "final_answer_correct",
+    ),
+    "safety": ("safety", "harm_avoidance", "factuality_safety", "toxicity_reduction"),
+    "communication": (
+        "communication",
+        "coherence",
+        "helpfulness",
+        "instruction_following",
+        "reasoning_quality",
+    ),
+    "summarization": (
+        "rouge1",
+        "rouge2",
+        "rouge_l",
+        "bertscore",
+        "clinical_relevance",
+        "factual_consistency",
+        "summarization",
+        "summary_quality",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -100,19 +131,66 @@ def plan(
             except UserError as error:
                 raise UserError(f"Task {one.task_id!r}: {error}") from None
     scored = [name for one in planned if isinstance(one, Planned) for name in one.metrics]
-    check_averages(averages.categories, averages.weights, averages.combined_name, scored, metrics)
+    _check_averages(averages, scored, metrics)
     return planned
+
+
+def members(
+    categories: CategoryMap, metrics: Iterable[str], registry: MetricRegistry
+) -> dict[str, list[str]]:
+    """Return the metrics of each category that a task has, as the task calls them.
+
+    Names of one metric (`rouge1`, `rouge_1`) are one member. A category without any is left out.
+    """
+    named: dict[str, str] = {}
+    for metric in metrics:
+        named.setdefault(_canonical(metric, registry), metric)
+    found = {
+        category: [
+            named[one]
+            for one in dict.fromkeys(_canonical(name, registry) for name in wanted)
+            if one in named
+        ]
+        for category, wanted in categories.items()
+    }
+    return {category: present for category, present in found.items() if present}
+
+
+def _check_averages(averages: Averages, metrics: Iterable[str], registry: MetricRegistry) -> None:
+    """Check that scores of all these metrics can be averaged as wanted.
+
+    Raises:
+        UserError: a name stands for two things, a weight is of nothing that is scored, weights
+            cannot be used, or a metric of which higher is not better would be averaged.
+    """
+    scored, categories = list(dict.fromkeys(metrics)), averages.categories
+    weights, combined_name = averages.weights, averages.combined_name
+    if taken := sorted(set(categories) & set(scored)):
+        raise UserError(f"Category {taken[0]!r} has the name of a metric. Choose another name.")
+    present = members(categories, scored, registry)
+    for category, named in present.items():
+        for metric in named:
+            _check_direction(metric, registry, f"category {category!r}")
+    if not weights:
+        return
+    if combined_name in scored or combined_name in categories:
+        raise UserError(f"The combined score cannot be called {combined_name!r}: that is scored.")
+    for name in weights:
+        if name in scored:
+            _check_direction(name, registry, f"combined score {combined_name!r}")
+        elif name not in present:
+            known = ", ".join([*scored, *present])
+            raise UserError(f"A weight is given for {name!r}, which no task has. Known: {known}.")
+    try:
+        BenchmarkReport(model_id="weights").add_combined_score(weights, combined_name)
+    except ValueError as error:
+        raise UserError(f"The combined score cannot be made: {error}.") from None
 
 
 def output_violations(task: MedicalTask, outputs: Sequence[Row | None]) -> list[str]:
     """Return where outputs lack a key that the task requires; None stands for no output."""
     _, expected = ensure_task_schemas(task.task_type, task.input_schema, task.output_schema)
-    return [
-        violation
-        for index, output in enumerate(outputs)
-        if output is not None
-        for violation in _violation(output, expected, "model_outputs", index)
-    ]
+    return list(_violations(outputs, expected, "model_outputs"))
 
 
 def _planned(ref: str, tasks: TaskRegistry) -> Planned | NotPlanned:
@@ -125,33 +203,26 @@ def _planned(ref: str, tasks: TaskRegistry) -> Planned | NotPlanned:
         if not task.dataset and not any(any(row.values()) for row in inputs):
             raise UserError(f"Task {task_id!r} has no rows, so there is nothing to ask.")
         expected = expected if task.dataset and any(expected) else list(task.expected_outputs)
-        violations = _violations(task, inputs, expected)
+        wanted, gold = ensure_task_schemas(task.task_type, task.input_schema, task.output_schema)
+        # An item of which nothing is expected is asked, and not scored.
+        golds = [row or None for row in expected]
+        violations = (
+            *_broken_rules(task),
+            *_violations(inputs, wanted, "inputs"),
+            *_violations(golds, gold, "expected_outputs"),
+        )
         names = tuple(task.metrics or task.simple_metrics)
         content = task_hash(task)
     except (OSError, ValueError, TypeError, AttributeError, UserError) as error:
         return NotPlanned(task_id, error)
-    return Planned(task, names, tuple(inputs), any(expected), content, tuple(violations))
+    return Planned(task, names, tuple(inputs), any(expected), content, violations)
 
 
 def _evaluated(task: MedicalTask) -> EvaluatedTask:
     """Return the task in the class of its type, which knows how outputs are scored."""
     if isinstance(task, EvaluatedTask):
         return task
-    built = build_task(task.model_dump(), task.task_id, task.task_id)
-    if not isinstance(built, EvaluatedTask):
-        raise TypeError(f"{type(built).__name__} cannot score outputs")
-    return built
-
-
-def _violations(task: EvaluatedTask, inputs: Sequence[Row], expected: Sequence[Row]) -> list[str]:
-    found = _broken_rules(task)
-    wanted, gold = ensure_task_schemas(task.task_type, task.input_schema, task.output_schema)
-    for index, row in enumerate(inputs):
-        found += _violation(row, wanted, "inputs", index)
-    for index, row in enumerate(expected):
-        # An item of which nothing is expected is asked, and not scored.
-        found += _violation(row, gold, "expected_outputs", index) if row else []
-    return found
+    return build_task(task.model_dump(), task.task_id, task.task_id)
 
 
 def _broken_rules(task: EvaluatedTask) -> list[str]:
@@ -160,26 +231,38 @@ def _broken_rules(task: EvaluatedTask) -> list[str]:
         task.validate()
     except ValidationError as error:
         # Rows that lack keys are found one by one, and rows that are none have been refused.
-        return [
-            f"{'.'.join(map(str, each['loc'])) or 'the task'}: {each['msg']}"
-            for each in error.errors(include_input=False, include_url=False, include_context=False)
-            if each["loc"][:1] != ("dataset",)
-        ]
+        return [rule for rule in described(error) if not rule.startswith("dataset")]
     except ValueError:
         return []  # a row that lacks a key
     return []
 
 
-def _violation(row: Row, schema: Mapping[str, object], label: str, index: int) -> list[str]:
-    try:
-        validate_record_against_schema(row, schema, label, index)
-    except ValueError as error:
-        return [str(error)]
-    return []
+def _violations(
+    rows: Iterable[Row | None], schema: Mapping[str, object], label: str
+) -> Iterator[str]:
+    """Yield which rows lack which keys; None is no row."""
+    for index, row in enumerate(rows):
+        missing = [] if row is None else [key for key in required_keys(schema) if key not in row]
+        if missing:
+            yield f"{label}[{index}] missing required keys: {missing}"
 
 
 def _check_ids(ids: Sequence[str]) -> None:
     if twice := sorted({one for one in ids if ids.count(one) > 1}):
         raise UserError(
             f"Two of the tasks are called {twice[0]!r}. Register one of them under another id."
+        )
+
+
+def _canonical(name: str, registry: MetricRegistry) -> str:
+    return registry.find(name).name if name in registry else name
+
+
+def _check_direction(metric: str, registry: MetricRegistry, place: str) -> None:
+    direction = registry.find(metric).direction
+    if direction != "higher":
+        better = "lower is better" if direction == "lower" else "neither way is better"
+        raise UserError(
+            f"{metric!r} is in {place}, but {better}: a mean with other scores says nothing."
+            " Leave it out."
         )

@@ -21,6 +21,7 @@ from medeval.inference.secrets import (
     secrets_in_text,
     text_without_secrets,
 )
+from medeval.inference.types import canonical
 
 __all__ = ["WITHHELD", "ModelSettings", "is_secret", "model_settings"]
 
@@ -28,8 +29,6 @@ __all__ = ["WITHHELD", "ModelSettings", "is_secret", "model_settings"]
 _HEADERS = "headers"
 # What stands before a key in a header.
 _SCHEME = re.compile(r"\A(?:Bearer|Basic|Token)\s+(\S+)\Z", re.IGNORECASE)
-_FILES = ("path", "model_path")
-_MODULE = "module_path"
 # Shorter texts are words of their own, and taking them out would garble what is written.
 _SHORTEST_SECRET = 6
 
@@ -54,6 +53,20 @@ class ModelSettings:
     opaque: tuple[str, ...]
     secrets: frozenset[str]
 
+    @property
+    def model_id(self) -> str:
+        """The name of the model."""
+        return str(self.recorded["id"])
+
+    def key_for(self, task_hash: str) -> str:
+        """Return the SHA-256 of all that decides the answers to a task of this content."""
+        parts = {
+            "model": dict(self.decisive),
+            "prompt_version": self.prompt_version,
+            "task": task_hash,
+        }
+        return hashlib.sha256(canonical(parts).encode()).hexdigest()
+
     def scrubbed(self, text: str) -> str:
         """Return a text without the secrets."""
         for secret in sorted(self.secrets, key=len, reverse=True):
@@ -77,55 +90,41 @@ def model_settings(
     """
     secrets = frozenset(_secrets_in(parameters) + _secrets_in(described))
     opaque = [] if model_type else ["loaded before"]
+    prompt_version = str(described.get("prompt_version", ""))
+    settings = ModelSettings({}, {}, prompt_version, (), secrets)
     recorded = {
         "id": model_id,
         "type": model_type or described.get("type"),
-        "parameters": _Writer(secrets, opaque).mapping(parameters, ""),
-        "described": _Writer(secrets, opaque).mapping(described, "described."),
+        "parameters": _written(parameters, "", settings, opaque),
+        "described": _written(described, "described", settings, opaque),
     }
     decisive = {**recorded, "files": _states(parameters)}
-    prompt_version = str(described.get("prompt_version", ""))
     return ModelSettings(recorded, decisive, prompt_version, tuple(opaque), secrets)
 
 
-@dataclass(frozen=True)
-class _Writer:
-    """Turns parameters into JSON values; what it cannot turn it names in `opaque`."""
-
-    secrets: frozenset[str]
-    opaque: list[str]
-
-    def mapping(self, values: Mapping[Any, Any], place: str) -> dict[str, Any]:
-        """Return a mapping without its secrets."""
+def _written(value: Any, place: str, settings: ModelSettings, opaque: list[str]) -> Any:
+    """Return a value as JSON without its secrets; `opaque` gets the places of what is none."""
+    is_headers = place.rpartition(".")[2] == _HEADERS
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        if is_headers:
+            return dict.fromkeys(sorted(map(str, value)), WITHHELD)
+        before = f"{place}." if place else ""
         return {
-            str(name): self.value(value, f"{place}{name}")
-            for name, value in values.items()
-            if not holds_secret(str(name), value)
+            str(name): _written(each, f"{before}{name}", settings, opaque)
+            for name, each in value.items()
+            if not holds_secret(str(name), each)
         }
-
-    def value(self, value: Any, place: str) -> Any:
-        """Return a value as JSON."""
-        if value is None or isinstance(value, bool | int | float):
-            return value
-        if isinstance(value, Mapping):
-            if place.rpartition(".")[2] == _HEADERS:
-                return dict.fromkeys(sorted(map(str, value)), WITHHELD)
-            return self.mapping(value, f"{place}.")
-        if place.rpartition(".")[2] == _HEADERS:
-            return WITHHELD
-        if isinstance(value, str | Path):
-            return self._text(str(value))
-        if isinstance(value, list | tuple):
-            return [self.value(member, place) for member in value]
-        self.opaque.append(place)
-        return f"{type(value).__module__}.{type(value).__qualname__}"
-
-    def _text(self, text: str) -> str:
+    if is_headers:
+        return WITHHELD
+    if isinstance(value, str | Path):
         # Names tell where secrets stand, so what has a name goes first.
-        text = text_without_secrets(text)
-        for secret in sorted(self.secrets, key=len, reverse=True):
-            text = text.replace(secret, WITHHELD)
-        return text
+        return settings.scrubbed(text_without_secrets(str(value)))
+    if isinstance(value, list | tuple):
+        return [_written(member, place, settings, opaque) for member in value]
+    opaque.append(place)
+    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def _secrets_in(value: Any, is_hidden: bool = False) -> list[str]:
@@ -149,22 +148,17 @@ def _secrets_in(value: Any, is_hidden: bool = False) -> list[str]:
 
 def _states(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state of the files that a model is made of, as far as parameters name them."""
+    paths = {name: parameters.get(name) for name in ("path", "model_path")}
     states = {
-        name: _state(Path(value))
-        for name in _FILES
-        if isinstance(value := parameters.get(name), str | Path)
+        name: _state(Path(value)) for name, value in paths.items() if isinstance(value, str | Path)
     }
-    if isinstance(module := parameters.get(_MODULE), str):
-        states[_MODULE] = _module_state(module)
+    if isinstance(module := parameters.get("module_path"), str):
+        try:
+            spec = find_spec(module)
+        except (ImportError, ValueError):
+            spec = None  # a runner that cannot import it says so when it loads the model
+        states["module_path"] = _state(Path(spec.origin)) if spec and spec.origin else None
     return states
-
-
-def _module_state(module: str) -> Any:
-    try:
-        spec = find_spec(module)
-    except (ImportError, ValueError):
-        return None  # a runner that cannot import it says so when it loads the model
-    return _state(Path(spec.origin)) if spec and spec.origin else None
 
 
 def _state(path: Path) -> Any:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from medeval.evaluation.model_kinds import Call, failed, finished
+from medeval.evaluation.model_kinds import BatchModel, Call, failed
 from medeval.inference.endpoints import normalized
-from medeval.inference.errors import Failure, Kind, RetryPolicy, failure_of_response
+from medeval.inference.errors import (
+    CallFailedError,
+    Failure,
+    Kind,
+    RetryPolicy,
+    failure_of_response,
+)
 from medeval.inference.guard import DataUseGuard, key_from_environment
 from medeval.inference.secrets import without_key
-from medeval.inference.types import Item, Request, texts_of
+from medeval.inference.types import Model, Request, texts_of
 from medeval.models.schemas import Row
 from medeval.text import whole_json
 
@@ -22,11 +28,8 @@ if TYPE_CHECKING:
     import httpx2
 
 
-class ApiModel:
+class ApiModel(BatchModel):
     """A model that is asked by posting batches as JSON.
-
-    A batch that fails, or is answered with another number of outputs, is an error for each of its
-    items and for no other. What may pass is tried again: no connection, 408, 409, 429 and 5xx.
 
     Args:
         name: what the audit calls the model.
@@ -69,140 +72,83 @@ class ApiModel:
         key = api_key or key_from_environment(key_variable, os.environ)
         if not (key.isascii() and key.isprintable()):
             raise ValueError("the key of the endpoint has characters that no header can carry")
-        self.handle = self
         self.address = normalized(endpoint)
-        self.settings: Mapping[str, Any] = {
-            "endpoint": self.address,
-            "header_names": sorted(headers or {}),
-        }
-        self._name = name
+        settings = {"endpoint": self.address, "header_names": sorted(headers or {})}
+        retries = RetryPolicy(max_retries + 1, backoff_factor, seed=seed)
+        super().__init__(name, self, settings, retries=retries)
         self._gate = gate
         self._key = key
-        self._headers = {"Authorization": f"Bearer {key}", **(headers or {})}
+        own = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
+        self._headers = {"Authorization": f"Bearer {key}", **(headers or {}), **own}
         self._timeout = timeout
-        self._retries = RetryPolicy(max_retries + 1, backoff_factor, seed=seed)
+        self._client: httpx2.AsyncClient | None = None
 
     def __repr__(self) -> str:
         """Return name and address."""
-        return f"ApiModel({self._name!r}, endpoint={self.address!r})"
+        return f"ApiModel({self.name!r}, endpoint={self.address!r})"
 
-    def outputs(self, inputs: list[Row], call: Call) -> list[Row]:
-        """Post the inputs batch by batch.
+    def answering(self, rows: Sequence[Row], call: Call) -> Model:
+        """See `LoadedModel`.
 
         Raises:
-            ValueError: options, which the body has no place for, or an input that is not JSON.
-            RefusedError: the inputs may not go to the address; nothing was sent.
+            ValueError: there are options, which the body has no place for.
         """
         if call.options:
             raise ValueError(f"an api model takes no options: {', '.join(sorted(call.options))}")
-        size = call.batch_size
-        batches = [_body(inputs[start : start + size]) for start in range(0, len(inputs), size)]
-        return finished(self._all(batches, len(inputs), call))
+        return super().answering(rows, call)
 
-    def measured(self) -> list[dict[str, Any]]:
-        """Nothing is measured."""
-        return []
+    def body(self, batch: Sequence[Row]) -> str:
+        """Return a batch as it is posted.
 
-    def close(self) -> None:
-        """Nothing stays open between calls."""
+        Raises:
+            ValueError: an input is not JSON.
+        """
+        try:
+            return json.dumps(batch, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            kind = type(error).__name__
+            raise ValueError(f"an input cannot be posted as JSON ({kind})") from None
 
-    async def _all(self, bodies: list[bytes], total: int, call: Call) -> list[Row]:
-        outputs: list[Row] = []
-        stopped: Failure | None = None
-        declined = 0
-        async with self._gate.client(self.address, self._timeout) as client:
-            for number, body in enumerate(bodies):
-                size = min(call.batch_size, total - len(outputs))
-                if stopped is not None:
-                    # A key or address that is refused is refused for every batch.
-                    outputs += [_failure(stopped, 0, size) for _ in range(size)]
-                    continue
-                answer, attempts = await self._answered(client, number, body, call)
-                if isinstance(answer, Failure):
-                    declined += answer.stops_the_run
-                    is_sure = declined >= self._retries.by_words or not answer.is_by_words
-                    stopped = answer if answer.stops_the_run and is_sure else None
-                    outputs += [_failure(answer, attempts, size) for _ in range(size)]
-                else:
-                    declined = 0
-                    outputs += _aligned(answer, attempts, size)
-        return outputs
+    async def reply(self, batch: list[Row], request: Request, call: Call) -> str:
+        """Post a batch: the one place from which text leaves the machine.
 
-    async def _answered(
-        self, client: httpx2.AsyncClient, number: int, body: bytes, call: Call
-    ) -> tuple[Any, int]:
-        """Return what came back for a batch, or the last failure, and how often it was posted."""
-        content = [{"role": "user", "content": body.decode()}]
-        item = Item(f"batch-{number}", content, call.data_class)
-        request = Request(item, self.address, self._name, {}, "")
-        policy = self._retries
-        attempt = 1
-        while True:
-            self._gate.authorize(request, body, "answer")
-            answer = await self._post(client, body)
-            if not isinstance(answer, Failure) or not policy.may_retry(answer, attempt):
-                return answer, attempt
-            if policy.asks_too_much(answer):
-                return answer, attempt
-            await asyncio.sleep(policy.wait(answer, item.id, attempt))
-            attempt += 1
-
-    async def _post(self, client: httpx2.AsyncClient, body: bytes) -> Any:
-        """Post a batch: the one place from which text leaves the machine."""
+        Raises:
+            RefusedError: the inputs may not go to the address; nothing was sent.
+        """
         import httpx2
 
-        own = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
-        headers = {**self._headers, **own}
+        body = self.body(batch).encode()
+        self._gate.authorize(request, body, "answer")
+        client = self._client = self._client or self._gate.client(self.address, self._timeout)
         # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
         try:
             async with asyncio.timeout(self._timeout):
-                response = await client.post(self.address, content=body, headers=headers)
+                response = await client.post(self.address, content=body, headers=self._headers)
                 text = without_key(response.text, self._key)
+            if response.is_success:
+                return json.dumps(whole_json(json.loads(text)))
+            told, asked = response.headers, texts_of(batch)
+            failure = failure_of_response(
+                response.status_code, told, text, datetime.now(UTC), asked
+            )
         except (TimeoutError, httpx2.TimeoutException):
-            return Failure(Kind.TIMEOUT)
+            failure = Failure(Kind.TIMEOUT)
         except httpx2.DecodingError as error:
-            return Failure(Kind.BROKEN, code=type(error).__name__)
+            failure = Failure(Kind.BROKEN, code=type(error).__name__)
         except httpx2.RequestError as error:
-            return Failure(Kind.CONNECTION, code=type(error).__name__)
-        if not response.is_success:
-            told, asked = response.headers, texts_of(json.loads(body))
-            return failure_of_response(response.status_code, told, text, datetime.now(UTC), asked)
-        try:
-            return whole_json(json.loads(text))
+            failure = Failure(Kind.CONNECTION, code=type(error).__name__)
         except (ValueError, RecursionError):
-            return Failure(Kind.BROKEN, status=response.status_code)
+            failure = Failure(Kind.BROKEN, status=response.status_code)
+        raise CallFailedError(failure)
 
+    async def close_connections(self) -> None:
+        """See `BatchModel`."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
 
-def _body(batch: list[Row]) -> bytes:
-    try:
-        return json.dumps(batch, allow_nan=False).encode()
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"an input cannot be posted as JSON ({type(error).__name__})") from None
-
-
-def _aligned(answer: Any, attempts: int, size: int) -> list[Row]:
-    """Return one output for each input of a batch, none of them shifted."""
-    if not isinstance(answer, list):
-        return [failed("NotAList", attempts, batch=size) for _ in range(size)]
-    if len(answer) != size:
-        wrong = {"batch": size, "returned": len(answer)}
-        return [failed("WrongLength", attempts, **wrong) for _ in range(size)]
-    return [_output(each, attempts) for each in answer]
-
-
-def _output(each: Any, attempts: int) -> Row:
-    if isinstance(each, dict):
-        return each
-    # A bare value is read as a label.
-    return failed("empty", attempts) if each is None else {"label": str(each), "score": 1.0}
-
-
-def _failure(failure: Failure, attempts: int, size: int) -> Row:
-    """Return the error of an item; what the endpoint wrote is left out: it may quote the input."""
-    return failed(
-        str(failure.kind),
-        attempts,
-        status=failure.status,
-        code=failure.code or None,
-        batch=size,
-    )
+    def output(self, given: Any, attempts: int) -> Row:
+        """Return an output as it is; a bare value is read as a label."""
+        if isinstance(given, dict):
+            return given
+        return failed("empty", attempts) if given is None else {"label": str(given), "score": 1.0}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from medeval.evaluation.model_kinds import Call, failed, finished
+from medeval.evaluation.model_kinds import Call, LoadedModel, failed_line
 from medeval.evaluation.task_prompts import (
     TASK_PROMPT_VERSION,
     messages_for,
@@ -18,22 +18,17 @@ from medeval.evaluation.task_prompts import (
 )
 from medeval.inference.errors import RetryPolicy
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.journal import Journal, Line
+from medeval.inference.lines import Line
 from medeval.inference.openai_model import OpenAIModel
-from medeval.inference.run import Run, RunConfig, settings_of
-from medeval.inference.types import Item, Outcome, canonical
+from medeval.inference.run import RunConfig, settings_of
+from medeval.inference.types import Item, Model, Outcome, canonical
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 
-_WHOLE = frozenset({Outcome.ANSWERED, Outcome.UNPARSED})
-_KEPT_MEASURES = ("outcome", "model", "fingerprint", "usage", "cost")
+_WHOLE = (Outcome.ANSWERED, Outcome.UNPARSED)
 
 
-class ModelStoppedWarning(UserWarning):
-    """A model was not asked about all inputs; those without an answer are errors."""
-
-
-class ChatModel:
+class ChatModel(LoadedModel):
     """A chat model with its answers on disk.
 
     Each answer is kept under the hash of its messages, in a folder for the endpoint, model,
@@ -85,125 +80,84 @@ class ChatModel:
         if not base_url:
             raise ValueError("an openai model needs base_url, the endpoint's address with /v1")
         given = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
-        self._parameters: dict[str, Any] = {
-            **{key: value for key, value in given.items() if value is not None},
-            **(parameters or {}),
-        }
+        named = {key: value for key, value in given.items() if value is not None}
         self.handle = self
-        self._name = name
-        self._gate = gate
         self._folder = folder
-        self._base_url = base_url
-        self._model = model or name
-        self._key_variable = key_variable
-        self._timeout = timeout
         self._json_schema = json_schema
         self._concurrency = concurrency
         self._retries = RetryPolicy(max_retries + 1, backoff_factor)
-        self._measured: list[dict[str, Any]] = []
-        # Made only to be checked: an address, a parameter or a key that is wrong is so at once.
-        self.address = self._asked_model().address
-
-    def __repr__(self) -> str:
-        """Return model and address."""
-        return f"ChatModel({self._model!r}, base_url={self.address!r})"
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """What decides its answers."""
-        return {
-            "endpoint": self.address,
-            "model": self._model,
-            "parameters": dict(self._parameters),
-            "json_schema": self._json_schema,
+        self._model = partial(
+            OpenAIModel,
+            base_url,
+            model or name,
+            gate,
+            parameters={**named, **(parameters or {})},
+            key_variable=key_variable,
+            timeout=timeout,
+        )
+        # Made also to be checked: an address, a parameter or a key that is wrong is so at once.
+        made = self._model()
+        self.address = made.address
+        self.settings = {
+            "endpoint": made.address,
+            "model": made.model,
+            "parameters": dict(made.parameters),
+            "json_schema": json_schema,
             "prompt_version": TASK_PROMPT_VERSION,
         }
 
-    def outputs(self, inputs: list[Row], call: Call) -> list[Row]:
-        """Ask for each input that has no answer on disk.
+    def __repr__(self) -> str:
+        """Return model and address."""
+        return f"ChatModel({self.settings['model']!r}, base_url={self.address!r})"
+
+    def folder(self) -> Path | None:
+        """See `LoadedModel`."""
+        settings = settings_of(self._model(), TASK_PROMPT_VERSION)
+        readable = re.sub(r"[^\w.-]+", "-", self.settings["model"]).strip("-.")[:60]
+        digest = hashlib.sha256(canonical(settings).encode()).hexdigest()[:16]
+        return self._folder / f"{readable}-{digest}"
+
+    def items(
+        self, rows: Sequence[Row], lines: Iterable[Line], call: Call
+    ) -> list[tuple[Item, Sequence[int]]]:
+        """See `LoadedModel`.
 
         Raises:
             ValueError: no task is given, or an input has nothing to show.
-            UserError: an input may not go to the endpoint, another run writes to the same answers,
-                or the disk is full.
         """
-        task = call.task
-        if task is None:
-            raise ValueError(
-                "an openai model needs task=..., whose type and schemas say what is asked"
-            )
-        items = [self._item(task, row, call.data_class) for row in inputs]
-        lines, stopped = finished(self._lines(task, items))
-        if stopped:
-            warnings.warn(stopped, ModelStoppedWarning, stacklevel=3)
-        self._measured = [_measures(line) for line in lines]
-        return [_output(task, line) for line in lines]
+        task = _task_of(call)
+        found: dict[str, tuple[Item, list[int]]] = {}
+        for place, row in enumerate(rows):
+            messages = messages_for(task, row)
+            form = {"response_format": response_format_for(task)} if self._json_schema else {}
+            name = hashlib.sha256(canonical([messages, form]).encode()).hexdigest()[:32]
+            item = Item(name, messages, call.data_class, parameters=form)
+            found.setdefault(name, (item, []))[1].append(place)
+        return list(found.values())
 
-    def measured(self) -> list[dict[str, Any]]:
-        """Return outcome, tokens, cost and seconds of each input of the last call."""
-        return [dict(each) for each in self._measured]
+    def answering(self, rows: Sequence[Row], call: Call) -> Model:
+        """See `LoadedModel`."""
+        return self._model()
 
-    def close(self) -> None:
-        """Nothing stays open between calls."""
-
-    def _item(self, task: MedicalTask, row: Row, data_class: str | None) -> Item:
-        messages = messages_for(task, row)
-        form = {"response_format": response_format_for(task)} if self._json_schema else {}
-        name = hashlib.sha256(canonical([messages, form]).encode()).hexdigest()[:32]
-        return Item(name, messages, data_class, parameters=form)
-
-    async def _lines(
-        self, task: MedicalTask, items: Sequence[Item]
-    ) -> tuple[list[Line | None], str]:
-        """Return the journal's line of each item, None without one, and why the run stopped."""
-        model = self._asked_model()
-        settings = settings_of(model, TASK_PROMPT_VERSION)
-        run = Run(self._folder / _folder_name(model.model, settings), settings, model)
-
-        def can_read(item: Item, text: str) -> bool:
-            return output_from_reply(task, text) is not None
-
-        config = RunConfig(
+    def config(self, call: Call) -> RunConfig:
+        """See `LoadedModel`."""
+        task = _task_of(call)
+        return RunConfig(
             concurrency=self._concurrency,
             retries=self._retries,
             retry=frozenset({Outcome.ERRORED}),
-            can_read=can_read,
-        )
-        different = {item.id: item for item in items}
-        result = await run.process(different.values(), config)
-        with Journal(run.journal) as journal:
-            return [journal.read(item.id, item.sample) for item in items], result.stopped
-
-    def _asked_model(self) -> OpenAIModel:
-        return OpenAIModel(
-            self._base_url,
-            self._model,
-            self._gate,
-            parameters=self._parameters,
-            key_variable=self._key_variable,
-            timeout=self._timeout,
+            can_read=lambda item, text: output_from_reply(task, text) is not None,
         )
 
-
-def _folder_name(model: str, settings: Mapping[str, Any]) -> str:
-    readable = re.sub(r"[^\w.-]+", "-", model).strip("-.")[:60]
-    return f"{readable}-{hashlib.sha256(canonical(settings).encode()).hexdigest()[:16]}"
-
-
-def _output(task: MedicalTask, line: Line | None) -> Row:
-    if line is None:
-        return failed("not_asked", 0)
-    outcome = Outcome(line["outcome"])
-    attempts = line["measured"]["attempts"]
-    if outcome in _WHOLE:
-        return output_from_reply(task, line["text"]) or failed(str(Outcome.UNPARSED), attempts)
-    error = line.get("error") or {}
-    kind = error.get("kind") if outcome is Outcome.ERRORED else None
-    return failed(kind or str(outcome), attempts, status=error.get("status"))
+    def outputs(self, line: Line | None, count: int, call: Call) -> list[Row]:
+        """See `LoadedModel`; identical inputs have the same output."""
+        read = None
+        if line is not None and line["outcome"] in _WHOLE:
+            read = output_from_reply(_task_of(call), line["text"])
+        return [dict(read) if read else failed_line(line) for _ in range(count)]
 
 
-def _measures(line: Line | None) -> dict[str, Any]:
-    if line is None:
-        return {}
-    kept = {key: line[key] for key in _KEPT_MEASURES if key in line}
-    return {**kept, **{key: line["measured"][key] for key in ("seconds", "attempts")}}
+def _task_of(call: Call) -> MedicalTask:
+    if call.task is None:
+        raise ValueError("an openai model needs task=..., whose type and schemas say what is asked")
+    return call.task

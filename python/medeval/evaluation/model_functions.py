@@ -9,14 +9,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from medeval.evaluation.model_kinds import Call, as_row
-from medeval.inference.python_model import aligned_outputs, module_of
+from medeval.evaluation.model_kinds import BatchModel, Call, called
+from medeval.inference.python_model import module_of
+from medeval.inference.types import Request
 from medeval.models.schemas import Row
 
 Function = Callable[..., Any]
 
 
-class FunctionModel:
+class FunctionModel(BatchModel):
     """A function of inputs in this process.
 
     Args:
@@ -33,23 +34,18 @@ class FunctionModel:
         settings: Mapping[str, Any],
         is_per_item: bool = False,
     ) -> None:
-        self.handle = handle
-        self.settings: Mapping[str, Any] = {**settings, "per_item": is_per_item}
+        told = {**settings, "per_item": is_per_item}
+        super().__init__("function", handle, told, is_per_item=is_per_item)
         self._function = function
-        self._is_per_item = is_per_item
 
-    def outputs(self, inputs: list[Row], call: Call) -> list[Row]:
-        """Call the function batch by batch; what it raises is an error of that batch alone."""
+    async def reply(self, batch: list[Row], request: Request, call: Call) -> str:
+        """See `BatchModel`."""
         function = partial(self._function, **call.options)
-        outputs = aligned_outputs(function, inputs, call.batch_size, self._is_per_item)
-        return [as_row(output) for output in outputs]
+        return called(self._each(function) if self.is_per_item else function, batch)
 
-    def measured(self) -> list[dict[str, Any]]:
-        """Nothing is measured."""
-        return []
-
-    def close(self) -> None:
-        """Nothing was opened."""
+    @staticmethod
+    def _each(function: Function) -> Function:
+        return lambda batch: [function(row) for row in batch]
 
 
 def imported_model(
@@ -81,8 +77,12 @@ def imported_model(
     if not callable(load):
         raise ValueError(f"module {module_path} has no function {load_func}")
     loaded = load(str(model_path), **more)
+    function = loaded if _is_function(loaded) else getattr(loaded, "predict", None)
+    if not _is_function(function):
+        kind = type(loaded).__name__
+        raise ValueError(f"{module_path}.{load_func} returned a {kind}, which cannot be called")
     settings = {"model_path": str(model_path), "module": module_path, "load_func": load_func}
-    return FunctionModel(_predicting(loaded, f"{module_path}.{load_func}"), loaded, settings)
+    return FunctionModel(function, loaded, settings)
 
 
 def file_model(
@@ -105,11 +105,11 @@ def file_model(
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"there is no model file {file}")
-    content = file.read_bytes()
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
     function = getattr(module_of(file), callable, None)
     if not _is_function(function):
         raise ValueError(f"{file} has no function {callable}")
-    settings = {"path": str(file), "callable": callable, "sha256": _sha256(content)}
+    settings = {"path": str(file), "callable": callable, "sha256": digest}
     return FunctionModel(function, function, settings, per_item)
 
 
@@ -133,16 +133,5 @@ def object_model(model: Any) -> FunctionModel:
     return FunctionModel(predict, model, settings)
 
 
-def _predicting(loaded: Any, place: str) -> Function:
-    for candidate in (loaded, getattr(loaded, "predict", None)):
-        if _is_function(candidate):
-            return candidate
-    raise ValueError(f"{place} returned a {type(loaded).__name__}, which cannot be called")
-
-
 def _is_function(candidate: Any) -> TypeGuard[Function]:
     return callable(candidate)
-
-
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()

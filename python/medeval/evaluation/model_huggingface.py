@@ -11,9 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from medeval.evaluation.model_kinds import Call, MissingExtraError, failed
+from medeval.evaluation.model_kinds import BatchModel, Call, MissingExtraError, called, failed
 from medeval.evaluation.task_prompts import messages_for, output_from_reply
-from medeval.inference.python_model import aligned_outputs
+from medeval.inference.types import Request
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 
@@ -33,7 +33,7 @@ _PAIR = ("premise", "hypothesis")
 _NEW_TOKENS = 256
 
 
-class HuggingFaceModel:
+class HuggingFaceModel(BatchModel):
     """A model that classifies, summarizes or continues texts.
 
     Texts are cut at the length that the model takes. Decoding is greedy unless
@@ -52,7 +52,7 @@ class HuggingFaceModel:
         tokenizer_kwargs: for loading the tokenizer.
         trust_remote_code: run code that comes with the model.
         allow_download: fetch the model from the hub if it is not there.
-        seed: of torch, set before each call.
+        seed: of torch, set before each batch.
 
     Raises:
         MissingExtraError: transformers or torch is not installed.
@@ -101,8 +101,7 @@ class HuggingFaceModel:
         self._generation = {"do_sample": False, "max_new_tokens": _NEW_TOKENS}
         self._generation.update(generation_kwargs or {})
         self._seed = seed
-        self.handle = self._model
-        self.settings: Mapping[str, Any] = {
+        settings = {
             "model_path": str(place),
             "hf_task": self._task,
             "generation_kwargs": dict(self._generation),
@@ -111,9 +110,10 @@ class HuggingFaceModel:
             "parameters": int(self._model.num_parameters()),
             "seed": seed,
         }
+        super().__init__(str(place), self._model, settings)
 
-    def outputs(self, inputs: list[Row], call: Call) -> list[Row]:
-        """Run the model batch by batch; what it raises is an error of that batch alone."""
+    async def reply(self, batch: list[Row], request: Request, call: Call) -> str:
+        """See `BatchModel`."""
         run = {
             CLASSIFICATION: self._classified,
             SUMMARIZATION: self._summarized,
@@ -125,11 +125,7 @@ class HuggingFaceModel:
             with self._torch.inference_mode():
                 return run(batch, call)
 
-        return list(aligned_outputs(batch_outputs, inputs, call.batch_size))
-
-    def measured(self) -> list[dict[str, Any]]:
-        """Nothing is measured."""
-        return []
+        return called(batch_outputs, batch)
 
     def close(self) -> None:
         """Give back the memory of the device."""

@@ -1,4 +1,4 @@
-"""The model runner: models of several kinds, loaded under names and asked in one way.
+"""The model runner: models of several kinds, loaded under names and run on the engine of `run`.
 
 Whatever kind a model is, it gives one output for each input, in their order. An input that it
 could not be asked about, or has no usable answer to, has `{"error": {"type", "attempts", ...}}`.
@@ -8,22 +8,34 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, overload
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
 
-from medeval.evaluation.model_kinds import Call, Model
+from medeval.evaluation.model_kinds import Call, LoadedModel
 from medeval.inference.endpoints import read_endpoints
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.run import AUDIT
+from medeval.inference.lines import Line
+from medeval.inference.run import AUDIT, Run, settings_of
+from medeval.inference.types import Outcome
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row, answer_keys
 
+Result = TypeVar("Result")
+
+_KEPT_MEASURES = ("outcome", "model", "fingerprint", "usage", "cost")
 MODEL_TYPES = ("local", "api", "huggingface", "interface", "openai")
 
 Inputs = Sequence[Mapping[str, Any]]
 Specification = Mapping[str, Any]
+
+
+class ModelStoppedWarning(UserWarning):
+    """A model was not asked about all inputs; those without an answer are errors."""
 
 
 class ModelRunner:
@@ -47,7 +59,8 @@ class ModelRunner:
         self._gate = gate
         self._folder = Path(folder)
         self._endpoints = Path(endpoints)
-        self._models: dict[str, tuple[str, Model]] = {}
+        self._models: dict[str, tuple[str, LoadedModel]] = {}
+        self._last: dict[str, tuple[int, list[dict[str, Any]]]] = {}
 
     @property
     def loaded(self) -> tuple[str, ...]:
@@ -119,36 +132,24 @@ class ModelRunner:
         return {"name": model_name, "type": model_type, **model.settings}
 
     def measured(self, model_name: str) -> list[dict[str, Any]]:
-        """Return tokens, cost and time of each input of the last run; empty where not measured.
+        """Return outcome, time, tokens and cost of each input of the last run, as far as known.
+
+        Inputs of one batch have the same; one that nobody was asked about has none.
 
         Raises:
             ValueError: no such model is loaded.
         """
-        return self._found(model_name)[1].measured()
+        self._found(model_name)
+        return [dict(each) for each in self._last.get(model_name, (0, []))[1]]
 
-    @overload
-    def run_model(
-        self,
-        model_id: str,
-        inputs: Inputs,
-        batch_size: int = 8,
-        *,
-        task: MedicalTask | None = None,
-        data_class: str | None = None,
-        **options: Any,
-    ) -> list[Row]: ...
+    def asked(self, model_name: str) -> int:
+        """Return how many items of the last run were asked, and not known from earlier ones.
 
-    @overload
-    def run_model(
-        self,
-        model_id: Inputs,
-        inputs: None = None,
-        batch_size: int = 8,
-        *,
-        task: MedicalTask | None = None,
-        data_class: str | None = None,
-        **options: Any,
-    ) -> list[Row]: ...
+        Raises:
+            ValueError: no such model is loaded.
+        """
+        self._found(model_name)
+        return self._last.get(model_name, (0, []))[0]
 
     def run_model(
         self,
@@ -158,6 +159,8 @@ class ModelRunner:
         *,
         task: MedicalTask | None = None,
         data_class: str | None = None,
+        folder: Path | None = None,
+        ask_anew: bool = False,
         **options: Any,
     ) -> list[Row]:
         """Run a model on inputs.
@@ -169,6 +172,9 @@ class ModelRunner:
             batch_size: inputs per call, for models that take several.
             task: which the inputs are of; a chat model cannot be asked without it.
             data_class: of the inputs; by default that of the task, and without one credentialed.
+            folder: where answers are kept, for a model that keeps none of its own accord; the same
+                call goes on with it, and asks what has no answer there. None keeps none.
+            ask_anew: take no answer from that folder.
             options: handed to the model's own function with each call.
 
         Returns:
@@ -188,8 +194,44 @@ class ModelRunner:
         if batch_size < 1:
             raise ValueError("batch_size must be at least 1")
         rows = _rows(inputs, task)
+        if not rows:
+            return []
         stated = data_class or (task.data_class if task is not None else None)
-        return model.outputs(rows, Call(batch_size, task, stated, options)) if rows else []
+        call = Call(batch_size, task, stated, options)
+        with TemporaryDirectory() as passing:
+            place = model.folder() or folder or Path(passing) / "run"
+            return self._run(name, model, rows, call, place, ask_anew and place == folder)
+
+    def _run(
+        self,
+        name: str,
+        model: LoadedModel,
+        rows: list[Row],
+        call: Call,
+        place: Path,
+        ask_anew: bool,
+    ) -> list[Row]:
+        """Run a model on the engine, and put outputs where their inputs stand."""
+        config = model.config(call)
+        if ask_anew:
+            config = replace(config, retry=frozenset(Outcome))
+        asked = model.answering(rows, call)
+        prompt_version = str(model.settings.get("prompt_version", ""))
+        run = Run(place, settings_of(asked, prompt_version), asked)
+        items = model.items(rows, () if ask_anew else run.lines(), call)
+        ended = finished(run.process([item for item, _ in items], config))
+        if ended.stopped:
+            warnings.warn(ended.stopped, ModelStoppedWarning, stacklevel=3)
+        lines = {line["item"]: line for line in run.lines()}
+        outputs: list[Row] = [{} for _ in rows]
+        measured: list[dict[str, Any]] = [{} for _ in rows]
+        for item, places in items:
+            line = lines.get(item.id)
+            found = model.outputs(line, len(places), call)
+            for at, output in zip(places, found, strict=True):
+                outputs[at], measured[at] = output, _measures(line)
+        self._last[name] = len(items) - ended.progress.before, measured
+        return outputs
 
     async def run_model_async(
         self,
@@ -209,7 +251,7 @@ class ModelRunner:
         model_type: str,
         model_path: str | Path | None,
         parameters: dict[str, Any],
-    ) -> Model:
+    ) -> LoadedModel:
         from medeval.evaluation.model_api import ApiModel
         from medeval.evaluation.model_chat import ChatModel
         from medeval.evaluation.model_functions import file_model, imported_model, object_model
@@ -237,7 +279,7 @@ class ModelRunner:
             self._gate = DataUseGuard(read_endpoints(self._endpoints), self._folder / AUDIT)
         return self._gate
 
-    def _found(self, name: str) -> tuple[str, Model]:
+    def _found(self, name: str) -> tuple[str, LoadedModel]:
         if name not in self._models:
             known = ", ".join(self._models) or "none"
             raise ValueError(f"model {name!r} is not loaded; loaded are: {known}")
@@ -250,6 +292,23 @@ class ModelRunner:
                 f"name the model to be run, as not exactly one is loaded; loaded are: {known}"
             )
         return self.loaded[0]
+
+
+def finished(work: Coroutine[Any, Any, Result]) -> Result:
+    """Wait for a coroutine, also where an event loop runs already, as in notebooks."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+def _measures(line: Line | None) -> dict[str, Any]:
+    if line is None:
+        return {}
+    kept = {key: line[key] for key in _KEPT_MEASURES if key in line}
+    return {**kept, **{key: line["measured"][key] for key in ("seconds", "attempts")}}
 
 
 def _spelled_out(given: Specification) -> tuple[str, str, str | Path | None, dict[str, Any]]:

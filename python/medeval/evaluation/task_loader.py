@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from medeval.evaluation.fetching import FetchRules, fetch, is_url
-from medeval.evaluation.task_building import TaskFileWarning, build_task
-from medeval.evaluation.url_cache import UrlCache
-from medeval.models.documents import parse_mapping
-from medeval.models.medical_task import MedicalTask, TaskType
-from medeval.models.text_files import Format, format_of, read_text
+from pydantic import ValidationError
 
-__all__ = ["TaskFileWarning", "TaskLoader", "bundled_tasks_dir"]
+from medeval.evaluation.fetching import FetchRules, UrlCache, fetch, is_url
+from medeval.evaluation.validators import ensure_task_schemas, validate_task_dataset
+from medeval.models.documents import described, parse_mapping
+from medeval.models.medical_task import MedicalTask, TaskType
+from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
+from medeval.models.text_files import Format, format_of
 
 # In the order in which a folder is searched for an id.
 SUFFIXES = (".yaml", ".json", ".yml")
@@ -34,6 +35,10 @@ _CONTENT_TYPES: dict[str, Format] = {
     "text/yaml": "yaml",
     "text/x-yaml": "yaml",
 }
+
+
+class TaskFileWarning(UserWarning):
+    """A task file that is read on an assumption, or not at all."""
 
 
 def bundled_tasks_dir() -> Path:
@@ -200,10 +205,42 @@ class TaskLoader:
     def _fetch(self, url: str, reload: bool) -> MedicalTask:
         kept = self._web.read(url) if self._web and not reload else None
         fetched = kept or fetch(url, self._rules)
-        task = _parsed(url, fetched.content, _format_of_url(url, fetched.content_type))
+        form = _format_of_url(url, fetched.content_type)
+        name = PurePosixPath(unquote(urlsplit(url).path)).stem or (urlsplit(url).hostname or "")
+        task = _parsed(url, name, fetched.content, form)
         if self._web and not kept:
             self._web.write(url, fetched)
         return task
+
+
+def build_task(data: Mapping[str, Any], fallback_id: str, place: str) -> EvaluatedTask:
+    """Make a task from the fields of a file.
+
+    Defaults fill empty schemas. When the data set has rows, they are the inputs and expected
+    outputs, whatever stood there: a file may hold blanks in that place.
+
+    Args:
+        data: the fields.
+        fallback_id: the id of a task whose file gives none.
+        place: where the fields stand, for messages.
+
+    Raises:
+        ValueError: a field breaks a rule or a row cannot be run; naming the place and the field.
+    """
+    fields = dict(data)
+    if fields.get("task_id") is None:
+        fields["task_id"] = fallback_id
+    if "task_type" not in fields:
+        warnings.warn(f"{place}: no task_type, read as qa", TaskFileWarning, stacklevel=2)
+        fields["task_type"] = TaskType.QA.value
+    if fields.get("dataset") and not fields.get("inputs"):
+        fields.pop("inputs", None)
+    try:
+        return _runnable(fields)
+    except ValidationError as error:
+        raise ValueError(f"{place}: {'; '.join(described(error))}") from None
+    except ValueError as error:
+        raise ValueError(f"{place}: {error}") from None
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -213,24 +250,17 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 def _read(path: Path) -> MedicalTask:
-    form = format_of(path)
-    text = read_text(path)
-    try:
-        data = parse_mapping(text, form)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    return build_task(data, path.stem, str(path))
+    return _parsed(str(path), path.stem, path.read_bytes(), format_of(path))
 
 
-def _parsed(url: str, content: bytes, form: Format) -> MedicalTask:
+def _parsed(place: str, name: str, content: bytes, form: Format) -> MedicalTask:
     try:
         data = parse_mapping(content.decode("utf-8-sig"), form)
     except UnicodeDecodeError as error:
-        raise ValueError(f"{url}: not UTF-8: {error.reason} at byte {error.start}") from None
+        raise ValueError(f"{place}: not UTF-8: {error.reason} at byte {error.start}") from None
     except ValueError as error:
-        raise ValueError(f"{url}: {error}") from None
-    name = PurePosixPath(unquote(urlsplit(url).path)).stem or (urlsplit(url).hostname or "")
-    return build_task(data, name, url)
+        raise ValueError(f"{place}: {error}") from None
+    return build_task(data, name, place)
 
 
 def _format_of_url(url: str, content_type: str) -> Format:
@@ -244,3 +274,43 @@ def _format_of_url(url: str, content_type: str) -> Format:
     if named in _CONTENT_TYPES:
         return _CONTENT_TYPES[named]
     raise ValueError(f"{url}: neither its suffix nor its content type {named!r} is JSON or YAML")
+
+
+def _runnable(data: Mapping[str, Any]) -> EvaluatedTask:
+    """Return the task in its class, with schemas, and with the rows of its data set as inputs."""
+    # The rows are left to the class, which knows other names of the input: `case` for `symptoms`,
+    # `text` for `document`. A row without keys stands in for them.
+    rows = {"dataset": data["dataset"]} if data.get("dataset") else {}
+    task = MedicalTask.model_validate({**data, **({"dataset": [{}]} if rows else {})})
+    fields = {name: getattr(task, name) for name in MedicalTask.model_fields} | rows
+    if not task.inputs:
+        del fields["inputs"]
+    shown, expected = ensure_task_schemas(task.task_type, task.input_schema, task.output_schema)
+    fields["output_schema"] = expected
+    for schema in () if task.input_schema else (shown, {}):
+        with suppress(ValueError):
+            candidate = _in_class(task.task_type, {**fields, "input_schema": schema})
+            if _fits(candidate):
+                return candidate
+    return _in_class(task.task_type, {**fields, "input_schema": shown})
+
+
+def _in_class(task_type: TaskType, fields: Mapping[str, Any]) -> EvaluatedTask:
+    task = TASK_CLASSES[task_type].model_validate(fields)
+    validate_task_dataset(task)
+    if not task.dataset:
+        return task
+    task.inputs, outputs = task.pairs()
+    given = fields["expected_outputs"]
+    if not any(outputs):
+        outputs = given if len(given) == len(task.inputs) else []
+    task.expected_outputs = outputs
+    return task
+
+
+def _fits(task: EvaluatedTask) -> bool:
+    try:
+        task.validate()
+    except ValueError:
+        return False
+    return True

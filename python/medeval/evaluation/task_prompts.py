@@ -7,24 +7,28 @@ and schemas and from the input alone; expected outputs are never looked at.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from medeval.evaluation.model_replies import read_output
+from medeval.inference.thinking import split_thinking
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import (
-    DEFAULT_SCHEMAS,
     Row,
     Schema,
     answer_keys,
     ensure_task_schemas,
     required_keys,
 )
+from medeval.text import fold_key, last_object, whole_value
 
 TASK_PROMPT_VERSION = "task-1"
 
+_FENCE = re.compile(r"```[ \t]*+[\w+-]{0,20}+[ \t]*+\r?\n(.*?)```", re.DOTALL)
+# A reply with this in it was meant to be data; broken or cut off, it is no text to be scored.
+_LIKE_DATA = re.compile(r"\A[\[{]|\A```|[{\uff5b]\s*[\"'\u201c\u201d\uff02]")
 # The id says nothing about the patient; `output` is the other side of a nested row.
 _NEVER_SHOWN = ("id", "output")
 # Of what an output schema says about a key; an example or a default could be a gold answer.
@@ -135,17 +139,10 @@ def output_from_reply(task: MedicalTask, text: str) -> Row | None:
         read, or a required key is missing or empty in it.
     """
     fields = _fields_of(task)
-    main = main_output_key(task)
+    main = task.target
     required = required_keys(task.output_schema) or [main]
     is_one_text = len(fields) == 1 and dict(fields[main].schema) == _TEXT
     return read_output(text, [*fields, *_FIELDS], required, main if is_one_text else None)
-
-
-def main_output_key(task: MedicalTask) -> str:
-    """Return the key of the output that holds the answer."""
-    required = required_keys(task.output_schema)
-    usual = required_keys(DEFAULT_SCHEMAS[task.task_type][1])[0]
-    return usual if usual in required or not required else required[0]
 
 
 def shown_input(task: MedicalTask, row: Mapping[str, Any]) -> Row:
@@ -166,7 +163,7 @@ def _fields_of(task: MedicalTask) -> dict[str, _Field]:
     _, schema = _schemas(task)
     properties = schema.get("properties")
     specifications = properties if isinstance(properties, Mapping) else {}
-    main = main_output_key(task)
+    main = task.target
     asked = [main, *required_keys(schema), *specifications]
     if main == "diagnosis":
         asked += _WITH_A_DIAGNOSIS
@@ -214,3 +211,53 @@ def _text(value: object) -> str:
     if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
         return "\n".join(f"- {each}" for each in value)
     return json.dumps(value, ensure_ascii=False, default=str) if value not in ([], {}) else ""
+
+
+def read_output(
+    text: str, keys: Sequence[str], required: Sequence[str], text_key: str | None
+) -> dict[str, Any] | None:
+    """Read a reply.
+
+    Args:
+        text: the reply; thinking in it is not looked at.
+        keys: that are kept, spelled as they are to be returned.
+        required: of which none may be missing or empty.
+        text_key: under which a reply without JSON is returned; None if it is not to be.
+
+    Returns:
+        The output; None if there is none to be read.
+    """
+    answer = split_thinking(text).answer
+    if not answer:
+        return None
+    needed = [fold_key(key) for key in required]
+    found = last_object(
+        answer, needed, lambda members: all(_is_given(members.get(key)) for key in needed)
+    )
+    if found is not None:
+        spelled = {fold_key(key): key for key in reversed(keys)}
+        return {spelled[key]: each for key, each in found.members.items() if key in spelled}
+    plain = _plain_text(answer, text_key) if text_key else ""
+    return {text_key: plain} if text_key and plain else None
+
+
+def _plain_text(answer: str, key: str) -> str:
+    """Return a text without fence, quotes and the key's own name before it; "" for broken data."""
+    fenced = _FENCE.fullmatch(answer)
+    text = fenced[1].strip() if fenced else answer
+    if text.startswith('"') and (quoted := whole_value(text)) is not None:
+        text = str(quoted.value).strip()
+    if _LIKE_DATA.search(text):
+        return ""
+    name = re.escape(key).replace("_", r"[\s_-]")
+    # "Answer: ...", "**Answer:** ...", "### Answer" with the text on the next line.
+    heading = re.compile(
+        rf"[#*\s]{{0,9}}(?:final\s)?{name}(?:\s?\*{{0,2}}[:：]\*{{0,2}}|\*{{0,2}}\s?\n)\s*",
+        re.IGNORECASE,
+    ).match(text)
+    return text[heading.end() :].strip() if heading else text
+
+
+def _is_given(value: object) -> bool:
+    """Tell an answer from nothing: no, 0 and false are answers."""
+    return bool(value.strip()) if isinstance(value, str) else value not in (None, [], {})

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.metrics.item import Item
-from medeval.metrics.metric import Metric
+from medeval.metrics.metric import NO_REFERENCE, Item, Metric
 
 MODEL_VARIABLE = "MEDEVAL_BERTSCORE_MODEL"
 LAYER_VARIABLE = "MEDEVAL_BERTSCORE_LAYER"
@@ -117,7 +116,7 @@ def installed() -> Iterator[Metric]:
         return
     place = os.environ.get(MODEL_VARIABLE, "")
     by = f"by {Path(place).name}" if place else f"by the model in {MODEL_VARIABLE}"
-    yield Metric("bertscore", f"F of BERTScore {by}", _score, "no reference")
+    yield Metric("bertscore", f"F of BERTScore {by}", _score, NO_REFERENCE)
 
 
 @cache

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
+from medeval.metrics.metric import Item, metric
 from medeval.metrics.text import CJK
 
 Polarity = Literal["affirmed", "negated"]
@@ -84,6 +85,16 @@ def common_lexicon() -> Lexicon:
     """Return the small lexicon that comes with this package."""
     path = files("medeval.metrics").joinpath("data", "concepts.json")
     return Lexicon(json.loads(path.read_text(encoding="utf-8")))
+
+
+@metric(
+    "clinical_relevance",
+    "F1 of clinical concepts with polarity",
+    "no known concept in reference and output",
+)
+def clinical_relevance(item: Item, *, lexicon: Lexicon) -> float | None:
+    """Return the F1 of what the gold and the output find."""
+    return concept_f1(lexicon.findings(item.reference_text), lexicon.findings(item.output_text))
 
 
 def concept_f1(reference: frozenset[Finding], hypothesis: frozenset[Finding]) -> float | None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
+from medeval.metrics.metric import Item, metric
 from medeval.metrics.text import has_cjk, text_of, words
 
+_EQUAL = "normalised answer equals the gold"
 _EDGE_CATEGORIES = ("Ps", "Pe", "Pi", "Pf")
 # Not %, +, * or a hyphen: "5%" is not 5, and "Rh-" not Rh.
 _EDGE_CHARACTERS = frozenset(".,;:!?'\"…。、·¿¡")
@@ -39,12 +41,15 @@ def tokens(text: str) -> list[str]:
     return found
 
 
+@metric("exact_match", _EQUAL, of_texts=True, binary=True)
+@metric("accuracy", _EQUAL, of_texts=True, binary=True)
 def exact_match(reference: str, hypothesis: str) -> float | None:
     """Return 1 if both normalised texts are equal, else 0; None without a reference."""
     wanted = normalised(reference)
     return float(wanted == normalised(hypothesis)) if wanted else None
 
 
+@metric("token_f1", "F1 of the answer's tokens", of_texts=True)
 def token_f1(reference: str, hypothesis: str) -> float | None:
     """Return the F1 of two bags of tokens; None without a reference."""
     wanted, given = Counter(tokens(reference)), Counter(tokens(hypothesis))
@@ -108,6 +113,23 @@ def common_synonyms() -> Synonyms:
     return Synonyms(json.loads(path.read_text(encoding="utf-8")))
 
 
+@metric(
+    "clinical_correctness",
+    "answer equals the gold, abbreviations written out",
+    of_texts=True,
+    binary=True,
+)
+@metric(
+    "diagnostic_accuracy",
+    "diagnosis equals the gold, abbreviations written out",
+    of_texts=True,
+    binary=True,
+)
+def same_diagnosis(reference: str, hypothesis: str, *, synonyms: Synonyms) -> float | None:
+    """Return 1 if both mean one diagnosis, else 0; None without a reference."""
+    return synonyms.same(reference, hypothesis)
+
+
 def ranking(output: Mapping[str, object], key: str = "diagnosis") -> list[str]:
     """Return the diagnoses of an output, the likeliest first, each once.
 
@@ -120,31 +142,30 @@ def ranking(output: Mapping[str, object], key: str = "diagnosis") -> list[str]:
     return list(dict.fromkeys(one for one in named if normalised(one)))
 
 
-def rank(reference: str, ranked: Iterable[str], synonyms: Synonyms) -> int | None:
-    """Return the place, from 1, of the first diagnosis that is the reference; None without."""
-    distinct: list[str] = []
-    for diagnosis in ranked:
-        expanded = synonyms.expanded(diagnosis)
-        if expanded not in distinct:
-            distinct.append(expanded)
-    wanted = synonyms.expanded(reference)
-    return distinct.index(wanted) + 1 if wanted in distinct else None
+@metric("mrr", "1 over the rank of the gold diagnosis")
+def reciprocal_rank(item: Item, *, synonyms: Synonyms) -> float | None:
+    """Return 1 over the gold's place in the ranking, 0 if it is not there; None without a gold.
 
-
-def top_k(reference: str, ranked: Iterable[str], k: int, synonyms: Synonyms) -> float | None:
-    """Return 1 if the reference is among the first k, else 0; None without a reference."""
-    if not normalised(reference):
+    Two names of one diagnosis take one place.
+    """
+    wanted = synonyms.expanded(item.reference_text)
+    if not wanted:
         return None
-    place = rank(reference, ranked, synonyms)
-    return float(place is not None and place <= k)
+    ranked = ranking(item.output, item.target)
+    distinct = list(dict.fromkeys(synonyms.expanded(diagnosis) for diagnosis in ranked))
+    return 1 / (distinct.index(wanted) + 1) if wanted in distinct else 0.0
 
 
-def reciprocal_rank(reference: str, ranked: Iterable[str], synonyms: Synonyms) -> float | None:
-    """Return 1 over the reference's place, 0 if it is not there; None without a reference."""
-    if not normalised(reference):
-        return None
-    place = rank(reference, ranked, synonyms)
-    return 1 / place if place else 0.0
+def _top(k: int, name: str) -> None:
+    @metric(f"top_{k}", f"{name} is the gold", binary=True)
+    def among(item: Item, *, synonyms: Synonyms) -> float | None:
+        found = reciprocal_rank(item, synonyms=synonyms)
+        return None if found is None else float(found >= 1 / k)
+
+
+_top(1, "the first diagnosis")
+_top(3, "one of the first 3 diagnoses")
+_top(5, "one of the first 5 diagnoses")
 
 
 def _is_edge(character: str) -> bool:

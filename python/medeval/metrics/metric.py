@@ -1,18 +1,59 @@
-"""What a metric is: a score per item, or a record per item from which one value is made."""
+"""What a metric is: a score per item, or a record per item from which one value is made.
+
+A metric is a decorated function; `registry.default_registry` has all of them by name.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from medeval.metrics.item import Item
+from medeval.metrics.text import text_of
 
 if TYPE_CHECKING:
     from medeval.scoring.table import Column
 
 Direction = Literal["higher", "lower", "neither"]
 Pool = Callable[[Mapping[Any, int]], float | None]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+NO_REFERENCE = "no reference"
+# Names the item; says nothing about the patient.
+_NOT_SOURCE = ("id",)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One item of a task.
+
+    Attributes:
+        source: what the model was given.
+        reference: the gold output.
+        output: what the model returned.
+        target: the key of reference and output that holds the answer.
+    """
+
+    source: Mapping[str, Any]
+    reference: Mapping[str, Any]
+    output: Mapping[str, Any]
+    target: str
+
+    @property
+    def source_text(self) -> str:
+        """Everything the model was given, one line per value."""
+        return text_of({key: value for key, value in self.source.items() if key not in _NOT_SOURCE})
+
+    @property
+    def reference_text(self) -> str:
+        """The gold answer."""
+        return text_of(self.reference.get(self.target))
+
+    @property
+    def output_text(self) -> str:
+        """The model's answer."""
+        return text_of(self.output.get(self.target))
 
 
 @dataclass(frozen=True)
@@ -32,7 +73,7 @@ class Metric:
 
     name: str
     description: str
-    record: Callable[[Item], Any]
+    record: Callable[..., Any]
     undefined: str
     binary: bool = False
     direction: Direction = "higher"
@@ -48,3 +89,43 @@ class Metric:
         # Scores with a better end lie between 0 and 1.
         is_share = self.binary or self.direction != "neither"
         return Ratio(records, is_share=is_share, reason=self.undefined)
+
+
+# Every decorated function, in the order in which the modules are loaded.
+DECORATED: list[Metric] = []
+
+
+def metric(
+    name: str,
+    description: str,
+    undefined: str = NO_REFERENCE,
+    *,
+    of_texts: bool = False,
+    binary: bool = False,
+    direction: Direction = "higher",
+    pool: Pool | None = None,
+) -> Callable[[Function], Function]:
+    """Make a metric of a function, which stays what it is.
+
+    The function takes an `Item`, and by name a `lexicon` or `synonyms` if it has such a parameter.
+
+    Args:
+        name: see `Metric`.
+        description: see `Metric`.
+        undefined: see `Metric`.
+        of_texts: the function takes the texts of reference and output instead of the item.
+        binary: see `Metric`.
+        direction: see `Metric`.
+        pool: see `Metric`.
+    """
+
+    def register(function: Function) -> Function:
+        @wraps(function)
+        def of_item(item: Item, **vocabulary: Any) -> Any:
+            return function(item.reference_text, item.output_text, **vocabulary)
+
+        record = of_item if of_texts else function
+        DECORATED.append(Metric(name, description, record, undefined, binary, direction, pool))
+        return function
+
+    return register

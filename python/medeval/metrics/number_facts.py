@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
+from medeval.metrics.metric import Item, metric
 from medeval.metrics.text import CJK
 
 _SPELLINGS = {
@@ -72,14 +73,23 @@ def is_supported(fact: NumberFact, by: Collection[NumberFact]) -> bool:
     )
 
 
-def number_precision(reference: str, hypothesis: str, source: str) -> float | None:
-    """Return the share of the hypothesis' facts that reference or source has; None for none."""
-    return _share(number_facts(hypothesis), number_facts(reference) + number_facts(source))
+@metric(
+    "number_precision",
+    "share of the output's numbers that gold or source has",
+    "no number in the output",
+)
+def number_precision(item: Item) -> float | None:
+    """Return the share of the output's facts that the gold or the source has; None for none."""
+    known = number_facts(item.reference_text) + number_facts(item.source_text)
+    return _share(number_facts(item.output_text), known)
 
 
-def number_recall(reference: str, hypothesis: str) -> float | None:
-    """Return the share of the reference's facts that the hypothesis has; None for none."""
-    return _share(number_facts(reference), number_facts(hypothesis))
+@metric(
+    "number_recall", "share of the gold's numbers that the output has", "no number in the reference"
+)
+def number_recall(item: Item) -> float | None:
+    """Return the share of the gold's facts that the output has; None for none."""
+    return _share(number_facts(item.reference_text), number_facts(item.output_text))
 
 
 def _share(facts: Collection[NumberFact], by: Collection[NumberFact]) -> float | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from medeval.metrics.metric import Item, metric
 from medeval.metrics.text import fold_accents, has_cjk
 
 _WORD = re.compile(r"[a-z]+(?:['\u2019][a-z]+)*")
@@ -28,6 +29,17 @@ def grade(text: str) -> float | None:
     sentences = sum(bool(_WORD.search(part)) for part in _SENTENCE_END.split(plain))
     syllables = sum(map(_syllables, found))
     return 0.39 * len(found) / sentences + 11.8 * syllables / len(found) - 15.59
+
+
+@metric(
+    "readability",
+    "Flesch-Kincaid grade",
+    "no word, or Chinese, Japanese or Korean text",
+    direction="neither",
+)
+def readability(item: Item) -> float | None:
+    """Return the grade of the output."""
+    return grade(item.output_text)
 
 
 def _syllables(word: str) -> int:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from medeval.metrics.metric import metric
 from medeval.metrics.text import CJK, fold_accents, has_cjk
 
 # Our names, and the package's.
@@ -21,8 +21,7 @@ _CJK_TOKEN = re.compile(f"[{CJK}]|[a-z0-9]+")
 _LONGEST_UNSTEMMED = 3
 
 
-@dataclass(frozen=True)
-class Rouge:
+class Rouge(NamedTuple):
     """Precision, recall and their harmonic mean."""
 
     precision: float
@@ -92,7 +91,7 @@ def plain_rouge_l(reference: str, hypothesis: str) -> float:
 
 def _score(name: str, reference: str, hypothesis: str, *, by_character: bool, stem: bool) -> Rouge:
     found = _scorer(name, by_character, stem).score(reference, hypothesis)[TYPES[name]]
-    return Rouge(float(found.precision), float(found.recall), float(found.fmeasure))
+    return Rouge(*map(float, found))
 
 
 @cache
@@ -110,3 +109,21 @@ def _scorer(name: str, by_character: bool, stem: bool) -> Any:
     from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
 
     return RougeScorer([TYPES[name]], tokenizer=_tokenizer(by_character, stem))
+
+
+def _registered(name: str, place: int, ending: str, title: str) -> None:
+    nothing = "no reference in a script that ROUGE reads, or too short a one"
+
+    @metric(f"{name}{ending}", f"{title} of {TYPES[name]}, stemmed", nothing, of_texts=True)
+    def part(reference: str, hypothesis: str) -> float | None:
+        found = rouge(name, reference, hypothesis)
+        return None if found is None else found[place]
+
+
+for _name in TYPES:
+    for _place, _ending, _title in (
+        (2, "", "F"),
+        (0, "_precision", "precision"),
+        (1, "_recall", "recall"),
+    ):
+        _registered(_name, _place, _ending, _title)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, ClassVar, Self
@@ -18,7 +19,6 @@ from medeval.models.csv_rows import table_for_spreadsheets
 from medeval.models.documents import Document, Identifier
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import MedicalTask
-from medeval.models.plotting import bars
 from medeval.models.scores import Finite, Moment, checked_scores, utc_now
 from medeval.models.text_files import Format
 
@@ -173,7 +173,7 @@ class BenchmarkReport(Document):
         Raises:
             ImportError: matplotlib is not installed.
         """
-        return bars(self.overall_scores, "Overall scores")
+        return _bars(self.overall_scores, "Overall scores")
 
     def plot_task_scores(self, metric: str) -> Any:
         """Draw one metric of every task as bars; return a matplotlib figure.
@@ -181,7 +181,7 @@ class BenchmarkReport(Document):
         Raises:
             ImportError: matplotlib is not installed.
         """
-        return bars(
+        return _bars(
             {task: scores[metric] for task, scores in self.task_scores.items() if metric in scores},
             f"{metric} by task",
         )
@@ -229,3 +229,26 @@ class BenchmarkReport(Document):
         if not written.get("metric_counts", True):
             del written["metric_counts"]
         return written
+
+
+def _bars(scores: Mapping[str, float], title: str) -> Any:
+    """Draw scores as bars, one a name; return a matplotlib figure.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    try:
+        drawing = import_module("matplotlib.figure")
+    except ImportError as error:
+        raise ImportError(
+            "plots need matplotlib: pip install matplotlib, or use overall_scores_to_csv and"
+            " task_scores_to_csv"
+        ) from error
+    # A figure of its own, without pyplot: no window, and no list of figures that grows.
+    figure = drawing.Figure(figsize=(max(4.0, 1.0 + 0.8 * len(scores)), 3.5), layout="constrained")
+    axes = figure.subplots()
+    axes.bar(list(scores), list(scores.values()))
+    axes.set_title(title)
+    axes.set_ylabel("Score")
+    axes.tick_params(axis="x", labelrotation=30)
+    return figure

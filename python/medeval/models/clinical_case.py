@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from medeval.errors import UserError
+from medeval.models.documents import described
 
 Pathology = Literal["appendicitis", "cholecystitis", "diverticulitis", "pancreatitis"]
 Rules = Literal["specification", "reference"]
@@ -184,8 +185,6 @@ def read_case(text: str | bytes, place: str) -> ClinicalCase:
     try:
         return ClinicalCase.model_validate_json(text)
     except ValidationError as error:
-        found = error.errors(include_input=False, include_url=False, include_context=False)
-        first = found[0]
-        field = ".".join(map(str, first["loc"])) or "the case"
-        more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
-        raise UserError(f"{place}: {field}: {first['msg']}{more}.") from None
+        first, *others = described(error, "the case")
+        more = f" ({len(others)} more)" if others else ""
+        raise UserError(f"{place}: {first}{more}.") from None

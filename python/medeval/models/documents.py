@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from medeval.models.text_files import (
     Format,
@@ -111,10 +111,7 @@ class Document(BaseModel):
             ValueError: not YAML, or not a mapping.
             pydantic.ValidationError: naming each field that breaks a rule.
         """
-        data = read_yaml(text)
-        if not isinstance(data, dict):
-            raise ValueError(f"not a mapping of fields but {_kind(data)}")
-        return cls.model_validate(data)
+        return cls.model_validate(parse_mapping(text, "yaml"))
 
     def convert(self, to: str) -> str:
         """Return the text of the document in a format: json, yaml or yml.
@@ -156,6 +153,14 @@ class Document(BaseModel):
         return cls.from_yaml(text) if chosen == "yaml" else cls.from_json(text)
 
 
+def described(error: ValidationError, whole: str = "the task") -> list[str]:
+    """Say which fields break which rules, one line each; never what stands in them."""
+    return [
+        f"{'.'.join(map(str, each['loc'])) or whole}: {each['msg']}"
+        for each in error.errors(include_input=False, include_url=False, include_context=False)
+    ]
+
+
 def parse_mapping(text: str, form: Format) -> dict[str, Any]:
     """Read JSON or YAML text that must hold a mapping.
 
@@ -164,7 +169,8 @@ def parse_mapping(text: str, form: Format) -> dict[str, Any]:
     """
     data = read_yaml(text) if form == "yaml" else _read_json(text)
     if not isinstance(data, dict):
-        raise ValueError(f"not a mapping of fields but {_kind(data)}")
+        found = "empty" if data is None else f"a {type(data).__name__}"
+        raise ValueError(f"not a mapping of fields but {found}")
     return data
 
 
@@ -175,7 +181,3 @@ def _read_json(text: str) -> Any:
         raise ValueError(f"not valid JSON: {error}") from None
     except RecursionError:
         raise ValueError("not valid JSON: nested too deeply") from None
-
-
-def _kind(value: Any) -> str:
-    return "empty" if value is None else f"a {type(value).__name__}"

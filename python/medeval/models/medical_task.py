@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -14,15 +16,18 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+from pydantic_core import to_jsonable_python
 
 from medeval.models.csv_rows import rows_to_csv
 from medeval.models.documents import Document, Identifier, Selection
 from medeval.models.schemas import (
+    DEFAULT_SCHEMAS,
     Row,
     Schema,
     TaskType,
     answer_keys,
     ensure_task_schemas,
+    required_keys,
     split_rows,
     validate_nested_row,
     validate_record_against_schema,
@@ -85,6 +90,13 @@ class MedicalTask(Document):
         """Whether the rows may leave the house; what a file does not call open is not."""
         given: DataClass = self.extra.get("data_class", "credentialed")
         return given
+
+    @property
+    def target(self) -> str:
+        """The key of outputs and expected outputs that holds the answer."""
+        required = required_keys(self.output_schema)
+        usual = required_keys(DEFAULT_SCHEMAS[self.task_type][1])[0]
+        return usual if usual in required or not required else required[0]
 
     def pairs(self) -> tuple[list[Row], list[Row]]:
         """Return what a model is shown and what is expected of it, aligned.
@@ -215,6 +227,39 @@ class MedicalTask(Document):
             del written["inputs"]
         written.update(written.pop("extra", {}))
         return written
+
+
+def task_hash(task: MedicalTask) -> str:
+    """Return the SHA-256 of all that decides what a model is asked and what counts as right.
+
+    That is the type, the description, both schemas, and inputs with expected outputs in their
+    order, however the file writes them. The title, the list of metrics and the extras are not
+    part of it: a score of one metric stays what it is when another is added.
+
+    Raises:
+        ValueError: a row cannot be split into an input and an expected output, or holds what no
+            file could.
+    """
+    shown, expected = task.pairs()
+    content = {
+        "task_type": str(task.task_type),
+        "description": task.description,
+        "input_schema": task.input_schema,
+        "output_schema": task.output_schema,
+        "inputs": shown,
+        "expected_outputs": expected,
+    }
+    values = to_jsonable_python(content)
+    text = json.dumps(values, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def input_ids(inputs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the name of each input: its `id`, or without one its index, as text."""
+    return [
+        str(index) if (given := row.get("id")) is None else str(given)
+        for index, row in enumerate(inputs)
+    ]
 
 
 def _with_metric_names(known: dict[str, Any], unknown: dict[str, Any]) -> dict[str, Any]:

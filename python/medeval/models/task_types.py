@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -13,18 +12,28 @@ from pydantic import model_validator
 
 from medeval.models.csv_rows import rows_from_csv
 from medeval.models.medical_task import MedicalTask, TaskType
-from medeval.models.schemas import Row, is_nested, required_keys, split_rows, validate_rows
+from medeval.models.schemas import Row, is_nested, split_rows, validate_rows
 from medeval.models.text_files import read_text
 
 if TYPE_CHECKING:
-    from medeval.metrics.item import Item
+    from medeval.metrics.metric import Item
     from medeval.metrics.registry import MetricRegistry
     from medeval.models.scores import Interval
     from medeval.scoring.table import ScoreTable
 
 Level = Literal["simple", "calculator", "proper"]
 Record = Mapping[str, Any]
-PairScore = Callable[[Record, Record], float | None]
+
+_TEXT_PROXIES = {
+    "rouge_l": "rouge_l_proxy",
+    "clinical_relevance": "clinical_relevance_proxy",
+    "factual_consistency": "factual_consistency_proxy",
+}
+_TEXT_FUNCTIONS = {
+    "rouge_l": "summary_rouge_l",
+    "clinical_relevance": "note_overlap",
+    "factual_consistency": "summary_overlap",
+}
 
 
 class EvaluatedTask(MedicalTask):
@@ -38,12 +47,16 @@ class EvaluatedTask(MedicalTask):
         own_input: the key of the input.
         own_output: the key of the output, and of the answer that is scored.
         simple_metrics: the documented metric names, with the registered proxy behind each.
+        calculator_metrics: those that have a richer function, with its name in `metrics.proxies`.
+        aliases: other names of the input key, the first of which a row has is read.
     """
 
     own_type: ClassVar[TaskType]
     own_input: ClassVar[str]
     own_output: ClassVar[str]
     simple_metrics: ClassVar[Mapping[str, str]]
+    calculator_metrics: ClassVar[Mapping[str, str]]
+    aliases: ClassVar[Sequence[str]] = ()
 
     def __init__(self, *id_and_description: str, **fields: Any) -> None:
         """Take the task's id and, if wanted, its description, and any field by its name.
@@ -59,12 +72,6 @@ class EvaluatedTask(MedicalTask):
             zip(("task_id", "description"), id_and_description, strict=False)
         )
         super().__init__(**named, **fields)
-
-    @property
-    def target(self) -> str:
-        """The key of outputs and references that holds the answer."""
-        required = required_keys(self.output_schema)
-        return self.own_output if self.own_output in required or not required else required[0]
 
     def pairs(self) -> tuple[list[Row], list[Row]]:
         """See `MedicalTask.pairs`; other names of the input key are read as that key."""
@@ -190,27 +197,26 @@ class EvaluatedTask(MedicalTask):
         }
 
     def _calculator(self, outputs: Sequence[Record]) -> dict[str, float | None]:
-        from medeval.metrics.calculator import mean_of_defined
+        from medeval.metrics import proxies
 
         references = self._references()
         _check_lengths(references, outputs)
         _check_mappings(outputs)
         pairs = list(zip(references, outputs, strict=True))
         return {
-            name: mean_of_defined(score(reference, output) for reference, output in pairs)
-            for name, score in self._calculator_metrics().items()
+            name: proxies.mean_of_defined(
+                getattr(proxies, function)(reference, output, self.target)
+                for reference, output in pairs
+            )
+            for name, function in self.calculator_metrics.items()
         }
-
-    @abstractmethod
-    def _calculator_metrics(self) -> dict[str, PairScore]:
-        """Return the richer function of each metric that has one."""
 
     def _references(self) -> list[Row]:
         expected = self.pairs()[1] if self.dataset else []
         return expected if any(expected) else list(self.expected_outputs)
 
     def _items(self, references: Sequence[Row], outputs: Sequence[Record]) -> list[Item]:
-        from medeval.metrics.item import Item
+        from medeval.metrics.metric import Item
 
         _check_mappings(outputs)
         inputs = self.pairs()[0]
@@ -280,12 +286,15 @@ class EvaluatedTask(MedicalTask):
         row = dict(record)
         wanted = isinstance(schema, Mapping) and cls.own_input in (schema.get("required") or [])
         if wanted and cls.own_input not in row:
-            cls._take_alias(row)
+            for alias in [alias for alias in cls.aliases if alias in row][:1]:
+                row[cls.own_input] = cls._input_from(row.pop(alias), row)
         return row
 
     @classmethod
-    def _take_alias(cls, row: Row) -> None:
-        """Move the input from another name to the class's own key."""
+    def _input_from(cls, value: Any, row: Row) -> Any:
+        """Return the input that stood under another name; `row` is the rest of its record."""
+        del row
+        return value
 
 
 class MedicalQATask(EvaluatedTask):
@@ -298,15 +307,7 @@ class MedicalQATask(EvaluatedTask):
         "accuracy": "accuracy_proxy",
         "clinical_correctness": "clinical_correctness_proxy",
     }
-
-    def _calculator_metrics(self) -> dict[str, PairScore]:
-        from medeval.metrics import calculator
-
-        return {
-            "clinical_correctness": lambda reference, output: calculator.same_or_contained(
-                reference, output, self.target
-            )
-        }
+    calculator_metrics: ClassVar[Mapping[str, str]] = {"clinical_correctness": "same_or_contained"}
 
 
 class DiagnosticReasoningTask(EvaluatedTask):
@@ -319,74 +320,39 @@ class DiagnosticReasoningTask(EvaluatedTask):
         "diagnostic_accuracy": "diagnostic_accuracy_proxy",
         "reasoning_quality": "reasoning_cue_rate",
     }
-
-    def _calculator_metrics(self) -> dict[str, PairScore]:
-        from medeval.metrics import calculator
-
-        return {"reasoning_quality": calculator.rationale_overlap}
+    calculator_metrics: ClassVar[Mapping[str, str]] = {"reasoning_quality": "rationale_overlap"}
+    aliases: ClassVar[Sequence[str]] = ("symptoms",)
 
     @classmethod
-    def _take_alias(cls, row: Row) -> None:
-        if "symptoms" in row:
-            symptoms = row.pop("symptoms")
-            listed = isinstance(symptoms, (list, tuple))
-            row["case"] = "; ".join(map(str, symptoms)) if listed else symptoms
+    def _input_from(cls, value: Any, row: Row) -> Any:
+        return "; ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
 
 
-class _TextTask(EvaluatedTask):
-    """A task whose output is a text of its own, compared with a gold text."""
-
-    def _calculator_metrics(self) -> dict[str, PairScore]:
-        from medeval.metrics import calculator
-
-        def on_target(score: Callable[[Record, Record, str], float | None]) -> PairScore:
-            return lambda reference, output: score(reference, output, self.target)
-
-        return {
-            "rouge_l": on_target(calculator.summary_rouge_l),
-            "clinical_relevance": on_target(calculator.note_overlap),
-            "factual_consistency": on_target(calculator.summary_overlap),
-        }
-
-
-class ClinicalSummarizationTask(_TextTask):
+class ClinicalSummarizationTask(EvaluatedTask):
     """Documents with a summary each; `text` or `note` are read as `document`."""
 
     own_type: ClassVar[TaskType] = TaskType.SUMMARIZATION
     own_input: ClassVar[str] = "document"
     own_output: ClassVar[str] = "summary"
-    simple_metrics: ClassVar[Mapping[str, str]] = {
-        "rouge_l": "rouge_l_proxy",
-        "clinical_relevance": "clinical_relevance_proxy",
-        "factual_consistency": "factual_consistency_proxy",
-    }
-
-    @classmethod
-    def _take_alias(cls, row: Row) -> None:
-        for alias in ("text", "note"):
-            if alias in row:
-                row["document"] = row.pop(alias)
-                return
+    simple_metrics: ClassVar[Mapping[str, str]] = _TEXT_PROXIES
+    calculator_metrics: ClassVar[Mapping[str, str]] = _TEXT_FUNCTIONS
+    aliases: ClassVar[Sequence[str]] = ("text", "note")
 
 
-class CommunicationTask(_TextTask):
+class CommunicationTask(EvaluatedTask):
     """Messages with a response each; `patient_message`, and `context`, are read as `prompt`."""
 
     own_type: ClassVar[TaskType] = TaskType.COMMUNICATION
     own_input: ClassVar[str] = "prompt"
     own_output: ClassVar[str] = "response"
-    simple_metrics: ClassVar[Mapping[str, str]] = {
-        "rouge_l": "rouge_l_proxy",
-        "clinical_relevance": "clinical_relevance_proxy",
-        "factual_consistency": "factual_consistency_proxy",
-        "readability": "readability",
-    }
+    simple_metrics: ClassVar[Mapping[str, str]] = {**_TEXT_PROXIES, "readability": "readability"}
+    calculator_metrics: ClassVar[Mapping[str, str]] = _TEXT_FUNCTIONS
+    aliases: ClassVar[Sequence[str]] = ("patient_message",)
 
     @classmethod
-    def _take_alias(cls, row: Row) -> None:
-        if "patient_message" in row:
-            message, context = row.pop("patient_message"), row.pop("context", None)
-            row["prompt"] = f"{message}\n\nContext: {context}" if context else message
+    def _input_from(cls, value: Any, row: Row) -> Any:
+        context = row.pop("context", None)
+        return f"{value}\n\nContext: {context}" if context else value
 
 
 TASK_CLASSES: Mapping[TaskType, type[EvaluatedTask]] = {

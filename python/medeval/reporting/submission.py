@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.task_content import input_ids
+from medeval.models.medical_task import input_ids
 from medeval.reporting.privacy import may_show_text
 from medeval.reporting.submission_models import Submission, SubmissionItem, TaskSubmission
 

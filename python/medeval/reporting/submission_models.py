@@ -21,10 +21,9 @@ from pydantic import (
 
 from medeval.errors import UserError
 from medeval.models.documents import Document, Identifier, SchemaVersion
-from medeval.models.medical_task import MedicalTask
+from medeval.models.medical_task import MedicalTask, input_ids, task_hash
 from medeval.models.schemas import Row
 from medeval.models.scores import Moment, utc_now
-from medeval.models.task_content import input_ids, task_hash
 
 _MOST_NAMED = 5
 

@@ -21,10 +21,10 @@ from medeval.evaluation.task_prompts import (
 )
 from medeval.inference.run import RESPONSES, Answer, read_answers
 from medeval.inference.types import Item, Outcome
-from medeval.metrics.item import rationale_of
+from medeval.metrics.consistency import rationale_of
 from medeval.metrics.text import text_of
+from medeval.models.medical_task import task_hash
 from medeval.models.schemas import Row
-from medeval.models.task_content import task_hash
 from medeval.models.task_types import EvaluatedTask
 from medeval.predictions.tasks import TASKS
 from medeval.tasks.differences import paired_differences

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
 from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.medical_task import task_hash
 from medeval.models.schemas import Row
-from medeval.models.task_content import task_hash
 from medeval.models.task_types import EvaluatedTask
 from medeval.scoring.table import (
     Column,

@@ -1,0 +1,113 @@
+"""Answers as classes, and how far a stated confidence is a probability of being right."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from medeval.metrics.matching import Synonyms, normalised, same_diagnosis
+from medeval.metrics.metric import Item, metric
+
+_PARTS = ("precision", "recall", "f1")
+_UNSTATED = "no reference, or no confidence from 0 to 1"
+
+
+def macro_scores(counts: Mapping[tuple[str, str], int]) -> tuple[float, float, float] | None:
+    """Return precision, recall and F1 as unweighted means over the references' classes.
+
+    An answer that is none of them is a miss of its reference and makes no class of its own. A class
+    that is never given has precision 0. None without a class.
+
+    Args:
+        counts: how often each pair of class wanted and class given occurs.
+    """
+    wanted: Counter[str] = Counter()
+    given: Counter[str] = Counter()
+    for (reference, hypothesis), times in counts.items():
+        wanted[reference] += times
+        given[hypothesis] += times
+    # Sorted, so that the sum does not depend on the order of the items.
+    by_class = [
+        (right / (given[one] or 1), right / wanted[one], 2 * right / (wanted[one] + given[one]))
+        for one in sorted(wanted)
+        for right in (counts.get((one, one), 0),)
+    ]
+    if not by_class:
+        return None
+    precision, recall, f1 = (sum(part) / len(by_class) for part in zip(*by_class, strict=True))
+    return precision, recall, f1
+
+
+def _macro_average(place: int) -> Callable[[Mapping[tuple[str, str], int]], float | None]:
+    def pool(counts: Mapping[tuple[str, str], int]) -> float | None:
+        scores = macro_scores(counts)
+        return None if scores is None else scores[place]
+
+    return pool
+
+
+def classes(reference: str, hypothesis: str) -> tuple[str, str] | None:
+    """Return the class wanted and the class given; None without a reference."""
+    wanted = normalised(reference)
+    return (wanted, normalised(hypothesis)) if wanted else None
+
+
+for _place, _name in enumerate(_PARTS):
+    _title = f"{_name}, unweighted mean over the gold's classes (macro average)"
+    metric(_name, _title, of_texts=True, pool=_macro_average(_place))(classes)
+
+
+def confidence_of(output: Mapping[str, Any]) -> float | None:
+    """Return the stated confidence; None if there is none, or it is no number from 0 to 1."""
+    stated = output.get("confidence")
+    if isinstance(stated, bool) or not isinstance(stated, (int, float, str)):
+        return None
+    try:
+        value = float(stated)
+    except ValueError:
+        return None
+    return value if 0 <= value <= 1 else None
+
+
+def expected_calibration_error(counts: Mapping[tuple[float, float], int]) -> float | None:
+    """Return the mean distance of confidence and accuracy over ten bins; 0 is best.
+
+    Args:
+        counts: how often each pair of confidence and correctness (1 or 0) occurs.
+    """
+    import numpy as np
+
+    from medeval.scoring import calibration
+
+    if not counts:
+        return None
+    pairs = np.array(list(counts), dtype=np.float64)
+    times = np.array(list(counts.values()), dtype=np.int64)
+    confidence = np.repeat(pairs[:, 0], times)
+    correct = np.repeat(pairs[:, 1], times) == 1
+    weights = np.ones((1, len(confidence)))
+    error = float(calibration.expected_calibration_error(correct, confidence, weights)[0])
+    return None if math.isnan(error) else error
+
+
+@metric(
+    "expected_calibration_error",
+    "distance of stated confidence and accuracy, ten bins",
+    _UNSTATED,
+    direction="lower",
+    pool=expected_calibration_error,
+)
+def confidence_and_correctness(item: Item, *, synonyms: Synonyms) -> tuple[float, float] | None:
+    """Return the stated confidence and whether the diagnosis is right; None without either."""
+    stated = confidence_of(item.output)
+    correct = same_diagnosis(item.reference_text, item.output_text, synonyms=synonyms)
+    return None if stated is None or correct is None else (stated, correct)
+
+
+@metric("brier", "squared error of the stated confidence", _UNSTATED, direction="lower")
+def brier(item: Item, *, synonyms: Synonyms) -> float | None:
+    """Return the Brier score of one answer: 0 is best, 1 worst."""
+    pair = confidence_and_correctness(item, synonyms=synonyms)
+    return None if pair is None else (pair[0] - pair[1]) ** 2

@@ -1,0 +1,136 @@
+"""The documented proxies and the richer functions of the project that the task models come from.
+
+Both are kept number for number, blind spots included, for comparison with published figures; the
+metrics of the other modules say something about a model. The proxies take values as `str` shows
+them, so that null is the word "none". The richer functions score no pair (None) that lacks an
+output, or what it is compared with.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from medeval.metrics.consistency import rationale_of
+from medeval.metrics.metric import Item, metric
+from medeval.metrics.rouge import plain_rouge_l
+
+Record = Mapping[str, Any]
+
+CUES = ("because", "due to", "based on", "given")
+KEYWORDS = frozenset(
+    {"patient", "diagnosis", "treatment", "history", "medication", "lab", "symptom"}
+)
+_DEFINED = "always defined"
+_EQUAL = "answers equal but for case and outer space"
+_DROPPED = str.maketrans("", "", ".,!?;:-()[]{}'\"")
+
+
+@metric("reasoning_cue_rate", "the rationale has a word of giving reasons", _DEFINED, binary=True)
+def cue_rate(item: Item) -> float:
+    """Return 1 if the explanation, else the rationale, contains a word of giving reasons."""
+    output = item.output
+    reasons = str(output.get("explanation") or output.get("rationale") or "").lower()
+    return float(any(cue in reasons for cue in CUES))
+
+
+@metric("accuracy_proxy", _EQUAL, _DEFINED, binary=True)
+@metric("clinical_correctness_proxy", _EQUAL, _DEFINED, binary=True)
+@metric("diagnostic_accuracy_proxy", _EQUAL, _DEFINED, binary=True)
+def same_answer(item: Item) -> float:
+    """Return 1 if both answers are equal but for case and outer whitespace, else 0."""
+    return float(_shown(item.reference, item).strip() == _shown(item.output, item).strip())
+
+
+@metric("rouge_l_proxy", "share of the gold's distinct tokens that the output has", _DEFINED)
+def token_recall(item: Item) -> float:
+    """Return the share of the reference's distinct tokens that the output has; order is ignored."""
+    wanted, given = (set(_shown(one, item).split()) for one in (item.reference, item.output))
+    return len(wanted & given) / len(wanted) if wanted else 0.0
+
+
+@metric("clinical_relevance_proxy", "share of seven clinical keywords in the output", _DEFINED)
+def keyword_rate(item: Item) -> float:
+    """Return the share of seven clinical keywords that are tokens of the output."""
+    return len(KEYWORDS & set(_shown(item.output, item).split())) / len(KEYWORDS)
+
+
+@metric(
+    "factual_consistency_proxy", "share of the output's digit tokens that the gold has", _DEFINED
+)
+def digit_support(item: Item) -> float:
+    """Return the share of the output's distinct digit tokens that the reference has; 1 for none.
+
+    A token is seen only if it is all digits: "120/80", "500mg", "3.5" and "5," are not.
+    """
+    claimed = {token for token in _shown(item.output, item).split() if token.isdigit()}
+    invented = claimed - set(_shown(item.reference, item).split())
+    return 1 - len(invented) / len(claimed) if claimed else 1.0
+
+
+def same_or_contained(reference: Record, output: Record, key: str) -> float | None:
+    """Return 1 if one normalised answer equals or contains the other, else 0."""
+    pair = _pair(reference.get(key), output.get(key))
+    return None if pair is None else float(pair[0] in pair[1] or pair[1] in pair[0])
+
+
+def rationale_overlap(reference: Record, output: Record, key: str) -> float | None:
+    """Return the token F1 of the reasons given; they have keys of their own."""
+    del key
+    wanted, given = rationale_of(reference), rationale_of(output)
+    return _multiset_f1(wanted, given) if wanted and given else None
+
+
+def summary_overlap(reference: Record, output: Record, key: str) -> float | None:
+    """Return the token F1 of two texts; an empty reference scores 0, a missing one nothing."""
+    pair = _summaries(reference, output, key)
+    return None if pair is None else _multiset_f1(*pair)
+
+
+def summary_rouge_l(reference: Record, output: Record, key: str) -> float | None:
+    """Return ROUGE-L of two texts by the package's own tokenizer, F with stemming."""
+    pair = _summaries(reference, output, key)
+    return None if pair is None else plain_rouge_l(*pair)
+
+
+def note_overlap(reference: Record, output: Record, key: str) -> float | None:
+    """Return the Jaccard index of the output's token set and that of the reference's `note`."""
+    pair = _pair(reference.get("note"), output.get(key))
+    if pair is None:
+        return None
+    note, given = (set(text.split()) for text in pair)
+    return len(note & given) / len(note | given) if note | given else 0.0
+
+
+def mean_of_defined(scores: Iterable[float | None]) -> float:
+    """Return the mean of the scores there are; NaN without any."""
+    defined = [score for score in scores if score is not None]
+    return math.fsum(defined) / len(defined) if defined else math.nan
+
+
+def _multiset_f1(reference: str, hypothesis: str) -> float:
+    wanted, given = (Counter(_normalised(text).split()) for text in (reference, hypothesis))
+    shared = (wanted & given).total()
+    return 2 * shared / (wanted.total() + given.total()) if shared else 0.0
+
+
+def _normalised(text: str) -> str:
+    return " ".join(text.lower().split()).translate(_DROPPED)
+
+
+def _pair(wanted: object, given: object) -> tuple[str, str] | None:
+    texts = ["" if value is None else str(value) for value in (wanted, given)]
+    return (_normalised(texts[0]), _normalised(texts[1])) if all(texts) else None
+
+
+def _summaries(reference: Record, output: Record, key: str) -> tuple[str, str] | None:
+    wanted, given = reference.get(key), output.get(key)
+    if wanted is None or given is None or not str(given):
+        return None
+    return str(wanted), str(given)
+
+
+def _shown(record: Record, item: Item) -> str:
+    return str(record.get(item.target, "")).lower()

@@ -1,0 +1,489 @@
+"""The metrics by name: what each gives for a reference and an output, and what holds for all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+from scipy.stats import binomtest
+from sklearn.metrics import precision_recall_fscore_support
+
+from medeval.errors import UserError
+from medeval.metrics.concepts import Lexicon, common_lexicon
+from medeval.metrics.matching import Synonyms, common_synonyms, normalised
+from medeval.metrics.metric import Item, Metric
+from medeval.metrics.number_facts import UNITS, number_facts
+from medeval.metrics.registry import ALIASES, MetricRegistry, default_registry
+from medeval.metrics.rouge import TYPES, rouge
+from medeval.metrics.text import text_of
+from medeval.models.scores import Interval
+from medeval.scoring.table import interval, wilson
+
+LEXICON = Lexicon(
+    {
+        "fever": ["fever", "febrile"],
+        "cough": ["cough"],
+        "rash": ["rash"],
+        "pain": ["pain"],
+        "chest_pain": ["chest pain"],
+        "chest_pain_on_effort": ["chest pain on effort"],
+        "crohn": ["Crohn's disease"],
+        "高血压": ["高血压"],
+    }
+)
+REGISTRY = default_registry()
+NAMES = [metric.name for metric in REGISTRY]
+# Undefined for an output that claims nothing; all else must be at its worst.
+NOTHING_CLAIMED = {"brier", "expected_calibration_error", "number_precision", "readability"}
+NOTHING_CLAIMED |= {"factual_consistency", "evidence_rate"}
+GOLD: list[dict[str, Any]] = [
+    {
+        "answer": "Chest pain at rest due to MI, no fever, BP 150/90 and aspirin 300 mg given.",
+        "rationale": "Based on chest pain and BP 150/90.",
+        "confidence": 1.0,
+    },
+    {
+        "answer": "Denies cough. Patient history: hypertension for 10 years.",
+        "rationale": "Given hypertension for 10 years.",
+        "confidence": 1.0,
+    },
+    {
+        "answer": "Pneumonia with fever of 39.5, treated with antibiotics for 7 days.",
+        "rationale": "Because of fever.",
+        "confidence": 1.0,
+    },
+]
+
+
+def items_of(outputs: list[dict[str, Any]]) -> list[Item]:
+    return [
+        Item({"case": gold["answer"]}, gold, output, "answer")
+        for gold, output in zip(GOLD, outputs, strict=True)
+    ]
+
+
+def scored(value: float | None) -> Item:
+    return Item({}, {}, {"value": value}, "value")
+
+
+def aggregate(metric: Metric, items: list[Item], **options: Any) -> Interval:
+    return interval(metric.column(items), **options)
+
+
+def value_of(name: str, reference: Any, output: Any, source: Any = "") -> Any:
+    """Score one item; texts stand for answers, mappings for whole records."""
+    records = [one if isinstance(one, dict) else {"answer": one} for one in (reference, output)]
+    given = source if isinstance(source, dict) else {"case": source}
+    registry = default_registry(lexicon=LEXICON)
+    return aggregate(registry.find(name), [Item(given, *records, "answer")], draws=0).value
+
+
+MEAN = Metric("mean", "a number", lambda item: item.output["value"], "no number")
+SHARE = Metric("share", "0 or 1", lambda item: item.output["value"], "no number", binary=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_gold_scores_the_maximum_and_an_empty_output_the_minimum_or_nothing(name: str) -> None:
+    metric = REGISTRY.find(name)
+    value = aggregate(metric, items_of(GOLD), draws=0).value
+    if metric.direction == "neither":
+        assert value is not None
+    elif name == "clinical_relevance_proxy":
+        assert value is not None  # looks for fixed words, whatever the gold says
+        assert 0 < value < 1
+    else:
+        assert value == pytest.approx(0 if metric.direction == "lower" else 1)
+    empty = aggregate(metric, items_of([{}, {}, {}]), draws=0)
+    undefined = (None, 3, metric.undefined)
+    if name in NOTHING_CLAIMED:
+        assert (empty.value, empty.n_undefined, empty.reason) == undefined
+    else:
+        # The documented blind spot of one proxy: no number, no fault.
+        assert empty.value == (1 if name == "factual_consistency_proxy" else 0)
+        assert empty.n_undefined == 0
+
+
+TEXT = st.sampled_from(
+    [*(gold["answer"] for gold in GOLD), "", "MI", "no pain 5 mg", "高血压 3", "."]
+)
+OUTPUT = st.fixed_dictionaries(
+    {},
+    optional={
+        "answer": TEXT,
+        "rationale": TEXT,
+        "differential_diagnosis": st.lists(TEXT),
+        "confidence": st.floats(-0.5, 1.5),
+    },
+)
+SOME_ITEMS = st.lists(
+    st.builds(Item, st.fixed_dictionaries({"case": TEXT}), OUTPUT, OUTPUT, st.just("answer")),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(items=SOME_ITEMS, data=st.data())
+def test_values_are_bounded_and_the_order_of_items_does_not_matter(
+    items: list[Item], data: st.DataObject
+) -> None:
+    other = data.draw(st.permutations(items))
+    for metric in REGISTRY:
+        found = aggregate(metric, items, draws=20)
+        again = aggregate(metric, other, draws=20)
+        assert found == again, metric.name
+        assert found.n + found.n_undefined == len(items)
+        if found.value is not None and metric.direction != "neither":
+            assert -1e-12 <= found.value <= 1 + 1e-12, metric.name
+        if metric.binary:
+            assert set(metric.column(items).item_scores) <= {0, 1, None}, metric.name
+
+
+def test_names_are_taken_once_and_aliases_lead_to_their_metric() -> None:
+    assert sorted(set(NAMES)) == NAMES
+    for alias, name in ALIASES.items():
+        assert REGISTRY.find(alias) is REGISTRY.find(name)
+    for proxy in (name for name in NAMES if name.endswith("_proxy")):
+        assert REGISTRY.find(proxy) is not REGISTRY.find(proxy.removesuffix("_proxy"))
+    assert "macro average" in REGISTRY.find("f1_score").description
+    with pytest.raises(ValueError, match="a metric 'mean' already"):
+        MetricRegistry([MEAN, MEAN])
+    for alias, name in (("average", "median"), ("share", "mean")):
+        with pytest.raises(ValueError, match="taken or leads nowhere"):
+            MetricRegistry([MEAN, SHARE], {alias: name})
+    with pytest.raises(UserError, match=r"Unknown metric 'rouge_L'\. Did you mean .*rouge_l"):
+        REGISTRY.find("rouge_L")
+    with pytest.raises(UserError, match="Known: accuracy, accuracy_proxy"):
+        REGISTRY.find("???")
+
+
+@pytest.mark.parametrize(
+    ("name", "reference", "output", "expected"),
+    [
+        ("exact_match", "Insulin", "insulin.", 1.0),
+        ("exact_match", "M\u00e9ni\u00e8re", "Me\u0301nie\u0300re", 1.0),
+        ("exact_match", "5%", "5", 0.0),
+        ("exact_match", "metformin", "not metformin", 0.0),
+        ("exact_match", "", "fever", None),
+        ("token_f1", "Chest pain, resolved", "resolved chest pain", 1.0),
+        ("token_f1", "pain pain", "pain", 2 / 3),
+        ("token_f1", "高血压", "低血压", 2 / 3),
+        ("token_f1", "BP高 120/80,", "bp 120/80", 0.8),
+        ("token_f1", "!", "!", None),
+        ("number_precision", "5 mg", "5 g", 0.0),
+        ("number_precision", "5 mg", "5", 1.0),
+        ("number_precision", "5 mg", "none", None),
+        ("number_precision", "120/80", "120 over 80", 0.0),
+        ("number_recall", "HR 80", "HR 80, RR 16", 1.0),
+        ("number_recall", "none", "5 mg", None),
+        ("clinical_relevance", "fever, cough", "fever", 2 / 3),
+        ("clinical_relevance", "no fever", "fever", 0.0),
+        ("clinical_relevance", "well", "fever", 0.0),
+        ("clinical_relevance", "well", "well", None),
+        ("factual_consistency", "fever, T 39", "fever 40", 0.5),
+        ("factual_consistency", "no fever", "fever", 0.0),
+        ("factual_consistency", "fever", "doing well", None),
+        # Words, sentences, syllables: 6, 1, 6; then 5, 2, 6, as "table" has two.
+        ("readability", "", "The cat sat on the mat.", 0.39 * 6 + 11.8 - 15.59),
+        ("readability", "", "Take the table home. Rest.", 0.39 * 5 / 2 + 11.8 * 6 / 5 - 15.59),
+        ("readability", "", "120/80", None),
+        ("readability", "", "Drink water 多喝水", None),
+        ("rouge_1", "medications", "medication", 1.0),
+        ("rouge_1", "服用 medications", "服用 medication", 1.0),
+        ("rouge_2", "chest pain resolved", "resolved pain chest", 0.0),
+        ("rouge_l", "chest pain resolved after aspirin", "aspirin after resolved pain chest", 0.2),
+        ("rouge_l", "Ménière disease", "Meniere disease", 1.0),
+        ("rouge_l", "fœtus, Straße, Ødem", "foetus, Strasse, Odem", 1.0),
+        ("rouge_l", "fever resolved\ncough persists", "cough persists\nfever resolved", 0.5),
+        ("rouge_lsum", "fever resolved\ncough persists", "cough persists\nfever resolved", 1.0),
+        ("rouge_1", "chest pain at rest", "chest pain", 2 / 3),
+        ("rouge_1_precision", "chest pain at rest", "chest pain", 1.0),
+        ("rouge_1_recall", "chest pain at rest", "chest pain", 1 / 2),
+        ("rouge_2", "fever", "fever", None),
+        ("rouge_l", "...", "...", None),
+        ("rouge_lsum", "חום", "חום", None),
+    ],
+)
+def test_what_two_texts_score(name: str, reference: str, output: str, expected: Any) -> None:
+    assert value_of(name, reference, output) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "reference", "output", "expected"),
+    [
+        ("reasoning_quality", {"rationale": "high fever"}, {"explanation": "High fever."}, 1),
+        (
+            "reasoning_quality",
+            {"rationale": "high fever"},
+            {"explanation": "", "rationale": "fever"},
+            2 / 3,
+        ),
+        ("reasoning_quality", {"rationale": "high fever"}, {}, 0),
+        ("reasoning_quality", {}, {"rationale": "fever"}, None),
+        ("evidence_rate", {}, {"rationale": "because of fever at 45 years"}, 1),
+        ("evidence_rate", {}, {"rationale": "because of fever and cough"}, 0.5),
+        # An id is not part of the case.
+        ("evidence_rate", {}, {"rationale": "record 77"}, 0),
+        ("evidence_rate", {}, {"rationale": "just so"}, None),
+        ("number_precision", "HR 80", "HR 80, RR 45, T 40", 2 / 3),
+        ("factual_consistency", "stable", "fever of 39, rash", 2 / 3),
+        ("brier", "MI", {"answer": "heart attack", "confidence": 0.9}, 0.1**2),
+        ("brier", "MI", {"answer": "gout", "confidence": "0.9"}, 0.9**2),
+        *(
+            ("brier", "MI", {"answer": "MI", "confidence": bad}, None)
+            for bad in (92, -0.1, "x", True)
+        ),
+        ("brier", "MI", {"answer": "MI"}, None),
+    ],
+)
+def test_what_records_score(name: str, reference: Any, output: Any, expected: Any) -> None:
+    source = {"id": 77, "case": "Fever of 39, no cough", "age": 45}
+    assert value_of(name, reference, output, source) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("reference", "ranks"),
+    [("myocardial infarction", 1), ("pulmonary embolism", 2), ("sepsis", 3), ("gout", None)],
+)
+def test_ranked_diagnoses_are_read_from_the_differential(reference: str, ranks: int | None) -> None:
+    # Two names of one diagnosis take one place, and the diagnosis itself is the first choice.
+    output = {"answer": "MI", "differential_diagnosis": ["PE", "heart attack", "", None, "sepsis"]}
+    found = [value_of(name, reference, output) for name in ("top_1", "top_3", "top_5", "mrr")]
+    expected = [float(ranks is not None and ranks <= k) for k in (1, 3, 5)]
+    assert found == [*expected, 1 / ranks if ranks else 0]
+    assert value_of("mrr", " ", output) is None
+
+
+@pytest.mark.parametrize(
+    ("reference", "hypothesis", "same"),
+    [
+        ("acute myocardial infarction", "Acute MI.", 1),
+        ("COPD exacerbation", "chronic obstructive pulmonary disease exacerbation", 1),
+        ("Type 2 diabetes", "T2DM", 1),
+        ("heart attack", "MI", 1),
+        ("acute coronary syndrome", "Acute Coronary Syndrome (ACS)", 1),
+        ("MI with shock", "Myocardial infarction (MI) with shock", 1),
+        ("MI", "NSTEMI", 0),
+        ("type 1 diabetes", "type 2 diabetes", 0),
+        ("PE", "", 0),
+        ("pneumonia", "pneumonia (viral)", 0),
+        ("sepsis", "(MI) sepsis", 0),
+        ("MI", "()", 0),
+    ],
+)
+def test_abbreviations_are_written_out(reference: str, hypothesis: str, same: int) -> None:
+    for name in ("diagnostic_accuracy", "clinical_correctness"):
+        assert value_of(name, reference, hypothesis) == same
+
+
+def test_common_abbreviations_are_known_and_name_one_disease_each() -> None:
+    names = ["MI", "CHF", "COPD", "PE", "DVT", "AKI", "CKD", "TIA", "UTI", "GERD", "AF", "HTN"]
+    assert all(common_synonyms().expanded(name) != normalised(name) for name in names)
+    with pytest.raises(ValueError, match="names both"):
+        Synonyms({"multiple sclerosis": ["MS"], "mitral stenosis": ["MS"]})
+
+
+LABELS = st.sampled_from(["entailment", "neutral", "contradiction", "no idea"])
+
+
+@given(st.lists(st.tuples(LABELS, LABELS), min_size=1, max_size=40))
+def test_macro_averages_equal_scikit_learns(pairs: list[tuple[str, str]]) -> None:
+    items = [Item({}, {"answer": one}, {"answer": other}, "answer") for one, other in pairs]
+    wanted, guessed = np.array(pairs).T
+    expected = precision_recall_fscore_support(
+        wanted, guessed, labels=sorted(set(wanted)), average="macro", zero_division=0
+    )
+    for name, value in zip(("precision", "recall", "f1"), expected, strict=False):
+        column = REGISTRY.find(name).column(items)
+        assert column.value() == pytest.approx(value)
+        assert column.item_scores == [None] * len(items)
+
+
+def test_calibration_error_is_the_mean_distance_over_bins() -> None:
+    # Four at 0.75, half of them right: 0.25 off. One right at 1.0: in the last bin, on the spot.
+    stated = [("MI", 0.75), ("MI", 0.75), ("gout", 0.75), ("gout", 0.75), ("MI", 1.0), ("MI", None)]
+    items = [
+        Item({}, {"diagnosis": "MI"}, {"diagnosis": given, "confidence": sure}, "diagnosis")
+        for given, sure in stated
+    ]
+    found = aggregate(REGISTRY.find("expected_calibration_error"), items)
+    assert (found.value, found.n_undefined) == (pytest.approx(0.25 * 4 / 5), 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("  Heart \n rate. ", "heart rate"),
+        ("Straße", "strasse"),
+        ("\uff11\uff12\uff10", "120"),
+        ('"Sepsis!"', "sepsis"),
+        ("(type 2) diabetes", "type 2) diabetes"),
+        ("5%", "5%"),
+        ("Rh-", "rh-"),
+        ("HER2+", "her2+"),
+        ("高血压。", "高血压"),
+        ("...", ""),
+    ],
+)
+def test_normalised(text: str, expected: str) -> None:
+    assert normalised(text) == expected
+
+
+def test_text_of_values() -> None:
+    values = [None, True, 5.0, 3.5, ["fever", None, 3], {"a": "x", "b": ["y"]}]
+    assert [text_of(each) for each in values] == ["", "true", "5", "3.5", "fever\n\n3", "x\ny"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("500mg, 500 mg, 500-mg", [("500", "mg")]),
+        ("3.50 05 0.0 0", [("3.5", None), ("5", None), ("0", None)]),
+        ("12,000 and 1,234,567.80", [("12000", None), ("1234567.8", None)]),
+        ("1,5 or 1,2345", [("1", None), ("5", None), ("2345", None)]),
+        ("given .5 mg", [("0.5", "mg")]),
+        ("120/80 mmHg on 01/02/2024", [("120/80", "mmhg"), ("1/2/2024", None)]),
+        ("3-5 days", [("3", None), ("5", "day")]),
+        ("-5 (-6) \u22127 8-9 x -0", [(each, None) for each in ("-5", "-6", "-7", "8", "9", "0")]),
+        ("B12 T4 COVID-19 HbA1c L4/5", []),
+        ("58-year-old, 2 YEARS, 12h", [("58", "year"), ("2", "year"), ("12", "hour")]),
+        ("10 µg 11 μg 12 ug 13 mcg", [(value, "mcg") for value in ("10", "11", "12", "13")]),
+        ("5 mg/kg and 5 mmol/L", [("5", None), ("5", "mmol/l")]),
+        ("55% or 56 percent", [("55", "%"), ("56", "%")]),
+        ("8\uff10 bpm, \u0661\u0660 cm", [("80", "bpm"), ("10", "cm")]),
+        ("血压120/80\uff0c每日5mg。3级", [("120/80", None), ("5", "mg"), ("3", None)]),
+        ("WBC 12 x 10⁹/L, 10^12", [("12", None), ("10", None)]),
+        ("cough\n45\n-3 L\n5", [("45", None), ("-3", "l"), ("5", None)]),
+        ("140/90 mm Hg, 5 mm high", [("140/90", "mmhg"), ("5", "mm")]),
+        ("score 3 - L arm", [("3", None)]),
+    ],
+)
+def test_number_facts(text: str, expected: list[tuple[str, str | None]]) -> None:
+    assert number_facts(text) == expected
+
+
+def test_every_unit_is_read_glued_and_spaced() -> None:
+    for spelling, unit in UNITS.items():
+        for text in (f"7{spelling}", f"7 {spelling}", f"7-{spelling}", f"7 {spelling.upper()}."):
+            assert number_facts(text) == [("7", unit)]
+
+
+@pytest.mark.parametrize(
+    ("text", "affirmed", "negated"),
+    [
+        ("no fever, cough or rash", "", "fever cough rash"),
+        ("no fever but cough", "cough", "fever"),
+        ("No fever; cough", "cough", "fever"),
+        ("No fever\ncough", "cough", "fever"),
+        ("No fever. Cough", "cough", "fever"),
+        ("No fever however cough", "cough", "fever"),
+        ("no temperature of 38.5 or fever", "", "fever"),
+        ("no one two three four fever", "", "fever"),
+        ("no one two three four five fever", "fever", ""),
+        ("negative for fever, absence of cough, free of rash", "", "fever cough rash"),
+        ("denies fever; denied cough; without rash", "", "fever cough rash"),
+        ("never febrile, not in pain", "", "fever pain"),
+        ("negative fever", "fever", ""),
+        ("fever, no", "fever", ""),
+        ("no fever. Fever today", "fever", "fever"),
+        ("chest pain on effort, pain", "chest_pain_on_effort pain", ""),
+        ("chest. Pain", "pain", ""),
+        ("feverish, coughing", "", ""),
+        ("CROHN'S DISEASE", "crohn", ""),
+        ("患者高血压病史", "高血压", ""),
+    ],
+)
+def test_findings(text: str, affirmed: str, negated: str) -> None:
+    expected = {(concept, "affirmed") for concept in affirmed.split()}
+    expected |= {(concept, "negated") for concept in negated.split()}
+    assert LEXICON.findings(text) == expected
+
+
+def test_lexicons() -> None:
+    with pytest.raises(ValueError, match="means both 'a' and 'b'"):
+        Lexicon({"a": ["Fever"], "b": ["fever"]})
+    with pytest.raises(ValueError, match="without a word"):
+        Lexicon({"a": ["-"]})
+    text = "58M with HTN and DM, short of breath, denies chest pain. Started aspirin."
+    assert {concept for concept, polarity in common_lexicon().findings(text)} == {
+        "hypertension",
+        "diabetes",
+        "dyspnea",
+        "chest_pain",
+        "aspirin",
+    }
+
+
+@pytest.mark.parametrize("name", TYPES)
+@given(
+    st.lists(st.sampled_from(["the", "patient's", "fevers,", "38.5", "resolving\nresolved"])),
+    st.lists(st.sampled_from(["a", "patient", "fever:", "38.5", "resolve\nnow"])),
+)
+def test_plain_english_scores_as_in_the_rouge_package(
+    name: str, reference: list[str], hypothesis: list[str]
+) -> None:
+    texts = " ".join(reference), " ".join(hypothesis)
+    expected = RougeScorer([TYPES[name]], use_stemmer=True).score(*texts)[TYPES[name]]
+    found = rouge(name, *texts)
+    assert expected.fmeasure == 0 if found is None else found == tuple(expected)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_cjk_character_is_a_token_of_rouge(name: str) -> None:
+    text = "患者高血压\uff0c规律服药。"
+    assert value_of(name, text, text) == 1
+    found = rouge("rouge_1", "患者 BP 120/80 \uff4d\uff4d\uff28\uff47", "BP 120/80 mmHg 正常")
+    assert found is not None
+    # 患 者 bp 120 80 mmhg against bp 120 80 mmhg 正 常.
+    assert (found.precision, found.recall) == pytest.approx((4 / 6, 4 / 6))
+
+
+def test_the_package_loads_without_rouge() -> None:
+    code = (
+        "import sys, medeval.metrics.registry as r; r.default_registry();"
+        " assert not {'nltk', 'rouge_score'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_undefined_items_are_left_out_and_counted() -> None:
+    found = aggregate(MEAN, [scored(1.0), scored(None), scored(0.5)])
+    assert (found.value, found.n, found.n_undefined, found.reason) == (0.75, 2, 1, "no number")
+    assert MEAN.column([scored(1.0), scored(None)]).item_scores == [1.0, None]
+    none = aggregate(MEAN, [scored(None)])
+    assert (none.value, none.low, none.reason) == (None, None, "no number")
+    assert aggregate(MEAN, []).reason == "no items"
+    one = aggregate(MEAN, [scored(0.5)])
+    assert (one.value, one.low, one.high, one.method, one.reason) == (0.5, None, None, "", None)
+
+
+def test_a_bootstrap_interval_is_the_percentiles_of_the_means() -> None:
+    scores = np.random.default_rng(7).random(200)
+    items = [scored(float(score)) for score in scores]
+    found = aggregate(MEAN, items, draws=2000, seed=1)
+    assert (found.method, found.level, found.n) == ("bootstrap_percentile", 0.95, 200)
+    half = 1.96 * scores.std() / np.sqrt(len(scores))
+    assert found.low == pytest.approx(scores.mean() - half, abs=0.1 * half)
+    assert found.high == pytest.approx(scores.mean() + half, abs=0.1 * half)
+    assert found == aggregate(MEAN, items, draws=2000, seed=1)
+    assert found != aggregate(MEAN, items, draws=2000, seed=2)
+    narrow = aggregate(MEAN, items, draws=2000, seed=1, level=0.5)
+    assert found.low < (narrow.low or 0) < (narrow.high or 0) < found.high  # type: ignore[operator]
+
+
+@given(st.integers(1, 300), st.data())
+def test_scores_of_0_and_1_get_wilsons_interval_which_equals_scipys(
+    n: int, data: st.DataObject
+) -> None:
+    successes = data.draw(st.integers(0, n))
+    items = [scored(float(place < successes)) for place in range(n)]
+    found = aggregate(SHARE, [*items, scored(None)])
+    expected = binomtest(successes, n).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert (found.value, found.n, found.method) == (successes / n, n, "wilson")
+    assert (found.low, found.high) == wilson(successes / n, n)
