@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from postgres_server import connect
 
 from medeval import cli
-from medeval.exporting.cdm_json import lab_value, one_line
-from medeval.exporting.number_text import float8_text
+from medeval.cdm.case_json import float8_text, lab_value, one_line
 from medeval.models.clinical_case import ClinicalCase
 
 RANKED = "charttime timestamp, sequence_num integer"

@@ -25,12 +25,10 @@ from marks import slow_after
 from postgres_server import connect
 
 from medeval import cli
-from medeval.exporting import files
-from medeval.exporting.ordering import Order, RowOrder, order_by, permutation, row_order
-from medeval.exporting.registry import chosen_tasks
-from medeval.exporting.timeseries import HEADER, UNCLEANED, VARIABLES
-from medeval.profile import Target
-from medeval.warehouse import open_warehouse
+from medeval.mimic3.export import Order, RowOrder, order_by, permutation, row_order
+from medeval.mimic3.timeseries import HEADER, UNCLEANED, VARIABLES
+from medeval.registry import chosen_tasks
+from medeval.warehouse import Target, open_warehouse
 
 TASKS = ("in_hospital_mortality", "decompensation", "length_of_stay", "phenotyping", "multitask")
 LISTFILES = (
@@ -567,7 +565,7 @@ def test_an_episode_longer_than_a_batch_is_one_file(
     ]
     with monkeypatch.context() as patch:
         patch.setattr("medeval.warehouse.BATCH_ROWS", 3)
-        patch.setattr("medeval.exporting.listfiles.WRITTEN_LINES", 2)
+        patch.setattr("medeval.mimic3.export.WRITTEN_LINES", 2)
         folder = export(tables, "--timeseries", "--order", "reference")
     for episode in (1, 2):
         rows = cells_of(folder / f"root/test/5/episode{episode}_timeseries.csv")
@@ -673,7 +671,7 @@ def test_a_failure_leaves_the_earlier_layout_as_it_was(
     def fail(*args: object) -> int:
         raise OSError(28, "No space left on device", "somewhere")
 
-    monkeypatch.setattr("medeval.exporting.mimic3.write_episodes", fail)
+    monkeypatch.setattr("medeval.mimic3.timeseries.write_episodes", fail)
     assert run("--out", tmp_path / "out", "--order", "reference", *LAYOUT_OPTION) == 2
     assert contents(folder) == before
 
@@ -812,15 +810,15 @@ def test_a_manifest_cannot_name_files_outside_its_folder(
 
 SLOW = """
 import sys, time
-from medeval.exporting import mimic3
-original = mimic3.write_listfiles
+from medeval.mimic3 import export
+original = export._write_listfiles
 def slow(warehouse, folder, listfile, *more):
     counts = original(warehouse, folder, listfile, *more)
     if listfile.task == "length_of_stay":
         print("ready", flush=True)
         time.sleep(60)
     return counts
-mimic3.write_listfiles = slow
+export._write_listfiles = slow
 from medeval.cli import main
 main()
 """
@@ -856,7 +854,7 @@ def test_a_failure_leaves_the_earlier_export_as_it_was(
     def fail(*args: object) -> int:
         raise OSError(28, "No space left on device", "somewhere")
 
-    monkeypatch.setattr("medeval.exporting.mimic3.write_timeseries", fail)
+    monkeypatch.setattr("medeval.mimic3.timeseries.write_timeseries", fail)
     assert run("--out", tmp_path / "out", "--order", "reference", "--timeseries") == 2
     assert contents(tmp_path / "out/mimic3") == before
 
@@ -887,7 +885,7 @@ def test_an_end_while_renaming_leaves_no_manifest_and_is_repaired(
     assert not (folder / "manifest.json").exists()
     # A second end before anything was renamed must not forget what the first one left.
     with monkeypatch.context() as patch:
-        patch.setattr(files.ExportFolder, "publish", lambda self, manifest: 1 / 0)
+        patch.setattr("medeval.export.ExportFolder.publish", lambda self, manifest: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run("--out", tmp_path / "out", "--task", "multitask")
     export(tables, "--task", "pheno")

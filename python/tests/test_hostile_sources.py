@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commands import run_medeval
 
-from medeval import gzip_bytes
+from medeval import files
 from medeval.errors import UserError
 from medeval.models.yaml_text import read_yaml, write_yaml
 from medeval.mtsamples.notes import read_notes
@@ -54,8 +54,8 @@ def test_a_number_of_yaml_that_is_too_long_is_an_error() -> None:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> int:
     """Take no more than this many bytes from a gzip file that is held in memory."""
-    monkeypatch.setattr(gzip_bytes, "LONGEST", 2_000_000)
-    return gzip_bytes.LONGEST
+    monkeypatch.setattr(files, "LONGEST", 2_000_000)
+    return files.LONGEST
 
 
 def test_notes_of_a_gzip_file_are_unpacked_up_to_a_size(tmp_path: Path, small: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from medeval.inference.completions import Completion
 from medeval.inference.outcomes import Outcome, outcome_of
-from medeval.inference.thinking import after_thinking, split_thinking
+from medeval.text import after_thinking, split_thinking
 
 FINAL = "<|start|>assistant<|channel|>final<|message|>"
 

@@ -6,6 +6,7 @@ import io
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -15,9 +16,9 @@ from commands import PROJECT_ROOT, run_medeval
 from postgres_server import connect
 
 from medeval.errors import UserError
-from medeval.load import load as load_tables
-from medeval.profile import Target
+from medeval.load import LoadedTable, Part, load_parts
 from medeval.sources import sources
+from medeval.warehouse import Target
 
 MIMIC3 = sources(PROJECT_ROOT)["mimic3"]
 
@@ -85,8 +86,12 @@ def replace_table(files: Path, table: str, content: str | bytes, suffix: str = "
     return write(files, table + suffix, content)
 
 
+def load_tables(folder: Path, target: Target, schema: str, **options: Any) -> list[LoadedTable]:
+    return load_parts([Part(MIMIC3, folder, schema)], target, **options)
+
+
 def load(folder: Path, target: Target, *, replace: bool = False) -> dict[str, int]:
-    loaded = load_tables(MIMIC3, folder, target, "mimiciii", replace=replace)
+    loaded = load_tables(folder, target, "mimiciii", replace=replace)
     assert [entry.table for entry in loaded] == list(MIMIC3.tables)
     return {entry.table: entry.rows for entry in loaded}
 
@@ -144,7 +149,7 @@ def test_all_tables_are_loaded_as_analyzed_text(
 
 def test_the_watcher_is_told_up_to_the_last_byte(folder: Path, target: Target) -> None:
     seen: list[tuple[str, int, int]] = []
-    load_tables(MIMIC3, folder, target, "other", watch=lambda *progress: seen.append(progress))
+    load_tables(folder, target, "other", watch=lambda *progress: seen.append(progress))
     total = sum(path.stat().st_size for path in folder.iterdir())
     assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
     assert seen[-1] == ("chartevents", total, total)
@@ -189,7 +194,7 @@ def test_plain_and_compressed_files_of_one_folder_are_loaded_once(
     write(folder, "labevents.csv.gz", two_lines)
     write(folder, "LABEVENTS.csv", two_lines)
     said: list[str] = []
-    load_tables(MIMIC3, folder, target, "mimiciii", say=said.append)
+    load_tables(folder, target, "mimiciii", say=said.append)
     assert column(database, "admissions", "row_id") == ["1", "2"]
     assert column(database, "labevents", "value") == ["19", "1\n9"]
     assert said == [
@@ -344,7 +349,7 @@ def test_an_interrupt_leaves_nothing(folder: Path, target: Target, database: Dat
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        load_tables(MIMIC3, folder, target, "mimiciii", watch=interrupt)
+        load_tables(folder, target, "mimiciii", watch=interrupt)
     assert schemas(database) == set()
 
 
@@ -370,11 +375,11 @@ def test_replace_replaces_its_own_schema_and_names_the_views_that_go(
     database.execute("create view mimic3.stg as select * from mimiciii.admissions")
     replace_table(folder, "admissions", TABLES["admissions"].replace("SEPSIS", "Asthma"))
     said: list[str] = []
-    load_tables(MIMIC3, folder, target, "mimiciii", replace=True, say=said.append)
+    load_tables(folder, target, "mimiciii", replace=True, say=said.append)
     assert column(database, "admissions", "diagnosis") == ["Asthma", "Asthma, BLEED"]
     assert said == ["Dropped with the old mimiciii, which they read: view mimic3.stg."]
     said.clear()
-    load_tables(MIMIC3, folder, target, "mimiciii", replace=True, say=said.append)
+    load_tables(folder, target, "mimiciii", replace=True, say=said.append)
     assert said == []
 
 
@@ -415,7 +420,7 @@ def test_what_someone_put_beside_the_tables_is_never_dropped(
 
 def test_a_schema_name_is_quoted(folder: Path, target: Target, database: Database) -> None:
     name = 'My "raw"; drop schema public'
-    load_tables(MIMIC3, folder, target, name)
+    load_tables(folder, target, name)
     assert schemas(database) == {name}
 
 
@@ -431,7 +436,7 @@ def test_a_parquet_folder_loads_like_csv(
         pq.write_table(pa.table(columns), files / f"{table.upper()}.parquet")
     query = "select * from {}.{} order by row_id"
     assert load(files, target) == dict.fromkeys(TABLES, 1) | {"admissions": 2}
-    load_tables(MIMIC3, folder, target, "from_csv")
+    load_tables(folder, target, "from_csv")
     for table in TABLES:
         parquet = database.execute(query.format("mimiciii", table)).fetchall()
         assert parquet == database.execute(query.format("from_csv", table)).fetchall()
@@ -439,7 +444,7 @@ def test_a_parquet_folder_loads_like_csv(
 
 def test_a_target_that_is_not_postgres_is_refused(folder: Path) -> None:
     with pytest.raises(UserError, match="'duckdb' is duckdb"):
-        load_tables(MIMIC3, folder, Target("duckdb", "duckdb", {}), "mimiciii")
+        load_tables(folder, Target("duckdb", "duckdb", {}), "mimiciii")
 
 
 @pytest.mark.parametrize(
@@ -452,7 +457,7 @@ def test_a_target_that_is_not_postgres_is_refused(folder: Path) -> None:
 )
 def test_a_failing_connection_keeps_the_password(folder: Path, settings: dict[str, str]) -> None:
     with pytest.raises(UserError, match="Cannot connect to PostgreSQL") as caught:
-        load_tables(MIMIC3, folder, Target("postgres", "postgres", settings), "mimiciii")
+        load_tables(folder, Target("postgres", "postgres", settings), "mimiciii")
     assert "hunter2" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__

@@ -24,12 +24,11 @@ from commands import PROJECT_ROOT, run_medeval
 from postgres_server import new_database
 
 from medeval.duckdb_files import source_views
-from medeval.engine_errors import shown
 from medeval.errors import UserError
+from medeval.files import exposed
 from medeval.load import Part, load_parts
-from medeval.private_files import exposed
-from medeval.profile import load_target
 from medeval.sources import Place, sources
+from medeval.warehouse import load_target, shown
 
 # In every cell of every first row. Its letters stand nowhere else.
 MARKER = "Zqvmarker"

@@ -11,8 +11,8 @@ from medeval.inference.episodes import Ask, AskModel
 from medeval.inference.estimates import longest_reply
 from medeval.inference.providers import Provider
 from medeval.inference.requests import Item, Message, canonical
-from medeval.inference.thinking import split_thinking
 from medeval.inference.tokens import ContextWindow
+from medeval.text import split_thinking
 
 # A text that is cut is cut a little more than its mean length of tokens says.
 _CAUTION = 0.97

@@ -29,8 +29,8 @@ from medeval.inference.episodes import Ask, AskModel, Finished, Turn
 from medeval.inference.failures import Failure, Kind
 from medeval.inference.outcomes import Outcome
 from medeval.inference.requests import Item, Message
-from medeval.inference.thinking import split_thinking
 from medeval.models.clinical_case import ClinicalCase, RadiologyReport
+from medeval.text import split_thinking
 
 MARGIN = 25
 CONTEXT_LIMIT = "context_limit"

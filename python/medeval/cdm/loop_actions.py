@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from medeval.text import Read, list_in, objects_in
+from medeval.json_reader import Read, list_in, objects_in
 
 _MODALITY = (
     r"\b(?:(?-i:US)|eus|ct|mri|mrcp|hida|ercp|kub|x[ -]?rays?|ultra[ -]?so\w*|sono\w*"

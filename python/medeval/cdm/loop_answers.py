@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from medeval.text import Read, fitting, last_object
+from medeval.json_reader import Read, fitting, last_object
 
 _DIAGNOSIS = ("final_diagnosis", "diagnosis")
 _TREATMENT = ("treatment", "treatments", "treatment_plan")

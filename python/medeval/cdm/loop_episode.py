@@ -21,8 +21,8 @@ from medeval.inference.episodes import Ask, AskModel, Finished, Turn, failed
 from medeval.inference.failures import CallFailedError, Failure, Kind
 from medeval.inference.outcomes import Outcome
 from medeval.inference.requests import Item
-from medeval.inference.thinking import split_thinking
 from medeval.models.clinical_case import ClinicalCase
+from medeval.text import split_thinking
 
 STEP_LIMIT = "step_limit"
 CONTEXT_LIMIT = "context_limit"

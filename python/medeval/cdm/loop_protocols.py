@@ -16,8 +16,8 @@ from medeval.cdm.loop_answers import FinalAnswer, read_answer
 from medeval.cdm.loop_text import STOP, read_written
 from medeval.inference.completions import Completion, ToolCall
 from medeval.inference.requests import Message
-from medeval.inference.thinking import split_thinking
-from medeval.text import whole_value
+from medeval.json_reader import whole_value
+from medeval.text import split_thinking
 
 ToolProtocol = Literal["native", "text"]
 

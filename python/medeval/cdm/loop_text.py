@@ -20,7 +20,7 @@ from medeval.cdm.loop_answers import (
     treatments_in,
 )
 from medeval.cdm.loop_lines import Field, read_lines
-from medeval.text import objects_in
+from medeval.json_reader import objects_in
 
 STOP = ("\nObservation:",)
 

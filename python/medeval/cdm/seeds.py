@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from medeval.errors import UserError
-from medeval.profile import project_root
+from medeval.sources import project_root
 
 Cells = dict[str, str]
 Row = TypeVar("Row")

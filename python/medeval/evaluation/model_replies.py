@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from medeval.inference.thinking import split_thinking
-from medeval.text import fold_key, last_object, whole_value
+from medeval.json_reader import fold_key, last_object, whole_value
+from medeval.text import split_thinking
 
 _FENCE = re.compile(r"```[ \t]*+[\w+-]{0,20}+[ \t]*+\r?\n(.*?)```", re.DOTALL)
 # A reply with this in it was meant to be data; broken or cut off, it is no text to be scored.

@@ -11,8 +11,7 @@ from medeval.errors import UserError
 from medeval.inference.journal import Journal, Line
 from medeval.inference.outcomes import Outcome
 from medeval.inference.requests import Item
-from medeval.inference.thinking import split_thinking
-from medeval.text import whole_json
+from medeval.text import split_thinking, whole_json
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from medeval.errors import UserError
-from medeval.inference.line_files import (
+from medeval.files import (
     drop_torn_line,
     end_of_whole_lines,
     not_written,

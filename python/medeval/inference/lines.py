@@ -14,7 +14,7 @@ from medeval.inference.failures import Failure, Kind
 from medeval.inference.journal import Line
 from medeval.inference.outcomes import Outcome, outcome_of
 from medeval.inference.requests import Item, Request
-from medeval.inference.thinking import split_thinking
+from medeval.text import split_thinking
 
 CanRead = Callable[[Item, str], bool]
 

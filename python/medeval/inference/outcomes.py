@@ -8,7 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from medeval.inference.completions import Completion, end_of
-from medeval.inference.thinking import split_thinking
+from medeval.text import split_thinking
 
 
 class Outcome(StrEnum):

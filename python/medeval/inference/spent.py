@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
+from medeval.files import end_of_whole_lines, numbered_lines
 from medeval.inference.journal import read_journal
-from medeval.inference.line_files import end_of_whole_lines, numbered_lines
 
 _PREFIX = "spent-"
 _ZERO = Decimal(0)

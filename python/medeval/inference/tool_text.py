@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from medeval.inference.completions import Completion, ToolCall
-from medeval.inference.thinking import split_thinking
-from medeval.text import whole_json
+from medeval.text import split_thinking, whole_json
 
 _FLAGS = re.IGNORECASE | re.DOTALL
 _BLOCK = re.compile(r"<tool_call>(?P<call>.*?)(?:</tool_call>|\Z)", _FLAGS)

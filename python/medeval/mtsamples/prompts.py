@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from medeval.inference.requests import Message
-from medeval.inference.thinking import split_thinking
+from medeval.text import split_thinking
 
 Style = Literal["medarc", "helm"]
 

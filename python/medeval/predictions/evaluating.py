@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from medeval.exporting.progress import progress
 from medeval.predictions.choices import Interval
 from medeval.predictions.joining import Joined
 from medeval.predictions.keys import Whole
@@ -18,6 +17,7 @@ from medeval.scoring.phenotyping import Phenotyping
 from medeval.scoring.results import EXCLUDE, STRICT, MetricSummary, Undefined
 from medeval.scoring.statistic import Statistic
 from medeval.scoring.summary import summarise
+from medeval.terminal import progress
 
 # Makes the statistic of truth and predictions.
 Measure = Callable[..., Statistic]

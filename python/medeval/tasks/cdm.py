@@ -22,7 +22,7 @@ from medeval.cdm.scoring import COUNTS, DIAGNOSIS, SCORES
 from medeval.cdm.subset_files import Subset, read_subset
 from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
-from medeval.exporting.builds import require_named_export
+from medeval.export import require_named_export
 from medeval.inference.conversations import converse
 from medeval.inference.requests import Item
 from medeval.inference.tokens import ContextWindow, context_window

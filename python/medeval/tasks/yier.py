@@ -16,8 +16,8 @@ from pydantic import Field
 from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.requests import Item
-from medeval.profile import project_root
 from medeval.scoring.paired import Difference
+from medeval.sources import project_root
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.item_task import ItemTask
 from medeval.tasks.options import TaskOptions
