@@ -16,7 +16,6 @@ from inference_runs import ask, content, open_items
 from judging_runs import GOOD, RUBRIC
 from model_server import Script, model_server
 
-from medeval.cdm.loop_answers import read_answer
 from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.transcripts import read_transcripts
 from medeval.evaluation.model_replies import read_output
@@ -25,7 +24,6 @@ from medeval.inference.completions import read_completion
 from medeval.inference.outcomes import Outcome
 from medeval.judging.verdicts import read_verdict
 from medeval.text import whole, whole_json
-from medeval.yier.replies import read_reply
 
 HALF, MENDED = "pain \ud83d", "pain \ufffd"
 
@@ -59,14 +57,6 @@ def test_all_texts_of_a_value_are_mended_and_all_else_stays() -> None:
     assert whole_json(value) == {MENDED: [MENDED, 1, None, True, {"a": (MENDED,)}]}
 
 
-@pytest.mark.parametrize("text", [json.dumps({"diagnosis": HALF, "treatment": [HALF]}),
-                                  repr({"diagnosis": HALF, "treatment": [HALF]})])  # fmt: skip
-def test_readers_of_objects_in_a_reply_mend_them(text: str) -> None:
-    answer = read_answer(text)
-    assert answer is not None
-    assert (answer.final_diagnosis, answer.treatment) == (MENDED, (MENDED,))
-
-
 def test_a_completion_is_mended_wherever_it_has_text() -> None:
     function = {"name": HALF, "arguments": HALF}
     message = {
@@ -91,10 +81,6 @@ def test_outputs_of_tasks_verdicts_and_functions_are_mended() -> None:
         assert verdict.explanations["accuracy"] == "cut \ufffd"
     assert list(aligned_outputs(lambda batch: [{"a": HALF}] * len(batch), [1])) == [{"a": MENDED}]
     assert list(aligned_outputs(lambda one: {"a": HALF}, [1], is_per_item=True)) == [{"a": MENDED}]
-
-
-def test_an_unknown_answer_of_yier_is_mended() -> None:
-    assert read_reply(json.dumps({"answer": [HALF]}), ["heart", "lung"]).unknown == (MENDED,)
 
 
 def test_the_next_request_can_be_sent(tmp_path: Path) -> None:

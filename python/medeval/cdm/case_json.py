@@ -1,105 +1,92 @@
-"""The JSON text of a CDM case, written out by hand: a million laboratory rows go through here.
+"""The JSON of a case: a million laboratory rows go through here.
 
-The layout is that of `json.dumps(..., indent=2, ensure_ascii=False)` for `{"cases": [...]}`.
+The layout is that of `json.dumps(..., indent=2, ensure_ascii=False)` for `{"cases": [...]}`. Python
+indents slowly, so flat objects go through its fast encoder, with line breaks for separators.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
-from json.encoder import encode_basestring
+from typing import Any
 
 from medeval.warehouse import Row
 
 HEAD = '{\n  "cases": [\n'
 TAIL = "\n  ]\n}"
-SPECIFICATION = "specification"
-REFERENCE = "reference"
+# What a case shows of a row, by the names of the columns.
+CULTURE = "test_itemid, test_name, spec_type_desc, organism_name, comments, charttime, sequence_num"
+REPORT = "note_id, exam_name, region, modality, text, charttime, sequence_num"
+TREATMENT = "title, icd_code, is_coded"
 
-# Distinct names, units and times within one stretch of the output; far more than one case has.
-_REMEMBERED = 1 << 14
+Case = dict[str, Any]
+
 # Below it a whole number is written with its digits alone, from it on with an exponent.
 _EXPONENT_FROM = 1e15
 # The smallest doubles whose neighbours are so far apart that a short decimal can lie between two.
 _FAR_APART_FROM = 2.0**54
 
 
-@dataclass(frozen=True)
-class Layout:
-    """What the two rule sets write differently.
+def lab_result(row: Row, is_extended: bool) -> Case:
+    """Return a laboratory result; the specification shows unit and flag too."""
+    itemid, name, fluid, category, number, text, value_origin, unit, flag, low, high = row[:11]
+    charttime, sequence_num = row[11:]
+    more = {"unit": unit, "flag": flag} if is_extended else {}
+    return {
+        "itemid": itemid,
+        "test_name": name,
+        "fluid": fluid,
+        "category": category,
+        "value": lab_value(number, text, value_origin, unit),
+        **more,
+        "ref_range_lower": low if low is not None and math.isfinite(low) else None,
+        "ref_range_upper": high if high is not None and math.isfinite(high) else None,
+        "charttime": _moment(charttime),
+        "sequence_num": sequence_num,
+    }
 
-    The reference's case has exactly its own names; the specification's has its own names for
-    history and exam, the age at admission, unit and flag of a laboratory result, and says of
-    itself what it is.
+
+def timed(columns: str, row: Row) -> Case:
+    """Return a row by the names of its columns, `charttime` as text to the second."""
+    case = named(columns, row)
+    case["charttime"] = _moment(case["charttime"])
+    return case
+
+
+@lru_cache(1 << 14)
+def _moment(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat(timespec="seconds")
+
+
+def named(columns: str, row: Row) -> Case:
+    """Return a row by the names of its columns."""
+    return dict(zip(columns.split(", "), row, strict=True))
+
+
+def indented(value: Any, indent: int) -> str:
+    """Return a value as it stands at a depth of indented JSON.
+
+    Args:
+        value: what JSON has; an object in a list holds neither objects nor lists.
+        indent: blanks before the line on which it ends.
     """
-
-    history: str
-    physical_exam: str
-    is_extended: bool
-
-
-LAYOUTS = {
-    SPECIFICATION: Layout("history_of_present_illness", "physical_exams", is_extended=True),
-    REFERENCE: Layout("patient_history", "physical_exam_text", is_extended=False),
-}
-
-
-@dataclass(frozen=True)
-class CaseParts:
-    """The rows of one case, in output order.
-
-    Attributes:
-        hadm_id: the admission.
-        pathology: the label; None if no diagnosis names one of the four.
-        demographics: age, gender and age at admission; None without an admission row.
-        history: the history of present illness with the past history.
-        physical_exam: the physical exam at admission.
-        labs: itemid, test_name, fluid, category, valuenum, value_text, value_origin, unit, flag,
-            ref_range_lower, ref_range_upper, charttime, sequence_num.
-        cultures: test_itemid, test_name, spec_type_desc, organism_name, comments, charttime,
-            sequence_num.
-        reports: note_id, exam_name, region, modality, text, charttime, sequence_num.
-        diagnoses: titles of the primary diagnoses.
-        treatments: title, icd_code, is_coded.
-        data_class: whose data it is.
-        provenance: name and value of what the case says about its making.
-    """
-
-    hadm_id: int
-    pathology: str | None
-    demographics: tuple[int | None, str | None, int | None] | None
-    history: str
-    physical_exam: str
-    labs: Sequence[Row]
-    cultures: Sequence[Row]
-    reports: Sequence[Row]
-    diagnoses: Sequence[str]
-    treatments: Sequence[Row]
-    data_class: str
-    provenance: dict[str, str | None]
-
-
-def case_text(case: CaseParts, layout: Layout) -> str:
-    """Return a case as indented JSON, as it stands in the list of cases."""
-    labs = _labs(case.labs, _unit_and_flag if layout.is_extended else _nothing)
-    fields = [
-        f'"hadm_id": {case.hadm_id:d}',
-        f'"pathology": {_text(case.pathology)}',
-        f'"demographics": {_demographics(case, layout)}',
-        f'"{layout.history}": {_text(case.history)}',
-        f'"lab_results": {_array(labs)}',
-        f'"microbiology_events": {_array(_cultures(case.cultures))}',
-        f'"radiology_reports": {_array(_reports(case.reports))}',
-        f'"{layout.physical_exam}": {_text(case.physical_exam)}',
-        f'"ground_truth": {_ground_truth(case)}',
-    ]
-    if layout.is_extended:
-        fields += [f'"data_class": {_text(case.data_class)}', f'"provenance": {_provenance(case)}']
-    return "    {\n      " + ",\n      ".join(fields) + "\n    }"
+    outer, inner = "\n" + " " * indent, "\n" + " " * (indent + 2)
+    if isinstance(value, dict) and any(isinstance(each, dict | list) for each in value.values()):
+        members = (f'"{name}": {indented(each, indent + 2)}' for name, each in value.items())
+        return f"{{{inner}{f',{inner}'.join(members)}{outer}}}"
+    if not value or not isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    is_rows = isinstance(value, list) and isinstance(value[0], dict)
+    between = f"{inner}  " if is_rows else inner
+    text = json.JSONEncoder(ensure_ascii=False, separators=(f",{between}", ": ")).encode(value)
+    if is_rows:
+        # No text has a line break as it stands, so that each one here is between two values.
+        rows = text[2:-2].replace(f"}},{between}{{", f"{inner}}},{inner}{{{between}")
+        text = f"[{{{between}{rows}{inner}}}]"
+    return f"{text[0]}{inner}{text[1:-1]}{outer}{text[-1]}"
 
 
 def one_line(text: str) -> str:
@@ -110,157 +97,21 @@ def one_line(text: str) -> str:
     return " ".join(map(str.lstrip, text.split("\n"))).lstrip() + "\n"
 
 
-def provenance_line(case: CaseParts) -> str:
-    """Return what a case of the reference's layout has no place for, as a line of JSON."""
-    pairs = ", ".join(f'"{name}": {_text(value)}' for name, value in case.provenance.items())
-    return (
-        f'{{"hadm_id": {case.hadm_id:d}, "data_class": {_text(case.data_class)},'
-        f' "provenance": {{{pairs}}}}}\n'
-    )
-
-
 def lab_value(
     valuenum: float | None, value_text: str | None, value_origin: str, unit: str | None
-) -> str:
-    """Return the value that a reader sees as a JSON text.
+) -> str | None:
+    """Return the value that a reader sees.
 
     The number in PostgreSQL's form if there is one, else the text that stands for it; the unit
     behind a number or a charted value, not behind a flag or a comment.
     """
     if valuenum is not None:
-        return f'"{float8_text(valuenum)}{_unit(unit)}'
-    if value_origin in ("flag", "comments"):
-        return _text(value_text)
-    return _text(value_text)[:-1] + _unit(unit) if value_text is not None else "null"
-
-
-def _labs(rows: Iterable[Row], more: Callable[[str | None, str | None], str]) -> list[str]:
-    return [
-        f"{_lab_names(itemid, name, fluid, category)}"
-        f"{lab_value(number, value_text, origin, unit)}{more(unit, flag)}"
-        f',\n          "ref_range_lower": {_number(lower)}'
-        f',\n          "ref_range_upper": {_number(upper)}'
-        f"{_moment(charttime)}{sequence:d}\n        }}"
-        for (
-            itemid,
-            name,
-            fluid,
-            category,
-            number,
-            value_text,
-            origin,
-            unit,
-            flag,
-            lower,
-            upper,
-            charttime,
-            sequence,
-        ) in rows
-    ]
-
-
-@lru_cache(_REMEMBERED)
-def _lab_names(itemid: int, name: str | None, fluid: str | None, category: str | None) -> str:
-    fields = f'"itemid": {itemid:d}', f'"test_name": {_text(name)}', f'"fluid": {_text(fluid)}'
-    return _open(*fields, f'"category": {_text(category)}', '"value": ')
-
-
-@lru_cache(_REMEMBERED)
-def _unit_and_flag(unit: str | None, flag: str | None) -> str:
-    return f',\n          "unit": {_text(unit)},\n          "flag": {_text(flag)}'
-
-
-def _nothing(unit: str | None, flag: str | None) -> str:
-    return ""
-
-
-def _cultures(rows: Iterable[Row]) -> list[str]:
-    return [
-        _open(
-            f'"test_itemid": {"null" if itemid is None else itemid}',
-            f'"test_name": {_text(name)}',
-            f'"spec_type_desc": {_text(specimen)}',
-            f'"organism_name": {_text(organism)}',
-            f'"comments": {_text(comments)}',
-        )
-        + f"{_moment(charttime)}{sequence:d}\n        }}"
-        for itemid, name, specimen, organism, comments, charttime, sequence in rows
-    ]
-
-
-def _reports(rows: Iterable[Row]) -> list[str]:
-    return [
-        _open(
-            f'"note_id": {_text(note)}',
-            f'"exam_name": {_text(name)}',
-            f'"region": {_text(region)}',
-            f'"modality": {_text(modality)}',
-            f'"text": {_text(text)}',
-        )
-        + f"{_moment(charttime)}{sequence:d}\n        }}"
-        for note, name, region, modality, text, charttime, sequence in rows
-    ]
-
-
-def _ground_truth(case: CaseParts) -> str:
-    titles = [f"          {_text(title)}" for title in case.diagnoses]
-    treatments = [
-        '          {\n            "title": '
-        f'{_text(title)},\n            "icd_code": {_text(code)},\n            "is_coded": '
-        f"{'true' if is_coded else 'false'}\n          }}"
-        for title, code, is_coded in case.treatments
-    ]
-    return (
-        f'{{\n        "primary_diagnosis": {_array(titles, 8)},\n        "treatments": '
-        f"{_array(treatments, 8)}\n      }}"
-    )
-
-
-def _demographics(case: CaseParts, layout: Layout) -> str:
-    if case.demographics is None:
-        return "null"
-    age, gender, age_at_admission = case.demographics
-    fields = [f'"age": {_whole(age)}', f'"gender": {_text(gender)}']
-    if layout.is_extended:
-        fields.append(f'"age_at_admission": {_whole(age_at_admission)}')
-    return "{\n        " + ",\n        ".join(fields) + "\n      }"
-
-
-def _provenance(case: CaseParts) -> str:
-    fields = [f'"{name}": {_text(value)}' for name, value in case.provenance.items()]
-    return "{\n        " + ",\n        ".join(fields) + "\n      }"
-
-
-def _array(items: list[str], indent: int = 6) -> str:
-    return "[\n" + ",\n".join(items) + "\n" + " " * indent + "]" if items else "[]"
-
-
-def _open(*fields: str) -> str:
-    return "        {\n          " + ",\n          ".join(fields)
-
-
-def _text(value: str | None) -> str:
-    return "null" if value is None else encode_basestring(value)
-
-
-def _whole(value: int | None) -> str:
-    return "null" if value is None else f"{value:d}"
-
-
-def _number(value: float | None) -> str:
-    return repr(value) if value is not None and math.isfinite(value) else "null"
-
-
-@lru_cache(_REMEMBERED)
-def _unit(unit: str | None) -> str:
-    """Return the rest of a value: a space and the unit, and the closing quote."""
-    return '"' if unit is None else encode_basestring(" " + unit)[1:]
-
-
-@lru_cache(_REMEMBERED)
-def _moment(time: datetime | None) -> str:
-    written = "null" if time is None else f'"{time.isoformat(timespec="seconds")}"'
-    return f',\n          "charttime": {written},\n          "sequence_num": '
+        value = float8_text(valuenum)
+    elif value_text is None or value_origin in ("flag", "comments"):
+        return value_text
+    else:
+        value = value_text
+    return value if unit is None else f"{value} {unit}"
 
 
 def float8_text(number: float) -> str:

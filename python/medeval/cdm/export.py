@@ -21,14 +21,17 @@ import typer
 
 from medeval.builds import newest_build
 from medeval.cdm.case_json import (
+    CULTURE,
     HEAD,
-    LAYOUTS,
-    REFERENCE,
+    REPORT,
     TAIL,
-    CaseParts,
-    case_text,
+    TREATMENT,
+    Case,
+    indented,
+    lab_result,
+    named,
     one_line,
-    provenance_line,
+    timed,
 )
 from medeval.data_class import strictest
 from medeval.errors import UserError
@@ -41,6 +44,12 @@ LINES = "benchmark.jsonl"
 PROVENANCE = "cases_provenance.jsonl"
 PATHOLOGIES = ("appendicitis", "cholecystitis", "diverticulitis", "pancreatitis")
 NO_PATHOLOGY = "none"
+REFERENCE = "reference"
+# What the rule sets call the history and the physical exam.
+TEXT_NAMES = {
+    "specification": ("history_of_present_illness", "physical_exams"),
+    REFERENCE: ("patient_history", "physical_exam_text"),
+}
 CASES = "cdm_cases"
 ISSUES = "cdm_case_issues"
 SETTINGS = "cdm_build_settings"
@@ -164,9 +173,8 @@ def _write(
     issues: dict[int, list[str]],
     advance: Callable[[int], object],
 ) -> _Written:
-    if settings.rules not in LAYOUTS:
+    if settings.rules not in TEXT_NAMES:
         raise UserError(f"The tables of {NAME} were built by unknown rules {settings.rules!r}.")
-    layout = LAYOUTS[settings.rules]
     loses_cases = settings.rules == REFERENCE
     written = _Written()
     with ExitStack() as stack:
@@ -174,27 +182,24 @@ def _write(
         lines = stack.enter_context(folder.create(LINES, NAME))
         beside = stack.enter_context(folder.create(PROVENANCE, NAME)) if loses_cases else None
         benchmark.write(HEAD.encode(), 0)
-        for case in read_cases(warehouse, settings, mode, last):
+        for case, about in read_cases(warehouse, settings, mode, last):
             advance(1)
-            if loses_cases and case.hadm_id in issues:
-                written.skipped[case.hadm_id] = issues[case.hadm_id]
+            hadm_id = case["hadm_id"]
+            if loses_cases and hadm_id in issues:
+                written.skipped[hadm_id] = issues[hadm_id]
                 continue
-            text = case_text(case, layout)
+            text = "    " + indented(case if loses_cases else case | about, 4)
             between = ",\n" if written.cases else ""
             benchmark.write((between + text).encode(), 1)
             lines.write(one_line(text).encode(), 1)
             if beside is not None:
-                beside.write(provenance_line(case).encode(), 1)
-            _count(written, case)
+                line = json.dumps({"hadm_id": hadm_id, **about}, ensure_ascii=False)
+                beside.write(f"{line}\n".encode(), 1)
+            written.pathologies[case["pathology"] or NO_PATHOLOGY] += 1
+            for results in ("lab_results", "microbiology_events", "radiology_reports"):
+                written.results[results] += len(case[results])
         benchmark.write(TAIL.encode(), 0)
     return written
-
-
-def _count(written: _Written, case: CaseParts) -> None:
-    written.pathologies[case.pathology or NO_PATHOLOGY] += 1
-    written.results["lab_results"] += len(case.labs)
-    written.results["microbiology_events"] += len(case.cultures)
-    written.results["radiology_reports"] += len(case.reports)
 
 
 def _described(
@@ -312,17 +317,17 @@ _PARTS = (
     ),
     _Part(
         _of_modes("microbiology_events"),
-        "test_itemid, test_name, spec_type_desc, organism_name, comments, charttime, sequence_num",
+        CULTURE,
         "r.charttime nulls last, r.test_itemid nulls last, r.sequence_num,"
         ' r.spec_type_desc collate "C" nulls last, r.test_name collate "C" nulls last',
     ),
     _Part(
         _of_modes("radiology_reports"),
-        "note_id, exam_name, region, modality, text, charttime, sequence_num",
+        REPORT,
         'r.note_id collate "C", r.sequence_num',
     ),
     _Part(dict.fromkeys(Mode, "cdm_diagnoses"), "title, is_primary", "r.seq_num"),
-    _Part(dict.fromkeys(Mode, "cdm_treatments"), "title, icd_code, is_coded", "r.position"),
+    _Part(dict.fromkeys(Mode, "cdm_treatments"), TREATMENT, "r.position"),
 )
 TABLES = (CASES, ISSUES, SETTINGS, *sorted({t for part in _PARTS for t in part.tables.values()}))
 
@@ -361,51 +366,45 @@ def read_issues(warehouse: Warehouse, mode: Mode, last: int) -> dict[int, list[s
 
 def read_cases(
     warehouse: Warehouse, settings: Settings, mode: Mode, last: int
-) -> Iterator[CaseParts]:
-    """Yield the cases up to a place of the list, in its order."""
+) -> Iterator[tuple[Case, Case]]:
+    """Yield the cases up to a place of the list, in its order, and what each says of itself.
+
+    The reference's case has exactly its own names; the specification's has its own names for
+    history and exam, the age at admission, unit and flag of a laboratory result, and says of
+    itself what it is.
+    """
+    history_name, exam_name = TEXT_NAMES[settings.rules]
+    is_extended = settings.rules != REFERENCE
     labs, cultures, reports, diagnoses, treatments = (
         _PerCase(_rows(warehouse, part, mode)) for part in _PARTS
     )
-    columns = (
-        "list_position",
-        "hadm_id",
-        "pathology",
-        "has_demographics",
-        "age",
-        "gender",
-        "age_at_admission",
-        "history_of_present_illness",
-        "physical_exams",
-        "data_class",
-        "extract_source",
-    )
-    batches = warehouse.select(
-        columns,
-        schema_name(NAME),
-        CASES,
-        "order by list_position",
-    )
+    columns = "list_position, hadm_id, pathology, has_demographics, age, gender, age_at_admission"
+    texts = "history_of_present_illness, physical_exams, data_class, extract_source"
+    batches = warehouse.select([columns, texts], schema_name(NAME), CASES, "order by list_position")
     for row in islice(chain.from_iterable(batches), last):
-        position, hadm_id, pathology, has_demographics, *person = row[:7]
+        position, hadm_id, pathology, has_demographics, age, gender, age_at_admission = row[:7]
         history, physical_exam, data_class, extract_source = row[7:]
-        yield CaseParts(
-            hadm_id=hadm_id,
-            pathology=pathology,
-            demographics=(person[0], person[1], person[2]) if has_demographics else None,
-            history=history or "",
-            physical_exam=physical_exam or "",
-            labs=labs.of(position),
-            cultures=cultures.of(position),
-            reports=reports.of(position),
-            diagnoses=[title for title, is_primary in diagnoses.of(position) if is_primary],
-            treatments=treatments.of(position),
-            data_class=strictest([data_class]),
-            provenance={
-                "rules": settings.rules,
-                "mode": str(mode),
-                "extract_source": extract_source,
+        person = {"age": age, "gender": gender}
+        if is_extended:
+            person["age_at_admission"] = age_at_admission
+        case = {
+            "hadm_id": hadm_id,
+            "pathology": pathology,
+            "demographics": person if has_demographics else None,
+            history_name: history or "",
+            "lab_results": [lab_result(each, is_extended) for each in labs.of(position)],
+            "microbiology_events": [timed(CULTURE, each) for each in cultures.of(position)],
+            "radiology_reports": [timed(REPORT, each) for each in reports.of(position)],
+            exam_name: physical_exam or "",
+            "ground_truth": {
+                "primary_diagnosis": [
+                    title for title, is_primary in diagnoses.of(position) if is_primary
+                ],
+                "treatments": [named(TREATMENT, each) for each in treatments.of(position)],
             },
-        )
+        }
+        origin = {"rules": settings.rules, "mode": str(mode), "extract_source": extract_source}
+        yield case, {"data_class": strictest([data_class]), "provenance": origin}
 
 
 def _rows(warehouse: Warehouse, part: _Part, mode: Mode) -> Iterator[Row]:
