@@ -4,13 +4,9 @@ Of a reply only the answer is ever read for letters, scores or text: an option t
 and rejected while thinking is no answer.
 """
 
-# Full-width signs are what this module is about.
-# ruff: noqa: RUF001
-
 from __future__ import annotations
 
 import re
-import unicodedata
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TextIO, cast
 
@@ -20,12 +16,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 # Control characters but for tab and line feed, with ESC, which begins the codes of terminals; ends
 # of lines and paragraphs; and what embeds, overrides and isolates directions of writing.
 _ACTS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-
-EDGES = "。．.；;，,、：:！!？?\"'“”‘’「」『』《》"
-BRACKETS = "()[]{}（）［］｛｝【】〔〕"
-_ZERO_WIDTH = re.compile("[\u200b-\u200d\u2060\ufeff]")
-_BLANKS = re.compile(r"\s+")
-_MANY_BLANKS = re.compile(r"\s{3,}")
 
 State = Literal["complete", "truncated_reasoning", "empty"]
 
@@ -87,7 +77,7 @@ _ONE_ANSWER = re.compile(
 _END = re.compile(
     rf"""
     <[|\uFF5C](?!(?:begin|end)_of_(?:thought|{ANSWER_NAMES})\b)[^<>|\uFF5C\n]{{1,40}}[|\uFF5C]>
-    | </s> | <eos> | <(?:start|end)_of_turn>
+    | </s> | <eos> | <(?:start|end)_of_turn> | \[/?INST\]
     | \n[ \t]*(?:human|user|用户|人类)[ \t]?[:\uFF1A]
     """,
     re.IGNORECASE | re.VERBOSE,
@@ -326,27 +316,3 @@ class _Visible:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.rich_proxied_file, name)
-
-
-def canonical(text: str) -> str:
-    """Return the exact form: composed, without zero-width characters and outer blanks."""
-    return unicodedata.normalize("NFC", _ZERO_WIDTH.sub("", text)).strip()
-
-
-def compatible(text: str) -> str:
-    """Return the text with full-width and other compatible characters as plain ones, trimmed."""
-    return unicodedata.normalize("NFKC", _ZERO_WIDTH.sub("", text)).strip()
-
-
-def few_blanks(text: str) -> str:
-    """Return the text with one blank, or one line break, for three blanks in a row or more.
-
-    What reads it then looks at each blank a few times, however many there were.
-    """
-    return _MANY_BLANKS.sub(lambda found: "\n" if "\n" in found[0] else " ", text)
-
-
-def fold(text: str) -> str:
-    """Return the folded form: compatible, of one case, without blanks and edge punctuation."""
-    folded = unicodedata.normalize("NFKC", compatible(text).casefold())
-    return _BLANKS.sub("", folded).strip(EDGES)

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 
-from medeval.text import EDGES, canonical, compatible, few_blanks, fold
+from medeval.yier.folding import EDGES, canonical, compatible, few_blanks, fold
 from medeval.yier.letters import LETTERS, named_letters
 from medeval.yier.matching import Match, Options, Step
 from medeval.yier.scripts import either_script

@@ -16,8 +16,8 @@ from medeval.errors import UserError
 from medeval.models.scores import Interval
 from medeval.scoring.paired import Difference, paired_difference
 from medeval.scoring.table import Ratio, sampled_interval, samples
-from medeval.text import canonical
 from medeval.yier.counting import Counts
+from medeval.yier.folding import canonical
 from medeval.yier.score import Scored
 
 Cluster = Literal["context"]

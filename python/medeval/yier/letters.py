@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import string
 
-from medeval.text import BRACKETS, EDGES, canonical, compatible
+from medeval.yier.folding import BRACKETS, EDGES, canonical, compatible
 from medeval.yier.scripts import either_script
 
 LETTERS = string.ascii_uppercase

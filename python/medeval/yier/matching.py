@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from medeval.errors import UserError
-from medeval.text import canonical, fold
+from medeval.yier.folding import canonical, fold
 from medeval.yier.letters import LETTERS, loose_label, named_letters, own_labels, split_label
 
 

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from medeval.errors import UserError
-from medeval.text import canonical
+from medeval.yier.folding import canonical
 from medeval.yier.layouts import Raw
 from medeval.yier.matching import Answers, Options, answer_texts
 

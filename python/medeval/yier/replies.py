@@ -10,9 +10,10 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.json_reader import last_object, list_in
-from medeval.text import fold, split_thinking
+from medeval.text import split_thinking
 from medeval.yier.answer_part import Found, read_all, read_part
 from medeval.yier.cues import parts_after_cues, plain, tagged_parts, up_to_next_questions
+from medeval.yier.folding import fold
 from medeval.yier.matching import Options
 from medeval.yier.records import MOST_OPTIONS
 
