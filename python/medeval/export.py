@@ -31,6 +31,7 @@ from medeval.files import (
     sha256,
     write_private,
 )
+from medeval.progress import progress
 from medeval.warehouse import Warehouse, flat, load_target, schema_name
 
 MANIFEST = "manifest.json"
@@ -113,8 +114,6 @@ class Lines:
         Raises:
             UserError: the tables are not there, their last build failed, or there is no row.
         """
-        from medeval.terminal import progress
-
         attrition = f"{self.name}_attrition"
         tables = [self.table, *self.needs, attrition, f"{self.name}_data_class"]
         build = newest_build(warehouse, self.name, tables)

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import fcntl
 import glob
-import gzip
 import hashlib
 import io
 import os
 import stat
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -138,6 +136,9 @@ def unpacked(data: bytes, name: str) -> bytes:
     Raises:
         UserError: it is damaged, cut off, or holds more than `LONGEST` bytes.
     """
+    import gzip  # here, not above: every command starts with this module
+    import zlib
+
     found = bytearray()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:

@@ -1,10 +1,7 @@
-"""The terminal: tables as they are printed on it, and a bar while something is done."""
+"""The terminal, as tables are printed on it."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -22,24 +19,3 @@ class Terminal(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """Return a text as it is."""
         return super().render_str(visible(text), **options)
-
-
-Advance = Callable[[int], object]
-
-
-@contextmanager
-def progress(label: str, count: Callable[[], int]) -> Iterator[Advance]:
-    """Show how many rows of one task are done; yields the function to call with new rows.
-
-    Args:
-        label: what is being written.
-        count: the number of rows; asked only if a bar is shown.
-    """
-    if not sys.stderr.isatty():
-        yield lambda rows: None
-        return
-    from rich.progress import Progress  # here, not above: pipes and schedulers need no bar
-
-    with Progress(console=Console(stderr=True), transient=True) as bars:
-        bar = bars.add_task(label, total=count())
-        yield lambda rows: bars.advance(bar, rows)

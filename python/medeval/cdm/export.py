@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -36,6 +36,7 @@ from medeval.cdm.case_json import (
 from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
+from medeval.progress import Advance, progress
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
 NAME = "cdm"
@@ -129,8 +130,6 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     Raises:
         UserError: the tables are not there, their last build failed, or no case is left.
     """
-    from medeval.terminal import progress
-
     choice: Options = request.options
     build = newest_build(warehouse, NAME, [*TABLES, LAB_TESTS, f"{NAME}_data_class"])
     settings = read_settings(warehouse)
@@ -171,7 +170,7 @@ def _write(
     mode: Mode,
     last: int,
     issues: dict[int, list[str]],
-    advance: Callable[[int], object],
+    advance: Advance,
 ) -> _Written:
     if settings.rules not in TEXT_NAMES:
         raise UserError(f"The tables of {NAME} were built by unknown rules {settings.rules!r}.")

@@ -28,6 +28,7 @@ from medeval.export import (
     make_manifest,
 )
 from medeval.mimic3 import timeseries
+from medeval.progress import Advance, progress
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
 NAME = "mimic3"
@@ -295,7 +296,7 @@ def _write_listfiles(
     folder: ExportFolder,
     listfile: Listfile,
     options: Options,
-    advance: Callable[[int], object],
+    advance: Advance,
 ) -> dict[str, int]:
     """Write the five listfiles of a task; return the rows of each partition.
 
@@ -341,7 +342,7 @@ def _batches(
     listfile: Listfile,
     partition: str,
     order: Order,
-    advance: Callable[[int], object],
+    advance: Advance,
 ) -> Iterator[tuple[list[bytes], list[bool]]]:
     """Yield lines in the wanted order, each with whether its subject is for validation."""
     rows = row_order(listfile.task, partition, order)
@@ -383,8 +384,6 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     Raises:
         UserError: the tables are not there, or their last build failed.
     """
-    from medeval.terminal import progress
-
     options: Options = request.options
     layout, is_reference = options.layout, options.layout is Layout.REFERENCE
     has_series = options.timeseries or is_reference

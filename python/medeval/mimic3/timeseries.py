@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import compress, groupby, repeat
 
 from medeval.errors import UserError
 from medeval.export import ExportFile, ExportFolder
+from medeval.progress import Advance
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
 TABLE = "mimic3_episode_timeseries"
@@ -63,7 +64,7 @@ EpisodeKey = tuple[str, int, int]
 def write_timeseries(
     warehouse: Warehouse,
     folder: ExportFolder,
-    advance: Callable[[int], object],
+    advance: Advance,
     tasks: Sequence[str] = (),
 ) -> int:
     """Write every episode whole below root/, and for each task what its model may see.

@@ -235,8 +235,8 @@ def warnings(compared: Compared) -> list[str]:
 
 def _score(request: Request, name: str, joined: Joined, numbers: Whole | None) -> Scores:
     from medeval.predictions.evaluating import published
+    from medeval.progress import progress
     from medeval.scoring.bootstrap import Resampling, score
-    from medeval.terminal import progress
 
     resampling = Resampling(request.n_iters, request.seed, numbers)
     with progress(name, lambda: request.n_iters) as advance:

@@ -9,6 +9,7 @@ from medeval.predictions.choices import Interval
 from medeval.predictions.joining import Joined
 from medeval.predictions.keys import Whole
 from medeval.predictions.tasks import Kind, Task
+from medeval.progress import progress
 from medeval.scoring.binary import Binary
 from medeval.scoring.bootstrap import Resampling, score
 from medeval.scoring.jackknife import jackknife
@@ -17,7 +18,6 @@ from medeval.scoring.phenotyping import Phenotyping
 from medeval.scoring.results import EXCLUDE, STRICT, MetricSummary, Undefined
 from medeval.scoring.statistic import Statistic
 from medeval.scoring.summary import summarise
-from medeval.terminal import progress
 
 # Makes the statistic of truth and predictions.
 Measure = Callable[..., Statistic]
