@@ -27,17 +27,15 @@ from dbt_common.events.types import Note
 from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 import medeval
-from medeval import floors
-from medeval.build_log import BuildLog
+from medeval.build_log import BuildLog, Graph, read_sources, source_metas, untestable
 from medeval.cdm.source_needs import check_absent_tables, check_unnamed_list
 from medeval.duckdb_files import Table, attach, database_alias, empty_query, source_views
-from medeval.engine_errors import is_missing_table, kind_of_fault, shown
 from medeval.errors import UserError
-from medeval.private_files import UMASK, exposed, make_private
-from medeval.profile import find_project
+from medeval.files import UMASK, exposed, make_private
 from medeval.sources import (
     Place,
     columns_of,
+    find_project,
     floor_place,
     is_optional,
     source_place,
@@ -45,7 +43,7 @@ from medeval.sources import (
     variables_set,
 )
 from medeval.variables import PACKAGE, VARIABLES, check_schema, check_variables
-from medeval.warehouse import schema_name
+from medeval.warehouse import kind_of_fault, schema_name, shown
 
 
 class Plugin(dbtPlugin):
@@ -96,7 +94,7 @@ class Functions:
         """Return the functions by the names under which macros call them."""
         of_this_project = (self.source_place, self.build_log)
         of_modules = (
-            *(attach, database_alias, empty_query, source_views, floors.read_sources),
+            *(attach, database_alias, empty_query, source_views, read_sources),
             *(check_absent_tables, check_unnamed_list, is_empty_by_default),
         )
         functions = {function.__name__: _told(function) for function in of_this_project}
@@ -108,14 +106,14 @@ class Functions:
             "record_end": _told(BuildLog.end),
         }
 
-    def source_place(self, tables: Sequence[Table], graph: floors.Graph) -> Place:
+    def source_place(self, tables: Sequence[Table], graph: Graph) -> Place:
         """Return where a source is.
 
         Raises:
             UserError: a folder and a database are named; or it is nowhere and may not be.
         """
         meta = tables[0]["config"]["meta"]
-        of_floor = floors.source_metas(graph, meta["floor"])
+        of_floor = source_metas(graph, meta["floor"])
         place = source_place(meta, of_floor, self._package)
         if place.kind == "absent" and not all(is_optional(table) for table in tables):
             raise UserError(
@@ -130,7 +128,7 @@ class Functions:
         query: Callable[[str], Any],
         adapter: Any,
         table: Any,
-        graph: floors.Graph,
+        graph: Graph,
         selected: Sequence[str],
         target: Mapping[str, Any],
         value_of: Callable[[str], Any],
@@ -153,7 +151,7 @@ class Functions:
 
     def _floor_place(
         self,
-        graph: floors.Graph,
+        graph: Graph,
         target: Mapping[str, Any],
         floor: str,
         newest: Mapping[str, Any] | None,
@@ -178,7 +176,7 @@ class Functions:
             ]
             kind, places = "schema" if schemas else "none", [*dict.fromkeys(schemas)]
         else:
-            metas = floors.source_metas(graph, floor)
+            metas = source_metas(graph, floor)
             kind, places = floor_place(metas, self._package)
             if kind == "demo" and newest and newest["source_kind"] != "demo":
                 raise UserError(
@@ -291,7 +289,7 @@ def _untestable(task: Any, tests: set[str]) -> set[str]:
         query = "select table_schema, table_name from information_schema.tables"
         _, relations = adapter.execute(query, fetch=True)
     there = {(row[0], row[1]) for row in relations.rows}
-    left_out, built = floors.untestable(task.manifest.flat_graph, tests, there)
+    left_out, built = untestable(task.manifest.flat_graph, tests, there)
     if left_out and not built:
         raise DbtRuntimeError(
             f"The tests of {' and '.join(left_out)} read tables that were never built: run `dbt"
@@ -342,13 +340,20 @@ def _filter_errors(manager: Any) -> None:
 def _advice(error: Exception) -> str:
     """Return what to do where a preview reads what was never built."""
     which = getattr(get_flags(), "WHICH", "")  # type: ignore[no-untyped-call]
-    if which not in ("show", "compile") or not is_missing_table(error):
+    if which not in ("show", "compile") or not _is_missing_table(error):
         return ""
     names = sorted({variable.floor for variable in VARIABLES.values()} - {""})
     return (
         "\nA preview reads what is built. Build the benchmark first: `dbt build --select NAME`"
         f" ({', '.join(names)})."
     )
+
+
+def _is_missing_table(error: Exception) -> bool:
+    """Tell whether an engine says that there is no such table, or no such schema."""
+    if state := getattr(getattr(error, "diag", None), "sqlstate", None):
+        return state in ("42P01", "3F000")
+    return type(error).__name__ == "CatalogException" and "does not exist" in str(error)
 
 
 plugins = [Plugin]

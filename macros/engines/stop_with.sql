@@ -1,7 +1,7 @@
 {#- An expression that stops the statement with a message (a SQL text expression), and that
     otherwise has the given type. It stands in the last branch of a `case`, so it is evaluated only
     for the row that cannot be used. The mark in front lets the message through where nothing else
-    that an engine says of data is shown (`medeval.engine_errors`): so it names places and kinds,
+    that an engine says of data is shown (`medeval.warehouse`): so it names places and kinds,
     and holds no cell. -#}
 {% macro stop_with(message, type) -%}
     {{ return(

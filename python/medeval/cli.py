@@ -27,8 +27,8 @@ from medeval.commands import (
     yier,
 )
 from medeval.errors import UserError
-from medeval.private_files import UMASK
-from medeval.visible_text import visible_stream
+from medeval.files import UMASK
+from medeval.text import visible_stream
 
 app = typer.Typer(
     name="medeval",

@@ -19,7 +19,7 @@ from dbt.adapters.duckdb.plugins import BasePlugin
 
 from medeval.data_class import strictest
 from medeval.errors import UserError
-from medeval.private_files import exposed_warehouse, make_private
+from medeval.files import exposed_warehouse, make_private
 from medeval.sources import Place, absolute_path, columns_of, is_list, is_optional, unread_columns
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ def _cohort_query(path: str) -> str:
     Raises:
         UserError: what is wrong with the file.
     """
-    from medeval.cohort_file import read_cohort_file
+    from medeval.raw_files import read_cohort_file
 
     read_cohort_file(Path(path))
     return (

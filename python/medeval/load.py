@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import re
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 from psycopg import sql
 
 from medeval import __version__
-from medeval.engine_errors import kind_of_fault
 from medeval.errors import UserError
-from medeval.postgres import Connection, connect, shown
-from medeval.profile import Target
 from medeval.raw_files import (
     RawFile,
     RowCounter,
@@ -27,7 +27,12 @@ from medeval.raw_files import (
     read_blocks,
     read_header,
 )
-from medeval.sources import Source
+from medeval.registry import LoadRequest
+from medeval.sources import Source, project_variable
+from medeval.warehouse import Target, connect, kind_of_fault, load_target, shown_line
+
+if TYPE_CHECKING:
+    from medeval.warehouse import Connection
 
 # The comment of a schema that `load` made. Nothing without it is ever dropped.
 _MARK = "made by medeval load: "
@@ -67,20 +72,6 @@ class _TableFile:
     file: RawFile
     others: tuple[RawFile, ...]
     columns: list[str]
-
-
-def load(
-    plan: Source,
-    folder: Path,
-    target: Target,
-    schema: str,
-    *,
-    replace: bool = False,
-    say: Callable[[str], None] = lambda line: None,
-    watch: Callable[[str, int, int], None] = lambda table, done, total: None,
-) -> list[LoadedTable]:
-    """Load the files of one source into a new schema; see `load_parts`."""
-    return load_parts([Part(plan, folder, schema)], target, replace=replace, say=say, watch=watch)
 
 
 def load_parts(
@@ -135,6 +126,36 @@ def load_parts(
                 before += source.file.size
             loaded += _make_other_tables(connection, part, files)
     return loaded
+
+
+def load_rows(
+    rows: Iterable[Sequence[object]], source: Source, request: LoadRequest
+) -> tuple[str, LoadedTable]:
+    """Load rows that no SQL reads from a user's files, in one transaction; see `load_parts`.
+
+    Args:
+        rows: of the source's one table.
+        source: with that table.
+        request: what the user asked for.
+
+    Returns:
+        The schema, and what became of the table.
+
+    Raises:
+        UserError: a schema that exists, or a database that refuses.
+    """
+    ((table, columns),) = source.tables.items()
+    schema = request.schema or str(project_variable(source.schema_variable, request.root))
+    target = load_target(request.target, request.root)
+    with tempfile.TemporaryDirectory(prefix="medeval-") as folder:
+        with Path(folder, f"{table}.csv").open("w", encoding="utf-8", newline="") as file:
+            # Quoted, so that an empty text is a text and not a missing one.
+            writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+            writer.writerow(columns)
+            writer.writerows(rows)
+        parts = [Part(source, Path(folder), schema)]
+        (loaded,) = load_parts(parts, target, replace=request.replace, say=request.say)
+    return schema, loaded
 
 
 def _find_sources(part: Part, say: Callable[[str], None]) -> list[_TableFile]:
@@ -330,5 +351,5 @@ def _transaction(target: Target) -> Iterator[Connection]:
         with connection:
             yield connection
     except psycopg.Error as error:
-        reason = shown(target, error)
+        reason = shown_line(target, error)
         raise UserError(f"PostgreSQL stopped the load: {reason}. Nothing was loaded.") from None

@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import yaml
+from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.profile import Target, project_variable
+
+if TYPE_CHECKING:
+    from medeval.warehouse import Target
 
 # What a source says of itself under `config.meta`.
 Meta = Mapping[str, Any]
@@ -138,30 +138,32 @@ class Source:
 
     Attributes:
         name: the source's name.
+        kind: the word on the command line of `load`, which several sources may share.
+        schema_variable: the dbt variable that names the schema of the tables.
+        tables: every table, with the columns that the models read.
         folder_variable: the environment variable that names the user's folder of files.
         database_variable: the one that names a DuckDB file with the same tables; nothing if a
             database cannot hold them.
         demo: the folder of the synthetic stand-in, below the project's root; nothing if there is
             none.
-        schema_variable: the dbt variable that names the schema of the tables.
-        tables: every table, with the columns that the models read.
-        kind: the word on the command line of `load`, which several sources may share.
         subfolders: the folders with the files, if the folder that is named has such ones.
         optional: the tables that may have no file.
         list_table: the table that holds the user's list of admissions and has no file of its own;
             nothing if there is none.
+        list_variable: the dbt variable that names the file of that list.
     """
 
     name: str
-    folder_variable: str
-    database_variable: str
-    demo: str
+    kind: str
     schema_variable: str
     tables: Mapping[str, tuple[str, ...]]
-    kind: str
+    folder_variable: str = ""
+    database_variable: str = ""
+    demo: str = ""
     subfolders: tuple[str, ...] = ()
     optional: frozenset[str] = field(default_factory=frozenset)
     list_table: str = ""
+    list_variable: str = ""
 
     @property
     def file_tables(self) -> list[str]:
@@ -224,6 +226,8 @@ def load_kinds(root: Path) -> dict[str, list[Source]]:
 
 
 def _declared(root: Path) -> list[dict[str, Any]]:
+    import yaml
+
     files = sorted(root.glob("models/*/staging/_*__sources.yml"))
     read = [yaml.safe_load(path.read_text(encoding="utf-8"))["sources"] for path in files]
     return [entry for entries in read for entry in entries]
@@ -247,4 +251,52 @@ def _source(entry: dict[str, Any]) -> Source:
         subfolders=tuple(meta.get("subfolders", ())),
         optional=frozenset(table["name"] for table in tables if is_optional(table)),
         list_table=next((table["name"] for table in tables if is_list(table)), ""),
+        list_variable=next((_meta(table)["variable"] for table in tables if is_list(table)), ""),
     )
+
+
+# The project
+
+
+def project_root(start: Path | None = None) -> Path:
+    """Return the folder of the project `medeval`: at or above `start`, or a package of one there.
+
+    Raises:
+        UserError: no such folder; medeval runs from a checkout of the project.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / "dbt_project.yml").is_file():
+            if found := find_project(folder):
+                return found
+            raise UserError(
+                f"The dbt project in {folder} is not medeval and has no package medeval. If"
+                " packages.yml names it, run `dbt deps`."
+            )
+    raise UserError(
+        f"No dbt_project.yml in {here} or above it. Run the command from the medeval checkout."
+    )
+
+
+def find_project(folder: Path) -> Path | None:
+    """Return the project `medeval`: the dbt project in a folder, or one of its packages."""
+    import yaml
+
+    try:
+        read = yaml.safe_load((folder / "dbt_project.yml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return None
+    project = read if isinstance(read, dict) else {}
+    if project.get("name") == "medeval":
+        return folder
+    packages = folder / str(project.get("packages-install-path", "dbt_packages"))
+    found = packages / "medeval"
+    return found if (found / "dbt_project.yml").is_file() else None
+
+
+def project_variable(name: str, root: Path | None = None) -> Any:
+    """Return a dbt variable's default from dbt_project.yml (for example ``mimic3_schema``)."""
+    import yaml
+
+    text = ((root or project_root()) / "dbt_project.yml").read_text(encoding="utf-8")
+    return yaml.safe_load(text)["vars"][name]

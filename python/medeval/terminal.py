@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from medeval.visible_text import visible
+from medeval.text import visible
 
 
 class Terminal(Console):

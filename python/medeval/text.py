@@ -1,157 +1,263 @@
-"""Text that models write: the one reader of JSON in a reply, and texts made fit for UTF-8.
+"""Text that others wrote: made fit for UTF-8, shown, and taken apart into thinking and answer.
 
-JSON is read as strict JSON first. Only where that fails, allowances are made: fences and prose
-around it, a comma before a closing bracket, quotes and literals of Python, curly and full-width
-signs, quotes inside a string that no comma, colon or bracket follows, and backslashes that JSON
-does not know. Nothing is guessed: an object that is cut off or broken is no value and nothing
-inside it is read, and one in which a key stands twice is unclear.
+Of a reply only the answer is ever read for letters, scores or text: an option that a model weighed
+and rejected while thinking is no answer.
 """
-
-# Full-width signs are what this module is about.
-# ruff: noqa: RUF001
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TextIO, cast
 
-from medeval.tolerant_json import BLANK, DEEPEST, QUOTES, Allowances, NotJsonError, tolerant_value
-
+# What is no value, and is left out.
+NO_VALUE = object()
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_START = re.compile(rf"[{{｛](?={BLANK}[}}｝{QUOTES}])")
-_LIST = re.compile(rf"{BLANK}[\[［【]")
-_FENCED = re.compile(r"```[\w+-]{0,20}+[ \t]*+\r?\n?(.*?)```", re.DOTALL)
-_NO_VALUE = object()
-# Text in which so many times its length is read in vain is no reply.
-_MOST_IN_VAIN = 4
-# For an error the decoder counts the lines from the beginning of what it was given.
-_WINDOW = 4096
-REPLY = Allowances()
+# Control characters but for tab and line feed, with ESC, which begins the codes of terminals; ends
+# of lines and paragraphs; and what embeds, overrides and isolates directions of writing.
+_ACTS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+State = Literal["complete", "truncated_reasoning", "empty"]
+
+# Names of thought that every reply is searched for; any other name counts before the answer only.
+_THOUGHT = r"think|thinking|thought|reason|reasoning|seed:think|antThinking"
+_ATTRIBUTES = r"""(?:
+    \s{1,4}[\w:-]{1,40}\s?=\s?(?:"[^"<>]{0,200}"|'[^'<>]{0,200}'|[^\s<>"'/]{1,200})
+){0,8}"""
+# Angle brackets as they are, escaped, in full width and as triangles; square ones for [THINK] only,
+# since "[reasoning]" in square brackets is a heading of ordinary text. In bars with words of their
+# own they are begin and end. Every repetition is bounded, so that no reply takes long to read.
+_TAG = re.compile(
+    rf"""
+    (?:<|&lt;|\uFF1C|\u25C1)
+    \s?(?P<angle_end>[/\uFF0F]?)\s?
+    (?:{_THOUGHT})
+    {_ATTRIBUTES}
+    \s?(?P<angle_both>/?)
+    (?:>|&gt;|\uFF1E|\u25B7)
+    |
+    \[\s?(?P<square_end>/?)\s?THINK\s?\]
+    |
+    <\|\s?(?:begin|(?P<bar_end>end))_of_thought\s?\|>
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+# A tag with which a reply begins, and what is none of thought: an answer's, a call's, markup, and
+# the first marks of templates, which hold nothing.
+_FIRST_TAG = re.compile(
+    rf"""\s*(?:
+    <(?P<angle>[^\W\d][\w:.-]{{0,40}}){_ATTRIBUTES}\s?>
+    |
+    <\|(?:(?:begin|start)_(?:of_)?)?(?P<bar>\w{{1,40}}?)(?:_(?:begin|start))?\|>
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+ANSWER_NAMES = (
+    r"(?:final_?)?(?:answers?|box(?:ed)?|solution|response|result|output)|final|(?:最终)?答案"
+)
+_IS_ANSWER = re.compile(ANSWER_NAMES, re.IGNORECASE)
+_IS_NO_BLOCK = re.compile(
+    r".*(?:tool|function).*|channel|h[1-6]|html|body|head|div|span|p|b|i|u|em|strong|br|hr|code|pre"
+    r"|ul|ol|li|dl|dt|dd|table|thead|tbody|tr|td|th|a|sub|sup|blockquote|font|small|mark|center",
+    re.IGNORECASE,
+)
+_FIRST_MARK = re.compile(
+    r"\s*(?:<\|im_start\|>\s?assistant\b|<\|(?:assistant|begin_of_text|startoftext)\|>|<(?:s|bos|unk)>)",
+    re.IGNORECASE,
+)
+# Where a reply is one answer's tag as a whole, the answer is what stands in it.
+_ONE_ANSWER = re.compile(
+    rf"""\s*(?:
+    <(?P<name>{ANSWER_NAMES})>(?P<angle>(?:(?!<(?P=name)>).)*?)(?:</(?P=name)>|\Z)
+    | <\|begin_of_(?P<mark>{ANSWER_NAMES})\|>(?P<bar>.*?)(?:<\|end_of_(?P=mark)\|>|\Z)
+    )\s*""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+# What ends an answer: a mark of a template, with bars unless it is one of a few, and a speaker.
+_END = re.compile(
+    rf"""
+    <[|\uFF5C](?!(?:begin|end)_of_(?:thought|{ANSWER_NAMES})\b)[^<>|\uFF5C\n]{{1,40}}[|\uFF5C]>
+    | </s> | <eos> | <(?:start|end)_of_turn> | \[/?INST\]
+    | \n[ \t]*(?:human|user|用户|人类)[ \t]?[:\uFF1A]
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_MID_SENTENCE = re.compile(r"[^\W_][,，]?[ \t]\Z")
+_QUOTES = "`'\"\u201c\u201d\u2018\u2019\u300c\u300d"
+_LINE = 200
+# The raw form of harmony, in which each part of a reply names its channel before its text.
+_CHANNEL = re.compile(
+    r"(?:<\|start\|>[^<]{0,200})?<\|channel\|>(?P<name>[^<]{0,200})"
+    r"(?:<\|constrain\|>[^<]{0,200})?(?:<\|message\|>|\Z)",
+    re.IGNORECASE,
+)
+_END_OF_PART = re.compile(r"<\|(?:end|return|call|start|channel)\|>", re.IGNORECASE)
 
 
-class Read(NamedTuple):
-    """A value of a text.
+@dataclass(frozen=True)
+class Reply:
+    """A reply without its thinking.
 
     Attributes:
-        value: as Python has it, its texts without halves of surrogate pairs. Members that are no
-            value (NaN, a number beyond all bounds) are left out.
-        start: where it begins.
-        end: where it ends, exclusive.
-        is_clear: no key stands twice in an object.
-        is_strict: it is JSON as it stands.
+        answer: what is left to be read, without space around it; empty unless the reply is
+            complete.
+        thinking: the blocks that were taken out, one under another.
+        state: complete, cut off while still thinking, or empty.
     """
 
-    value: Any
-    start: int
-    end: int
-    is_clear: bool
-    is_strict: bool
+    answer: str
+    thinking: str
+    state: State
 
 
-class Found(NamedTuple):
-    """An object of a reply that is what was looked for, or that wraps it.
+def split_thinking(text: str) -> Reply:
+    """Take the thinking out of a reply, and what it goes on with behind its end.
 
-    Attributes:
-        members: of it, by folded key.
-        read: the object as it stands in the text.
-        is_clear: no key stands twice in it, and it is the only one that its object wraps.
+    A tag before the answer holds thought, whatever it is called, unless its name is an answer's:
+    one that is never closed means that the model was cut off, and then there is no answer. Closed
+    blocks of thought are removed wherever they stand. After a closing tag without an opening one
+    (the prompt's template had opened it) only what follows the last such tag counts. A tag that a
+    sentence or a bracket quotes is text. Of a reply in channels only the final one is read.
     """
+    thought, final = _channels(text)
+    if final is None:
+        return Reply("", _joined(thought), "truncated_reasoning")
+    blocks, rest = _first_blocks(final)
+    thought += blocks
+    if rest is None:
+        return Reply("", _joined(thought), "truncated_reasoning")
+    reply = _without_blocks(rest)
+    return replace(reply, thinking=_joined([*thought, reply.thinking])) if thought else reply
 
-    members: dict[str, Any]
-    read: Read
-    is_clear: bool
 
+def _first_blocks(text: str) -> tuple[list[str], str | None]:
+    """Take the blocks off with which a reply begins, whatever they are called.
 
-# Tells by its folded keys whether an object is what is looked for.
-Fits = Callable[[Mapping[str, Any]], object]
-
-
-def last_object(text: str, names: Iterable[str], fits: Fits) -> Found | None:
-    """Return the last object of a reply that fits: models correct themselves.
-
-    It is None where none fits, where the last one is unclear, and where one of the names stands as
-    a key behind it, since then a later answer is broken or cut off.
-
-    Args:
-        text: of the reply, without its thinking.
-        names: of keys that an answer has.
-        fits: tells an object, by its folded keys, that is an answer.
+    Returns:
+        What they hold, and the rest; None if the last of them is never closed.
     """
-    for found in (fitting(read, fits) for read in reversed(list(objects_in(text)))):
-        if found is not None:
-            either = "|".join(re.escape(name).replace("_", r"[\s_-]") for name in names)
-            key = rf"[{QUOTES}]\s{{0,9}}(?:{either})\s{{0,9}}[{QUOTES}]\s{{0,9}}[:：]"
-            later = re.compile(key, re.IGNORECASE).search(text, found.read.end)
-            return found if found.is_clear and later is None else None
-    return None
+    blocks: list[str] = []
+    while True:
+        if mark := _FIRST_MARK.match(text):
+            text = text[mark.end() :]
+        tag = _FIRST_TAG.match(text)
+        name = (tag["angle"] or tag["bar"]) if tag else ""
+        if tag is None or _IS_ANSWER.fullmatch(name) or _IS_NO_BLOCK.fullmatch(name):
+            return blocks, text
+        if _TAG.match(tag[0].lstrip()):
+            return blocks, text  # of those that are searched for everywhere
+        ends = (
+            rf"</\s?{re.escape(name)}\s?>"
+            if tag["angle"]
+            else rf"<\|(?:/|end_(?:of_)?){re.escape(name)}\|>|<\|{re.escape(name)}_end\|>"
+        )
+        end = re.compile(ends, re.IGNORECASE).search(text, tag.end())
+        if end is None:
+            return [*blocks, text], None
+        if not text[end.end() :].strip():
+            return blocks, text  # it is before no answer: it is all that was said
+        blocks.append(text[tag.end() : end.start()])
+        text = text[end.end() :]
 
 
-def fitting(read: Read, fits: Fits, allow: Allowances = REPLY) -> Found | None:
-    """Return an object that fits, or the one that it wraps, by folded keys; None for any other.
+def _without_blocks(text: str) -> Reply:
+    answer: list[str] = []
+    thinking: list[str] = []
+    is_thinking = False
+    read = 0
+    tags = list(_TAG.finditer(text))
+    last_end = max((tag.start() for tag in tags if _is_end(tag)), default=0)
+    for tag in tags:
+        is_last_end = is_thinking and _is_end(tag) and tag.start() == last_end
+        if not is_last_end and _is_quoted(text, tag, in_sentence=not is_thinking):
+            continue
+        before = text[read : tag.start()]
+        read = tag.end()
+        if tag["angle_both"]:
+            (thinking if is_thinking else answer).append(before)
+        elif not _is_end(tag):
+            # An opening tag inside a block is something the model thinks about.
+            (thinking if is_thinking else answer).append(before)
+            is_thinking = True
+        elif is_thinking:
+            thinking.append(before)
+            is_thinking = False
+        else:
+            thinking.extend([*answer, before])
+            answer.clear()
+    rest = text[read:]
+    if is_thinking:
+        return Reply("", _joined([*answer, *thinking, rest]), "truncated_reasoning")
+    left = _up_to_the_end("".join([*answer, rest])).strip()
+    if whole := _ONE_ANSWER.fullmatch(left):
+        left = (whole["angle"] or whole["bar"] or "").strip()
+    return Reply(left, _joined(thinking), "complete" if left else "empty")
 
-    A wrapper has one level: the members of an object, which may be written as text. What stands in
-    a list of an object is a candidate, no answer.
+
+def _up_to_the_end(text: str) -> str:
+    """Return a reply without what it goes on with behind its end."""
+    ends = (end for end in _END.finditer(text) if not _is_quoted(text, end, in_sentence=True))
+    end = next(ends, None)
+    return text if end is None else text[: end.start()]
+
+
+def _is_quoted(text: str, tag: re.Match[str], *, in_sentence: bool) -> bool:
+    """Tell whether a tag is spoken of: in quotes, in a bracket, or between words of a sentence."""
+    before = text[max(0, tag.start() - _LINE) : tag.start()].rsplit("\n", 1)[-1]
+    after = text[tag.end() : tag.end() + 2]
+    if before[-1:] and before[-1:] in _QUOTES and after[:1] and after[:1] in _QUOTES:
+        return True
+    if not in_sentence or tag[0].startswith("\n"):
+        return False
+    is_in_bracket = max(map(before.rfind, "(（")) > max(map(before.rfind, ")）"))
+    is_between_words = after[:1] == " " and after[1:].isalpha() and _MID_SENTENCE.search(before)
+    return is_in_bracket or bool(is_between_words)
+
+
+def after_thinking(text: str) -> str:
+    """Return what a reply says once it has thought: all that follows its last closing tag.
+
+    Unlike `split_thinking` it keeps what stands before a block that is never closed: for readers
+    of a form that is either there as a whole or is not.
     """
-    members = folded(read.value)
-    if fits(members):
-        return Found(members, read, read.is_clear)
-    tried = (_as_object(value, allow) for value in members.values())
-    inner = [each for each in tried if each is not None]
-    wrapped = [(each, folded(each.value)) for each in inner]
-    wrapped = [(each, own) for each, own in wrapped if fits(own)]
-    if not wrapped:
-        return None
-    each, own = wrapped[-1]
-    return Found(own, read, read.is_clear and each.is_clear and len(wrapped) == 1)
+    text = _channels(text)[1] or ""
+    start = 0
+    opened: int | None = None
+    for tag in _TAG.finditer(text):
+        if tag["angle_both"] or _is_quoted(text, tag, in_sentence=opened is None):
+            continue
+        if _is_end(tag):
+            start, opened = tag.end(), None
+        elif opened is None:
+            opened = tag.start()
+    return text[start:opened]
 
 
-def objects_in(text: str, allow: Allowances = REPLY) -> Iterator[Read]:
-    """Yield the objects of a text in their order; of objects in objects the outer ones."""
-    values = Values(text, allow)
-    start = _START.search(text)
-    while start is not None:
-        try:
-            read = values.at(start.start())
-            place = read.end
-            yield read
-        except NotJsonError as error:
-            if error.resume is None:
-                return
-            place = error.resume
-        start = _START.search(text, place)
+def _is_end(tag: re.Match[str]) -> bool:
+    return bool(tag["angle_end"] or tag["square_end"] or tag["bar_end"])
 
 
-def list_in(text: str) -> Any:
-    """Return the list that a reply is, or that its last fenced block is; None if there is none.
+def _channels(text: str) -> tuple[list[str], str | None]:
+    """Take a reply in channels apart into what was thought and what is final.
 
-    A list with objects in it is none: they are read by themselves.
+    Returns:
+        The text itself as final if it has no channels; None if they come to no final one.
     """
-    for part in (text, *reversed(_FENCED.findall(text))):
-        if _LIST.match(part) and (read := whole_value(part)):
-            return None if any(isinstance(each, dict) for each in read.value) else read.value
-    return None
+    heads = list(_CHANNEL.finditer(text)) if "<|" in text else []
+    if not heads:
+        return [], text
+    thought = [text[: heads[0].start()]]
+    final: list[str] = []
+    for head, following in zip(heads, [*heads[1:], None], strict=True):
+        part = text[head.end() : None if following is None else following.start()]
+        part = _END_OF_PART.split(part, maxsplit=1)[0]
+        is_final = head["name"].strip().lower().startswith("final")
+        (final if is_final else thought).append(part)
+    return [_END_OF_PART.sub("", part) for part in thought], "".join(final) if final else None
 
 
-def whole_value(text: str, allow: Allowances = REPLY) -> Read | None:
-    """Return the one value that a text is, with nothing but blanks around it; else None."""
-    try:
-        read = Values(text, allow).at(len(text) - len(text.lstrip()))
-    except NotJsonError:
-        return None
-    return None if text[read.end :].strip() else read
-
-
-def folded(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mapping with its keys folded: trimmed, in one case, parted by underscores."""
-    return {fold_key(key): each for key, each in value.items()}
-
-
-def fold_key(key: str) -> str:
-    """Return a key as keys are compared."""
-    return re.sub(r"[\s_-]+", "_", key.strip().casefold())
+def _joined(parts: list[str]) -> str:
+    return "\n".join(stripped for part in parts if (stripped := part.strip()))
 
 
 def whole(text: str) -> str:
@@ -184,85 +290,29 @@ def whole_json(value: Any, deepest: int = 10_000) -> Any:
         raise RecursionError
     if isinstance(value, list | tuple):
         parts = type(value)(whole_json(each, deepest - 1) for each in value)
-        return _NO_VALUE if any(each is _NO_VALUE for each in parts) else parts
+        return NO_VALUE if any(each is NO_VALUE for each in parts) else parts
     if isinstance(value, dict):
         members = {whole_json(key): whole_json(each, deepest - 1) for key, each in value.items()}
-        return {key: each for key, each in members.items() if each is not _NO_VALUE}
+        return {key: each for key, each in members.items() if each is not NO_VALUE}
     return value
 
 
-def _as_object(value: Any, allow: Allowances) -> Read | None:
-    """Return a value that is an object, or that is the text of one; None for any other."""
-    if isinstance(value, dict):
-        return Read(value, 0, 0, True, True)
-    if isinstance(value, str) and _START.match(value.lstrip()):
-        return whole_value(value, allow)
-    return None
+def visible(text: str) -> str:
+    r"""Return a text with each character that acts written out, ESC as ``\x1b``."""
+    return _ACTS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
-class Values:
-    """Reads the values at places of a text, in time that grows as the text does.
-
-    Args:
-        text: in which they stand; places only ever come further behind.
-        allow: what is forgiven.
-    """
-
-    def __init__(self, text: str, allow: Allowances) -> None:
-        # Not strict: raw line breaks inside strings are common and harmless.
-        self._decoder = json.JSONDecoder(
-            strict=False,
-            object_pairs_hook=self._object,
-            parse_float=_float,
-            parse_int=_int,
-            parse_constant=lambda _: _NO_VALUE,
-        )
-        self._text, self._allow, self._rest, self._begin = text, allow, text, 0
-        self._left = _MOST_IN_VAIN * len(text) + _WINDOW
-
-    def at(self, place: int) -> Read:
-        """Return the value that begins at a place.
-
-        Raises:
-            NotJsonError: there is none.
-        """
-        if place - self._begin >= _WINDOW:
-            self._rest, self._begin = self._rest[place - self._begin :], place
-        self._is_clear = is_strict = True
-        try:
-            value, end = self._decoder.raw_decode(self._rest, place - self._begin)
-            end += self._begin
-        except (ValueError, RecursionError):
-            self._is_clear, is_strict = True, False
-            value, end = self._tolerant(place)
-        try:
-            value = whole_json(value, DEEPEST)
-        except RecursionError:
-            raise NotJsonError("nested too deeply", end, None) from None
-        if value is _NO_VALUE:
-            raise NotJsonError("a number that is none", end, end)
-        return Read(value, place, end, self._is_clear, is_strict)
-
-    def _tolerant(self, place: int) -> tuple[Any, int]:
-        try:
-            return tolerant_value(self._text, place, self._allow, self._decoder)
-        except NotJsonError as error:
-            self._left -= error.place - place
-            if self._left < 0:
-                raise NotJsonError("broken too often to be read", error.place, None) from None
-            raise
-
-    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        self._is_clear = self._is_clear and len({fold_key(key) for key, _ in pairs}) == len(pairs)
-        return dict(pairs)
+def visible_stream(stream: TextIO) -> TextIO:
+    """Return a stream that writes visible text; rich, whose codes are its own, writes by it."""
+    return cast("TextIO", _Visible(stream))
 
 
-def _float(text: str) -> Any:
-    return number if math.isfinite(number := float(text)) else _NO_VALUE
+class _Visible:
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = stream
 
+    def write(self, text: str) -> int:
+        return self.rich_proxied_file.write(visible(text))
 
-def _int(text: str) -> Any:
-    try:
-        return int(text)
-    except ValueError:  # of more digits than Python reads
-        return _NO_VALUE
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)

@@ -1,27 +1,233 @@
-"""The warehouse that dbt builds, opened for reading: DuckDB's file or a PostgreSQL database.
+"""The database that a target of profiles.yml names: found as dbt finds it, and opened for reading.
 
-Both engines answer the same SQL here. Rows come as plain tuples, a batch at a time, so that a table
-larger than memory can be read; the caller asks for the order with `order by`.
+DuckDB's file and a PostgreSQL database answer the same SQL here. Rows come as plain tuples, a batch
+at a time, so that a table larger than memory can be read; the caller asks for the order with
+`order by`. What an engine says of an error passes only as far as it shows no data.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from medeval.engine_errors import shown
 from medeval.errors import UserError
-from medeval.profile import Target
+from medeval.sources import project_root
 
+# Engines and readers of the profile are imported where they are needed: `--help` needs none.
 if TYPE_CHECKING:
     import duckdb
+    import psycopg
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
 
 Row = tuple[Any, ...]
 
 BATCH_ROWS = 20_000
+CONNECT_TIMEOUT_SECONDS = 15
+
+
+# The target
+
+
+@dataclass(frozen=True)
+class Target:
+    """One output of profiles.yml: its name, its adapter type and its rendered settings.
+
+    `as_built`: what was built there is taken, though another source is named now.
+    """
+
+    name: str
+    type: str
+    settings: dict[str, Any]
+    as_built: bool = False
+
+
+def load_target(
+    name: str | None = None, root: Path | None = None, *, as_built: bool = False
+) -> Target:
+    """Render profiles.yml with the environment and return one target of it.
+
+    Args:
+        name: the target; None takes the profile's default (``MEDEVAL_TARGET``).
+        root: the project's folder; None searches upwards from the current one.
+        as_built: see `Target`.
+
+    Raises:
+        UserError: an unknown target, or a setting that cannot be rendered.
+    """
+    import yaml
+    from jinja2 import Environment, StrictUndefined, TemplateError
+
+    root = root or project_root()
+    profile = yaml.safe_load((root / "profiles.yml").read_text(encoding="utf-8"))["medeval"]
+    environment = Environment(undefined=StrictUndefined, autoescape=False)  # noqa: S701
+    environment.filters["as_number"] = int
+
+    def render(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: render(inner) for key, inner in value.items()}
+        if isinstance(value, str) and "{{" in value:
+            text = environment.from_string(value).render(env_var=_env_var)
+            return int(text) if "as_number" in value else text
+        return value
+
+    try:
+        chosen = name or str(render(profile["target"]))
+        outputs = profile["outputs"]
+        if chosen not in outputs:
+            raise UserError(f"Unknown target {chosen!r}. profiles.yml has: {', '.join(outputs)}.")
+        settings = render(outputs[chosen])
+    except (TemplateError, ValueError) as error:
+        raise UserError(f"profiles.yml cannot be rendered: {error}") from error
+    return Target(chosen, settings["type"], settings, as_built)
+
+
+def _env_var(name: str, default: str | None = None) -> str:
+    value = os.environ.get(name, default)
+    if value is None:
+        raise UserError(f"The environment variable {name} is not set; profiles.yml needs it.")
+    return value
+
+
+# What may be said of an error
+
+# The mark before the sentences of the project's own models (macro `stop_with`). It counts only
+# right behind the engine's first words, where no data can stand before it.
+_OWN = re.compile(r"\A[^:]*:\W*medeval: (?P<sentence>[\w .,:;()-]+)")
+
+# Errors about a statement, a resource or the connection: exceptions where there is no SQLSTATE,
+# and classes of SQLSTATE. What a function cannot parse, and quotes, is a syntax error too.
+_EXCEPTIONS = re.compile(
+    "(Binder|Catalog|Connection|Interrupt|OutOfMemory|Parser|Syntax)Exception"
+    "|(Interface|Operational)Error"
+)
+_STATES = re.compile("(08|0A|25|28|2B|3D|3F|40|42(?!601)|53|54|55|57|58)...")
+
+_FILE = re.compile(r"(?m)(?:file = |stream: |file [\"'])(.+?)(?:[\"'](?=, at byte| as valid|$)|$)")
+_LINE = re.compile(r"\A[^\n]*?(?:CSV Error on Line: |, at byte \d+ in line )(\d+)")
+_FAULTS = (
+    (r"Expected Number of Columns: (\d+) Found: (\d+)", "the header has {} cells and this line {}"),
+    (r"Invalid unicode|as valid UTF-8|invalid UTF-8|invalid byte sequence", "not text in UTF-8"),
+    (r"unterminated (?:quote|CSV quoted)", "a quote is not closed, or text stands behind one"),
+    (r"Maximum line size of (\d+) bytes exceeded", "longer than {} bytes"),
+    (r"CSV Error on Line", "not CSV"),
+    (r"(GZIP stream|magic bytes)", "looks truncated or damaged ({})"),
+    (r"Malformed JSON", "not JSON"),
+    (r"extra data after last expected column", "more cells than the header"),
+    (r"missing data for column", "fewer cells than the header"),
+    (r"No space left on device", "no space left on the disk"),
+)
+_ADVICE = "No row is skipped. Check the file against SHA256SUMS and download it again, or mend it."
+_NOT_SHOWN = "What the engine says of it may quote the data, so it is not shown."
+
+
+def shown(error: Exception) -> str:
+    """Return what may be said of an error that duckdb, psycopg or psycopg2 raised.
+
+    An engine's sentence about data holds data: the broken line, the value of a cast, the key that
+    stands twice. So nothing of such a sentence passes but a file that exists, a line number, a name
+    that the engine gives apart, and a kind of fault from the lists here. A sentence about the
+    statement, which the engine makes before it reads a row, or about a resource passes as it is.
+    So it is the sentence of `stop_with`, or the engine's own about the statement, or the file and
+    line, or the table, column and constraint, that are known to be at fault and the kind of fault.
+    """
+    message, diagnosis = str(error), getattr(error, "diag", None)
+    state = getattr(diagnosis, "sqlstate", None)
+    primary = getattr(diagnosis, "message_primary", None) or message
+    if own := _OWN.match(primary):
+        return own["sentence"].strip()
+    if getattr(diagnosis, "statement_position", None):
+        return message
+    if _STATES.fullmatch(state) if state else _EXCEPTIONS.fullmatch(type(error).__name__):
+        return primary
+    fault = kind_of_fault(error)
+    if file := next((path for path in _FILE.findall(message) if Path(path).is_file()), None):
+        line = _LINE.search(message)
+        return (
+            f"{file}, line {line[1]}: {fault}. {_ADVICE}" if line else f"{file}: {fault}. {_ADVICE}"
+        )
+    for what in ("table", "column", "constraint"):
+        name = getattr(diagnosis, f"{what}_name", None)
+        fault += f", {what} {name}" if name else ""
+    return f"{fault}. {_NOT_SHOWN}"
+
+
+def kind_of_fault(error: Exception) -> str:
+    """Return the kind of an error about data: in words of our own, or the exception's name."""
+    for pattern, words in _FAULTS:
+        # The last: an engine quotes the line first and then says what is wrong with it.
+        for found in list(re.finditer(pattern, str(error)))[-1:]:
+            return words.format(*found.groups())
+    name = type(error).__name__.removesuffix("Exception").removesuffix("Error")
+    return f"{re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', name).lower()} error".strip()
+
+
+# The databases
+
+# What of a dbt profile libpq knows, and other names that dbt has for it.
+_SETTINGS = ("host", "port", "user", "password", "dbname", "sslmode")
+_CERTIFICATES = ("sslcert", "sslkey", "sslrootcert")
+_ALIASES = {"password": "pass", "dbname": "database"}
+
+
+def connect(target: Target, *, read_only: bool = False) -> Connection:
+    """Open a connection.
+
+    Args:
+        target: a PostgreSQL target.
+        read_only: whether the server refuses to write; all queries then see one state.
+
+    Raises:
+        UserError: the server cannot be reached or refuses.
+    """
+    import psycopg
+
+    found = {
+        name: target.settings.get(name) or target.settings.get(_ALIASES.get(name, ""))
+        for name in (*_SETTINGS, *_CERTIFICATES)
+    }
+    options: dict[str, Any] = {
+        name: value for name, value in found.items() if value not in (None, "")
+    }
+    if read_only:
+        options["options"] = "-c default_transaction_read_only=on"
+    try:
+        connection = psycopg.connect(
+            **options,
+            connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            client_encoding="UTF8",
+            application_name="medeval",
+        )
+    except psycopg.Error as error:
+        place = ", ".join(
+            f"{key} {options[key]}" for key in ("host", "port", "dbname", "user") if key in options
+        )
+        # `from None`: the driver's own exception may hold what was taken out of the message. The
+        # place may hold it too, where an address was given as the host.
+        raise UserError(
+            _without_password(target, f"Cannot connect to PostgreSQL ({place}): {error}")
+            + " Check PGHOST, PGPORT, PGUSER, PGPASSWORD and PGDATABASE."
+        ) from None
+    if read_only:
+        connection.read_only = True
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    return connection
+
+
+def shown_line(target: Target, error: psycopg.Error) -> str:
+    """Return `shown` in one line, without the password, also in an address."""
+    return _without_password(target, shown(error).split("\n")[0])
+
+
+def _without_password(target: Target, text: str) -> str:
+    line = re.sub(r"://[^@\s]*@", "://***@", " ".join(text.split()))
+    password = str(target.settings.get("password") or target.settings.get("pass") or "")
+    return line.replace(password, "***") if password else line
 
 
 def schema_name(name: str) -> str:
@@ -108,7 +314,7 @@ def open_warehouse(target: Target, root: Path, *, build_command: str = "dbt buil
     """Open the database that a dbt target names.
 
     Args:
-        target: from `medeval.profile.load_target`.
+        target: from `load_target`.
         root: the project's folder, where dbt runs.
         build_command: what to run if there is no warehouse yet, for the message.
 
@@ -129,7 +335,7 @@ class DuckDBWarehouse(Warehouse):
 
     def __init__(self, target: Target, root: Path, build_command: str) -> None:
         super().__init__(target)
-        import duckdb  # here, not above: `--help` and PostgreSQL do not need its 0.1 s
+        import duckdb
 
         self._error = duckdb.Error
         # dbt takes a relative path from the current folder, and so does this.
@@ -184,15 +390,12 @@ class PostgresWarehouse(Warehouse):
 
     def __init__(self, target: Target) -> None:
         super().__init__(target)
-        import psycopg  # here, not above: most runs read DuckDB and do not need its 0.2 s
-
-        from medeval import postgres
+        import psycopg
 
         self._error = psycopg.Error
-        self._shown = postgres.shown
         self._server_cursor = psycopg.RawServerCursor
         self._cursors = 0
-        self._connection = postgres.connect(target, read_only=True)
+        self._connection = connect(target, read_only=True)
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[Row]]:
         """Run one statement through a cursor on the server, a batch a round trip."""
@@ -204,7 +407,7 @@ class PostgresWarehouse(Warehouse):
                 while batch := cursor.fetchmany(BATCH_ROWS):
                     yield batch
         except self._error as error:
-            raise UserError(f"PostgreSQL stopped with: {self._shown(self.target, error)}") from None
+            raise UserError(f"PostgreSQL stopped with: {shown_line(self.target, error)}") from None
 
     def relation(self, schema: str, table: str) -> str:
         """Return the two-part name; the connection is to one database."""

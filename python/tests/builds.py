@@ -10,8 +10,7 @@ from typing import Any
 
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 
-from medeval.profile import Target, load_target
-from medeval.warehouse import open_warehouse
+from medeval.warehouse import Target, load_target, open_warehouse
 
 FLOORS = ("cdm", "mimic3", "mimic3_features", "mtsamples", "yier")
 SYNTHETIC = PROJECT_ROOT / "demo" / "mimic3"

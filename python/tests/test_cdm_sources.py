@@ -66,19 +66,6 @@ def plain_rows(warehouse: Warehouse, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.slow
-def test_a_variable_may_name_the_folder_of_the_files_itself(
-    warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path
-) -> None:
-    warehouse.builds(
-        *STAGING,
-        MIMIC4_DIR=folder / "hosp",
-        MIMIC4_NOTE_DIR=folder / "note",
-        CDM_EXTRACT_DIR=folder / "note_extract",
-    )
-    assert warehouse.staged() == plain_rows
-
-
-@pytest.mark.slow
 def test_names_in_capitals_and_plain_files(
     warehouse: Warehouse, plain_rows: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -120,13 +107,6 @@ def test_a_database_file_gives_the_rows_of_the_files(
     assert warehouse.staged(path) == plain_rows
 
 
-def test_a_folder_and_a_database_for_one_source_is_an_error(
-    warehouse: Warehouse, folder: Path
-) -> None:
-    says = ("MEDEVAL_MIMIC4_DIR and MEDEVAL_MIMIC4_DB are both set.",)
-    warehouse.stops(*STAGING, says=says, MIMIC4_DB=folder / "x.duckdb", **named(folder))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("present", ["MIMIC4_DIR", "MIMIC4_NOTE_DIR", "CDM_EXTRACT_DIR"])
 def test_the_demo_never_stands_in_for_a_part(
@@ -135,15 +115,6 @@ def test_the_demo_never_stands_in_for_a_part(
     missing = "MEDEVAL_MIMIC4_DIR" if present != "MIMIC4_DIR" else "MEDEVAL_MIMIC4_NOTE_DIR"
     says = (f"{missing} is not set, though MEDEVAL_{present} is.", "do not mix")
     warehouse.stops(*STAGING, says=says, **{present: named(folder)[present]})
-
-
-def test_the_demo_does_not_replace_the_users_data(
-    worker: Worker, folder: Path, tmp_path: Path
-) -> None:
-    warehouse = Warehouse(worker, tmp_path)
-    warehouse.builds(*STAGING, **named(folder))
-    says = (f"This warehouse holds cdm of {folder}; {folder}/note_extract, and no source is named",)
-    warehouse.stops(*STAGING, says=says)
 
 
 @pytest.mark.slow
@@ -197,23 +168,6 @@ def test_provided_extracts_must_be_there(warehouse: Warehouse, folder: Path) -> 
     warehouse.stops(*STAGING, *choice, says=says, **named(folder))
 
 
-@pytest.mark.parametrize(
-    ("variable", "said"),
-    slow_after(
-        1,
-        [
-            ("cdm_rules: strict", "The variable cdm_rules is 'strict'. It can be"),
-            ("cdm_extract_source: both", "The variable cdm_extract_source is 'both'. It can be"),
-        ],
-    ),
-)
-def test_a_choice_that_does_not_exist_is_named(
-    warehouse: Warehouse, folder: Path, variable: str, said: str
-) -> None:
-    choice = ("--vars", f"{{{variable}}}")
-    warehouse.stops(*STAGING, *choice, says=(said,), **named(folder))
-
-
 @pytest.mark.slow
 def test_a_list_with_a_byte_order_mark_blank_lines_and_windows_line_ends(
     warehouse: Warehouse, folder: Path, tmp_path: Path
@@ -224,31 +178,6 @@ def test_a_list_with_a_byte_order_mark_blank_lines_and_windows_line_ends(
     warehouse.builds(*STAGING, *choice, **named(folder))
     listed = warehouse.rows("from cdm.stg_cdm__cohort_list order by all")
     assert listed == [(1, 20000002), (2, 20000001)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("20000001\nprivate note\n", "line 2 is not a hadm_id."),
-        ("20000001\n20000002\n\n20000001\n", "line 4: its hadm_id stands in line 1 too."),
-        ("\n \n", "names no admission."),
-        (b"\xff\xfe2\x00", "is not text in UTF-8."),
-    ],
-)
-def test_what_is_wrong_with_a_list_is_named(
-    warehouse: Warehouse, folder: Path, tmp_path: Path, content: str | bytes, said: str
-) -> None:
-    listed = cohort(tmp_path / "list.txt", content)
-    says = (f"{tmp_path / 'list.txt'}", said)
-    warehouse.stops(*STAGING, *listed, says=says, **named(folder))
-
-
-@pytest.mark.slow
-def test_a_list_that_is_not_there(warehouse: Warehouse, folder: Path, tmp_path: Path) -> None:
-    choice = ("--vars", f"{{cdm_cohort_file: '{tmp_path}/none.txt'}}")
-    says = (f"The cohort file {tmp_path}/none.txt cannot be read: No such file",)
-    warehouse.stops(*STAGING, *choice, says=says, **named(folder))
 
 
 @pytest.mark.parametrize(
@@ -264,10 +193,6 @@ def test_a_list_that_is_not_there(warehouse: Warehouse, folder: Path, tmp_path: 
             ),
             ("note_extract/procedures", ",False,", ",no,", "column is_previous: 'xx'"),
             ("hosp/procedures_icd", "2150-01-02", "2150-02-30", "column chartdate: '2150-02-30'"),
-            ("hosp/labevents", "1,10,20000001,", "1,10,NA,", "column hadm_id: 'xx'"),
-            ("hosp/labevents", ",2150-01-01 10:00:00,", ",nan,", "column storetime: 'xxx'"),
-            ("hosp/procedures_icd", "20000001,1,", "NULL,1,", "column hadm_id: 'xxxx'"),
-            ("hosp/labevents", ",15.2,15.2,", ",15.2,1e400,", "column valuenum: '1x400'"),
         ],
     ),
 )
@@ -325,14 +250,6 @@ def test_a_note_is_one_row_with_every_byte(
 
 
 @pytest.mark.slow
-def test_a_file_with_a_header_only_is_an_empty_table(warehouse: Warehouse, folder: Path) -> None:
-    header = TABLES["note"]["radiology"].split("\n", 1)[0] + "\n"
-    write(folder / "note" / "radiology.csv.gz", header)
-    warehouse.builds("run", "--select", "stg_cdm__radiology", **named(folder))
-    assert warehouse.rows("from cdm.stg_cdm__radiology") == []
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("inside", [False, True], ids=["above hosp", "hosp"])
 def test_release_1_0_as_downloaded(
     warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path, inside: bool
@@ -357,15 +274,6 @@ def test_a_table_in_hosp_and_in_core(
     assert warehouse.staged() == plain_rows
     write(both[0], TABLES["hosp"]["patients"] + "12,F,50,2150,2008 - 2010,\n")
     says = (f"{both[1]} (2 rows), {both[0]} (3 rows). Keep the one that is complete.",)
-    warehouse.stops(*STAGING, says=says, **named(folder))
-
-
-@pytest.mark.slow
-def test_a_table_that_is_in_neither_folder_is_named_with_both(
-    warehouse: Warehouse, folder: Path
-) -> None:
-    (as_release_1_0(folder) / "core" / "transfers.csv.gz").unlink()
-    says = (f"Missing in {folder}/hosp and {folder}/core: transfers.csv.gz or ",)
     warehouse.stops(*STAGING, says=says, **named(folder))
 
 
@@ -409,3 +317,11 @@ def test_a_part_built_with_other_rules_makes_no_whole(
     ((succeeded, settings),) = built.rows(newest)
     assert not succeeded
     assert json.loads(settings)["cdm_rules"] == "reference"
+
+
+@pytest.mark.slow
+def test_a_file_with_a_header_only_is_an_empty_table(warehouse: Warehouse, folder: Path) -> None:
+    header = TABLES["note"]["radiology"].split("\n", 1)[0] + "\n"
+    write(folder / "note" / "radiology.csv.gz", header)
+    warehouse.builds("run", "--select", "stg_cdm__radiology", **named(folder))
+    assert warehouse.rows("from cdm.stg_cdm__radiology") == []

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from harness_runs import harness_for, questions, right_below
-
 from medeval.evaluation.harness_cache import AnswerCache, cache_key
+
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.medical_task import MedicalTask, input_ids, task_hash

@@ -7,11 +7,10 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import run_medeval
 
-from medeval import gzip_bytes
+from medeval import files
 from medeval.errors import UserError
-from medeval.models.yaml_text import read_yaml, write_yaml
+from medeval.models.yaml_text import read_yaml
 from medeval.mtsamples.notes import read_notes
 from medeval.predictions.files import open_columns, source_of
 from medeval.raw_files import RawFile, count_rows, read_header
@@ -31,21 +30,6 @@ def test_an_alias_of_yaml_is_refused_with_its_line(text: str) -> None:
         read_yaml(text)
 
 
-def test_a_task_file_with_aliases_ends_the_command_with_file_and_line(tmp_path: Path) -> None:
-    file = tmp_path / "task.yaml"
-    file.write_text(DOUBLING, encoding="utf-8")
-    done = run_medeval("run", "--task", file, "--model", "demo", "--out", tmp_path / "runs")
-    assert done.returncode == 2
-    assert "task.yaml" in done.stderr
-    assert "line 2: an alias (*name) is not read" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_what_is_written_has_no_aliases() -> None:
-    shared = ["x"]
-    assert read_yaml(write_yaml({"a": shared, "b": shared})) == {"a": ["x"], "b": ["x"]}
-
-
 def test_a_number_of_yaml_that_is_too_long_is_an_error() -> None:
     with pytest.raises(ValueError, match="digits"):
         read_yaml(f"a: {'9' * 5000}")
@@ -54,8 +38,8 @@ def test_a_number_of_yaml_that_is_too_long_is_an_error() -> None:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> int:
     """Take no more than this many bytes from a gzip file that is held in memory."""
-    monkeypatch.setattr(gzip_bytes, "LONGEST", 2_000_000)
-    return gzip_bytes.LONGEST
+    monkeypatch.setattr(files, "LONGEST", 2_000_000)
+    return files.LONGEST
 
 
 def test_notes_of_a_gzip_file_are_unpacked_up_to_a_size(tmp_path: Path, small: int) -> None:

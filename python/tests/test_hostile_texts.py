@@ -29,7 +29,6 @@ from medeval.errors import UserError
 from medeval.evaluation.task_prompts import read_output
 from medeval.inference.errors import failure_of_response
 from medeval.inference.openai_replies import read_reply as read_body
-from medeval.inference.thinking import after_thinking, split_thinking
 from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
 from medeval.inference.types import Completion
 from medeval.judging.injection import injection_signs
@@ -37,6 +36,7 @@ from medeval.judging.verdicts import read_verdict
 from medeval.metrics.readability import grade
 from medeval.mtsamples.notes import read_notes
 from medeval.mtsamples.prompts import Asked
+from medeval.text import after_thinking, split_thinking
 from medeval.yier.reading import read_bytes
 from medeval.yier.replies import read_reply as read_choice
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.inference.thinking import Reply, split_thinking
+from medeval.text import Reply, split_thinking
 
 COMPLETE = [
     ("C", "C", ""),

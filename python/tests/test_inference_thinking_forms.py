@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from medeval.inference.openai_replies import outcome_of
-from medeval.inference.thinking import after_thinking, split_thinking
 from medeval.inference.types import Completion, Outcome
+from medeval.text import after_thinking, split_thinking
 
 FINAL = "<|start|>assistant<|channel|>final<|message|>"
 

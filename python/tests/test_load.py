@@ -3,9 +3,9 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -15,9 +15,9 @@ from commands import PROJECT_ROOT, run_medeval
 from postgres_server import connect
 
 from medeval.errors import UserError
-from medeval.load import load as load_tables
-from medeval.profile import Target
+from medeval.load import LoadedTable, Part, load_parts
 from medeval.sources import sources
+from medeval.warehouse import Target
 
 MIMIC3 = sources(PROJECT_ROOT)["mimic3"]
 
@@ -85,8 +85,12 @@ def replace_table(files: Path, table: str, content: str | bytes, suffix: str = "
     return write(files, table + suffix, content)
 
 
+def load_tables(folder: Path, target: Target, schema: str, **options: Any) -> list[LoadedTable]:
+    return load_parts([Part(MIMIC3, folder, schema)], target, **options)
+
+
 def load(folder: Path, target: Target, *, replace: bool = False) -> dict[str, int]:
-    loaded = load_tables(MIMIC3, folder, target, "mimiciii", replace=replace)
+    loaded = load_tables(folder, target, "mimiciii", replace=replace)
     assert [entry.table for entry in loaded] == list(MIMIC3.tables)
     return {entry.table: entry.rows for entry in loaded}
 
@@ -142,28 +146,6 @@ def test_all_tables_are_loaded_as_analyzed_text(
     assert column(database, "admissions", "diagnosis") == ["SEPSIS", "SEPSIS, BLEED"]
 
 
-def test_the_watcher_is_told_up_to_the_last_byte(folder: Path, target: Target) -> None:
-    seen: list[tuple[str, int, int]] = []
-    load_tables(MIMIC3, folder, target, "other", watch=lambda *progress: seen.append(progress))
-    total = sum(path.stat().st_size for path in folder.iterdir())
-    assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
-    assert seen[-1] == ("chartevents", total, total)
-
-
-def test_the_published_demo_loads(shared: Path, target: Target, database: Database) -> None:
-    rows = load(shared / "data" / "mimic3_demo", target)
-    assert rows == {
-        "admissions": 129,
-        "patients": 100,
-        "icustays": 136,
-        "diagnoses_icd": 1_761,
-        "d_icd_diagnoses": 14_567,
-        "outputevents": 11_320,
-        "labevents": 76_074,
-        "chartevents": 758_355,
-    }
-
-
 # Case C-01.
 def test_a_quote_at_the_end_of_a_quoted_cell_is_read(
     folder: Path, target: Target, database: Database
@@ -189,7 +171,7 @@ def test_plain_and_compressed_files_of_one_folder_are_loaded_once(
     write(folder, "labevents.csv.gz", two_lines)
     write(folder, "LABEVENTS.csv", two_lines)
     said: list[str] = []
-    load_tables(MIMIC3, folder, target, "mimiciii", say=said.append)
+    load_tables(folder, target, "mimiciii", say=said.append)
     assert column(database, "admissions", "row_id") == ["1", "2"]
     assert column(database, "labevents", "value") == ["19", "1\n9"]
     assert said == [
@@ -208,67 +190,6 @@ def test_two_forms_of_a_table_that_differ_in_rows_stop(
     else:
         pq.write_table(pa.table({"subject_id": ["10", "10"]}), other)
     assert_stops(database, folder, target, "labevents.csv.gz has 1 rows", f"{other} has 2")
-
-
-def test_a_missing_table_stops_with_file_and_folder(
-    folder: Path, target: Target, database: Database
-) -> None:
-    (folder / "patients.csv.gz").unlink()
-    assert_stops(database, folder, target, "patients.csv.gz or patients.csv", str(folder))
-
-
-# Case C-04.
-@pytest.mark.parametrize("name", ["ADMISSIONS.csv", "admissions.csv.gz", "Admissions.csv"])
-@pytest.mark.parametrize("header", ["upper", "lower", "quoted", "marked"])
-def test_names_are_folded_and_values_are_not(
-    folder: Path, target: Target, database: Database, name: str, header: str
-) -> None:
-    first, *rest = TABLES["admissions"].splitlines()
-    names = [*first.split(","), "MIMIC_ID"]
-    line = {
-        "upper": ",".join(names),
-        "lower": ",".join(names).lower(),
-        "quoted": ",".join(f'"{cell.lower()}"' for cell in names),
-        "marked": "\ufeff" + ",".join(f'"{cell}"' for cell in names),
-    }[header]
-    (folder / "admissions.csv.gz").unlink()
-    write(folder, name, "\n".join([line, *(f"{row},Capillary Refill" for row in rest), ""]))
-    assert load(folder, target)["admissions"] == 2
-    assert column(database, "admissions", "mimic_id") == ["Capillary Refill"] * 2
-    assert column(database, "admissions", "ethnicity") == ["WHITE"] * 2
-
-
-def test_a_missing_column_stops_with_file_and_column(
-    folder: Path, target: Target, database: Database
-) -> None:
-    replace_table(folder, "patients", "ROW_ID,SUBJECT_ID,GENDER,DOD_HOSP\n1,10,F,\n")
-    assert_stops(database, folder, target, "patients.csv", "has no column dob, dod")
-
-
-# Case C-06.
-def test_a_gzip_cut_at_seventy_percent_stops(
-    folder: Path, target: Target, database: Database
-) -> None:
-    path = write(folder, "chartevents.csv.gz", TABLES["chartevents"] * 2000)
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) * 7 // 10])
-    assert_stops(database, folder, target, str(path), "truncated", "SHA256SUMS")
-
-
-@pytest.mark.parametrize(
-    "lost",
-    [len("2:00:00,mEq/L\n"), len("/L\n"), len("\n")],
-    ids=["inside a time", "inside the last cell", "at the last line end"],
-)
-def test_a_plain_file_cut_inside_its_last_line_stops(
-    folder: Path, target: Target, database: Database, lost: int
-) -> None:
-    content = "ROW_ID,SUBJECT_ID,HADM_ID,ITEMID,VALUE,CHARTTIME,VALUEUOM\n"
-    content += "1,10,100,50868,19,2182-12-14 02:00:00,mEq/L\n" * 3
-    path = replace_table(folder, "labevents", content[:-lost])
-    assert_stops(
-        database, folder, target, str(path), "its last line, line 4, is incomplete", "SHA256SUMS"
-    )
 
 
 # Case C-38.
@@ -324,12 +245,6 @@ def test_a_line_with_copys_old_end_mark_stops(
     assert_stops(database, folder, target, str(path))
 
 
-def test_copys_old_end_mark_inside_a_cell_is_text(folder: Path, target: Target) -> None:
-    content = TABLES["d_icd_diagnoses"] + '2,0390,"before\n\\.\nafter",x\n3,0391,x,x\n'
-    replace_table(folder, "d_icd_diagnoses", content)
-    assert load(folder, target)["d_icd_diagnoses"] == 3
-
-
 def test_a_fault_in_the_last_table_leaves_nothing(
     folder: Path, target: Target, database: Database
 ) -> None:
@@ -344,7 +259,7 @@ def test_an_interrupt_leaves_nothing(folder: Path, target: Target, database: Dat
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        load_tables(MIMIC3, folder, target, "mimiciii", watch=interrupt)
+        load_tables(folder, target, "mimiciii", watch=interrupt)
     assert schemas(database) == set()
 
 
@@ -358,10 +273,6 @@ def test_a_schema_that_exists_is_refused(folder: Path, target: Target, database:
     assert_stops(database, folder, target, "mimiciii exists", "--replace", before=exists)
 
 
-def test_replace_makes_a_schema_that_is_not_there(folder: Path, target: Target) -> None:
-    assert load(folder, target, replace=True)["patients"] == 1
-
-
 def test_replace_replaces_its_own_schema_and_names_the_views_that_go(
     folder: Path, target: Target, database: Database
 ) -> None:
@@ -370,11 +281,11 @@ def test_replace_replaces_its_own_schema_and_names_the_views_that_go(
     database.execute("create view mimic3.stg as select * from mimiciii.admissions")
     replace_table(folder, "admissions", TABLES["admissions"].replace("SEPSIS", "Asthma"))
     said: list[str] = []
-    load_tables(MIMIC3, folder, target, "mimiciii", replace=True, say=said.append)
+    load_tables(folder, target, "mimiciii", replace=True, say=said.append)
     assert column(database, "admissions", "diagnosis") == ["Asthma", "Asthma, BLEED"]
     assert said == ["Dropped with the old mimiciii, which they read: view mimic3.stg."]
     said.clear()
-    load_tables(MIMIC3, folder, target, "mimiciii", replace=True, say=said.append)
+    load_tables(folder, target, "mimiciii", replace=True, say=said.append)
     assert said == []
 
 
@@ -413,35 +324,6 @@ def test_what_someone_put_beside_the_tables_is_never_dropped(
     assert column(database, "patients", "row_id") == ["1"]
 
 
-def test_a_schema_name_is_quoted(folder: Path, target: Target, database: Database) -> None:
-    name = 'My "raw"; drop schema public'
-    load_tables(MIMIC3, folder, target, name)
-    assert schemas(database) == {name}
-
-
-def test_a_parquet_folder_loads_like_csv(
-    tmp_path: Path, folder: Path, target: Target, database: Database
-) -> None:
-    files = tmp_path / "parquet"
-    files.mkdir()
-    for table, content in TABLES.items():
-        header, *rows = csv.reader(io.StringIO(content))
-        cells = [[cell or None for cell in row] for row in rows]
-        columns = dict(zip(header, zip(*cells, strict=True), strict=True))
-        pq.write_table(pa.table(columns), files / f"{table.upper()}.parquet")
-    query = "select * from {}.{} order by row_id"
-    assert load(files, target) == dict.fromkeys(TABLES, 1) | {"admissions": 2}
-    load_tables(MIMIC3, folder, target, "from_csv")
-    for table in TABLES:
-        parquet = database.execute(query.format("mimiciii", table)).fetchall()
-        assert parquet == database.execute(query.format("from_csv", table)).fetchall()
-
-
-def test_a_target_that_is_not_postgres_is_refused(folder: Path) -> None:
-    with pytest.raises(UserError, match="'duckdb' is duckdb"):
-        load_tables(MIMIC3, folder, Target("duckdb", "duckdb", {}), "mimiciii")
-
-
 @pytest.mark.parametrize(
     "settings",
     [
@@ -452,19 +334,10 @@ def test_a_target_that_is_not_postgres_is_refused(folder: Path) -> None:
 )
 def test_a_failing_connection_keeps_the_password(folder: Path, settings: dict[str, str]) -> None:
     with pytest.raises(UserError, match="Cannot connect to PostgreSQL") as caught:
-        load_tables(MIMIC3, folder, Target("postgres", "postgres", settings), "mimiciii")
+        load_tables(folder, Target("postgres", "postgres", settings), "mimiciii")
     assert "hunter2" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
-
-
-def test_the_command_keeps_the_password(folder: Path, postgres_database: dict[str, str]) -> None:
-    env = {**postgres_database, "PGPASSWORD": "hunter2", "PGPORT": "1"}
-    result = run_medeval("load", "mimic3", folder, env=env)
-    assert result.returncode == 2
-    assert "Cannot connect to PostgreSQL" in result.stderr
-    assert "Traceback" not in result.stderr
-    assert "hunter2" not in result.stdout + result.stderr
 
 
 def test_the_command_reads_the_folder_and_always_loads_into_postgres(
@@ -481,27 +354,22 @@ def test_the_command_reads_the_folder_and_always_loads_into_postgres(
     assert schemas(database) == {"raw"}
 
 
-def test_the_demo_stands_in_where_nothing_is_named(
-    tmp_path: Path, postgres_database: dict[str, str], database: Database
+# Case C-04.
+@pytest.mark.parametrize("header", ["lower", "marked"])
+def test_names_are_folded_and_values_are_not(
+    folder: Path, target: Target, database: Database, header: str
 ) -> None:
-    write_tables(tmp_path / "demo" / "mimic3", ".csv")
-    sources_file = "models/mimic3/staging/_mimic3__sources.yml"
-    for name in ("dbt_project.yml", "profiles.yml", sources_file):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(PROJECT_ROOT / name, tmp_path / name)
-    result = run_medeval("load", "mimic3", env=postgres_database, cwd=tmp_path)
-    assert result.returncode == 0
-    assert "loading the synthetic demo" in result.stderr
-    assert schemas(database) == {"mimiciii"}
+    first, *rest = TABLES["admissions"].splitlines()
+    line = f"{first},MIMIC_ID".lower()
+    if header == "marked":
+        line = "\ufeff" + ",".join(f'"{cell}"' for cell in line.upper().split(","))
+    (folder / "admissions.csv.gz").unlink()
+    write(folder, "Admissions.csv", "\n".join([line, *(f"{row},Refill" for row in rest), ""]))
+    assert load(folder, target)["admissions"] == 2
+    assert column(database, "admissions", "mimic_id") == ["Refill"] * 2
 
 
-def test_the_demo_never_stands_in_for_a_named_database(tmp_path: Path) -> None:
-    result = run_medeval("load", "mimic3", env={"MEDEVAL_MIMIC3_DB": str(tmp_path / "m.duckdb")})
-    assert result.returncode == 2
-    assert "MEDEVAL_MIMIC3_DB" in result.stderr
-
-
-def test_an_unknown_kind_is_bad_usage() -> None:
-    result = run_medeval("load", "mimic5")
-    assert result.returncode == 2
-    assert "mimic5" in result.stderr
+def test_a_schema_name_is_quoted(folder: Path, target: Target, database: Database) -> None:
+    name = 'My "raw"; drop schema public'
+    load_tables(folder, target, name)
+    assert schemas(database) == {name}

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from cdm_folder import EXTRACT, HOSP, NOTE, TABLES, as_release_1_0, write, write_folder
+from cdm_folder import EXTRACT, HOSP, as_release_1_0, write, write_folder
 from commands import PROJECT_ROOT, run_medeval
 from postgres_server import connect
-
-from medeval.sources import Source, load_kinds, sources
 
 SCHEMAS = {"mimiciv_hosp", "mimiciv_note", "cdm_note_extract"}
 ROWS = {
@@ -95,23 +93,7 @@ def cohort(database: Database) -> list[tuple[object, ...]]:
     ).fetchall()
 
 
-def source(name: str) -> Source:
-    return sources(PROJECT_ROOT)[name]
-
-
 # What is loaded
-
-
-def test_the_kinds_and_their_sources() -> None:
-    kinds = load_kinds(PROJECT_ROOT)
-    assert {kind: [plan.name for plan in plans] for kind, plans in kinds.items()} == {
-        "mimic3": ["mimic3"],
-        "mimic4": ["mimic4_hosp", "mimic4_note", "cdm_note_extract"],
-    }
-    assert source("cdm_note_extract").is_optional
-    assert source("cdm_note_extract").list_table == "cohort_list"
-    assert not source("mimic4_note").is_optional
-    assert source("mimic4_note").optional == {"discharge"}
 
 
 def test_one_folder_fills_three_schemas_with_text(
@@ -133,13 +115,6 @@ def test_one_folder_fills_three_schemas_with_text(
         [list(SCHEMAS)],
     ).fetchone()
     assert analyzed == (0,)
-
-
-def test_the_report_names_schema_and_table(folder: Path, env: dict[str, str]) -> None:
-    result = run_medeval("load", "mimic4", folder, env=env)
-    for schema, tables in ROWS.items():
-        for table in tables:
-            assert f"{schema}.{table}" in result.stdout
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["above the modules", "the modules"])
@@ -195,14 +170,6 @@ def test_without_extracts_their_tables_are_empty_and_the_user_is_told(
     assert [name for (name,) in columns] == ["hadm_id", "title", "is_previous", "seq_num"]
 
 
-def test_the_variables_without_extracts(
-    folder: Path, env: dict[str, str], database: Database
-) -> None:
-    env |= {"MEDEVAL_MIMIC4_DIR": str(folder), "MEDEVAL_MIMIC4_NOTE_DIR": str(folder)}
-    assert "cdm_note_extract: no folder is named" in load(env=env)
-    assert counts(database)["cdm_note_extract"] == NO_EXTRACT
-
-
 def test_optional_tables_without_a_file_are_empty_and_named(
     folder: Path, env: dict[str, str], database: Database
 ) -> None:
@@ -241,15 +208,6 @@ def test_the_demo_stands_in_where_nothing_is_named(env: dict[str, str], database
     found = counts(database)
     assert found["mimiciv_hosp"]["labevents"] > 0
     assert found["mimiciv_note"]["discharge"] > 0
-
-
-def test_the_golden_set_loads(shared: Path, env: dict[str, str], database: Database) -> None:
-    golden = shared / "golden" / "cdm_real"
-    load(golden, "--cohort-file", golden / "hadm_id_list.txt", env=env)
-    found = counts(database)
-    assert found["mimiciv_hosp"]["labevents"] == 41_596
-    assert found["mimiciv_note"]["radiology"] == 151
-    assert found["cdm_note_extract"]["cohort_list"] == 40
 
 
 # The cohort list
@@ -294,10 +252,6 @@ def test_a_bad_cohort_file_stops_with_file_and_line(
         assert part in message
 
 
-def test_a_cohort_file_that_is_not_there_stops(folder: Path, env: dict[str, str]) -> None:
-    assert "absent.txt" in refusal(folder, "--cohort-file", folder / "absent.txt", env=env)
-
-
 def test_the_dbt_variable_names_the_cohort_file(
     tmp_path: Path, folder: Path, env: dict[str, str], database: Database
 ) -> None:
@@ -316,27 +270,7 @@ def test_the_dbt_variable_names_the_cohort_file(
     assert cohort(database) == [("1", "20000001")]
 
 
-def test_a_file_called_like_the_list_is_not_read(
-    folder: Path, env: dict[str, str], database: Database
-) -> None:
-    write(folder / "note_extract" / "cohort_list.csv", "list_position,hadm_id\n1,20000001\n")
-    load(folder, env=env)
-    assert cohort(database) == []
-
-
 # All or nothing
-
-
-@pytest.mark.parametrize(
-    ("module", "table"),
-    [("hosp", "labevents"), ("note", "radiology"), ("note", "radiology_detail")],
-)
-def test_a_missing_table_stops_with_file_and_folder(
-    folder: Path, env: dict[str, str], database: Database, module: str, table: str
-) -> None:
-    (folder / module / f"{table}.csv.gz").unlink()
-    message = refusal(folder, env=env, database=database)
-    assert f"Missing in {folder / module}: {table}.csv.gz" in message
 
 
 def test_a_fault_in_the_last_source_leaves_none_of_the_schemas(
@@ -347,19 +281,6 @@ def test_a_fault_in_the_last_source_leaves_none_of_the_schemas(
     message = refusal(folder, env=env, database=database)
     assert f"{path}, line 3" in message
     assert "secret" not in message
-
-
-def test_a_missing_column_stops(folder: Path, env: dict[str, str], database: Database) -> None:
-    write(folder / "note" / "radiology.csv.gz", NOTE["radiology"].replace("hadm_id", "admission"))
-    assert "has no column hadm_id" in refusal(folder, env=env, database=database)
-
-
-def test_extracts_without_a_single_file_stop(
-    tmp_path: Path, folder: Path, env: dict[str, str], database: Database
-) -> None:
-    env["MEDEVAL_CDM_EXTRACT_DIR"] = str(tmp_path / "empty")
-    (tmp_path / "empty").mkdir()
-    assert "no file of cdm_note_extract" in refusal(folder, env=env, database=database)
 
 
 def test_one_schema_that_exists_keeps_all_three_out(
@@ -415,9 +336,3 @@ def test_a_database_is_not_loaded(tmp_path: Path) -> None:
     message = refusal(env={"MEDEVAL_MIMIC4_DB": str(tmp_path / "m.duckdb")})
     assert "MEDEVAL_MIMIC4_DB is set" in message
     assert "MEDEVAL_MIMIC4_DIR" in message
-
-
-def test_the_small_folder_has_every_table() -> None:
-    modules = {"hosp": "mimic4_hosp", "note": "mimic4_note", "note_extract": "cdm_note_extract"}
-    for module, name in modules.items():
-        assert list(TABLES[module]) == source(name).file_tables

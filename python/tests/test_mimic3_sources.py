@@ -147,22 +147,6 @@ def test_names_are_folded_values_are_not_and_extra_columns_are_named_once(
     assert warnings[0].endswith(", ".join(f"{table}.mimic_id" for table in sorted(TABLES)))
 
 
-# mimic-code#2073: plain files beside compressed ones.
-@pytest.mark.slow
-def test_all_forms_of_one_folder_are_read_and_two_forms_of_one_table_once(
-    warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path
-) -> None:
-    replace(folder, "patients", TABLES["patients"])
-    (folder / "icustays.csv.gz").unlink()
-    as_parquet(folder / "icustays.parquet", TABLES["icustays"])
-    write(folder / "LABEVENTS.csv", TABLES["labevents"])
-    write(folder / "notes.txt", "not a table")
-    output = warehouse.builds(*STAGING, MIMIC3_DIR=folder)
-    assert warehouse.staged() == plain_rows
-    said = f"labevents is there in 2 forms with 2 rows each; {folder}/labevents.csv.gz is read."
-    assert output.count(said) == output.count(" forms ") == 1
-
-
 def test_two_forms_of_a_table_that_differ_in_rows_stop(warehouse: Warehouse, folder: Path) -> None:
     write(folder / "admissions.csv", TABLES["admissions"].rsplit("\n", 2)[0] + "\n")
     warehouse.stops(
@@ -219,31 +203,6 @@ def test_a_quoted_empty_cell_is_kept_in_the_view_and_missing_in_staging(
     assert warehouse.rows(query.format("mimic3.stg_mimic3__labevents"), path) == missing
 
 
-# mimic-code#337, mimic-code#695.
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["folder", "database"])
-def test_codes_stay_text(warehouse: Warehouse, folder: Path, kind: str) -> None:
-    codes = ["0042", "042", "744", "0744", "4019   ", "V4501", "E8788"]
-    content = "SUBJECT_ID,HADM_ID,SEQ_NUM,ICD9_CODE\n"
-    content += "".join(f"10,100,{number},{code}\n" for number, code in enumerate(codes))
-    write(folder / "diagnoses_icd.csv.gz", content)
-    source = {"MIMIC3_DIR": folder}
-    if kind == "database":
-        source = {"MIMIC3_DB": database(folder / "codes.duckdb", folder)}
-    warehouse.builds("run", "--select", "stg_mimic3__diagnoses_icd", **source)
-    query = "select icd9_code from mimic3.stg_mimic3__diagnoses_icd order by seq_num"
-    found = warehouse.rows(query, source.get("MIMIC3_DB"))
-    assert [code for (code,) in found] == [code.rstrip() for code in codes]
-
-
-@pytest.mark.slow
-def test_a_file_with_only_a_header_has_no_rows(warehouse: Warehouse, folder: Path) -> None:
-    for table, content in TABLES.items():
-        write(folder / f"{table}.csv.gz", content.split("\n", 1)[0] + "\n")
-    warehouse.builds(*STAGING, MIMIC3_DIR=folder)
-    assert warehouse.staged() == {table: [] for table in TABLES}
-
-
 # A name with `=` would be a column to DuckDB, a quote the end of a literal.
 @pytest.mark.slow
 def test_a_folder_may_be_relative_and_of_any_name(
@@ -266,12 +225,6 @@ def test_a_character_of_a_pattern_in_the_path_stops(
 
 
 # Where the source is.
-
-
-@pytest.mark.slow
-def test_the_demo_stands_in_where_nothing_is_named(worker: Worker, tmp_path: Path) -> None:
-    output = Warehouse(worker, tmp_path).builds(*ADMISSIONS, MIMIC3_DIR="")
-    assert f"mimic3 is read from the synthetic demo {SYNTHETIC}." in output
 
 
 @pytest.mark.slow
@@ -325,26 +278,6 @@ def test_only_the_tables_that_the_selection_reads_must_be_there(
 
 
 # Headers and files that cannot be used.
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
-        ("", "is empty: it has no header"),
-        ("ROW_ID,SUBJECT_ID,HADM_ID,ADMITTIME\n1,10,100,\n",
-         "has no column dischtime, deathtime, ethnicity, diagnosis"),
-        (TABLES["admissions"].replace("LANGUAGE", "hadm_id"),
-         "column 11 of the header has no name of its own"),
-    ],
-    ids=["empty", "missing column", "column twice"],
-)  # fmt: skip
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
-def test_a_header_that_cannot_be_used_stops(
-    warehouse: Warehouse, folder: Path, content: str, reason: str, suffix: str
-) -> None:
-    path = replace(folder, "admissions", content, suffix)
-    warehouse.stops(*ADMISSIONS, says=(path, reason), MIMIC3_DIR=folder)
 
 
 # mimic-code#133, ricu#80: downloads that broke off.
@@ -422,13 +355,6 @@ def test_a_cell_that_cannot_be_read_stops_with_file_row_and_column(
     warehouse.stops(*STAYS, says=(place,), MIMIC3_DIR=folder)
 
 
-@pytest.mark.slow
-def test_a_cell_with_a_piece_of_a_note_is_not_shown(warehouse: Warehouse, folder: Path) -> None:
-    replace(folder, "patients", with_cell("patients", "dob", "Seen at 10:30 in " + "private " * 9))
-    says = ("column dob: 'xxxx xx 10:30 xx xxxxxxx",)
-    assert "private" not in warehouse.stops(*STAYS, says=says, MIMIC3_DIR=folder)
-
-
 # DuckDB reads a large file in pieces, and counts lines, not rows.
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
@@ -471,14 +397,6 @@ def test_what_a_database_file_lacks_is_named(warehouse: Warehouse, folder: Path)
     database(path, folder, schema="copy")
     says = (f"admissions stands more than once in {path}: mimic3_source.copy.admissions,",)
     warehouse.stops(*ADMISSIONS, says=says, MIMIC3_DB=path)
-
-
-@pytest.mark.slow
-def test_the_row_of_a_cell_in_a_database_file_is_found(warehouse: Warehouse, folder: Path) -> None:
-    replace(folder, "patients", with_cell("patients", "dob", "2182-12-14 0"), ".csv.gz")
-    path = database(folder / "mimic.duckdb", folder)
-    place = f"{path} (mimic3_source.main.patients), row 2 (the header not counted), column dob"
-    warehouse.stops(*STAYS, says=(place,), MIMIC3_DB=path)
 
 
 @pytest.fixture(scope="session")
@@ -571,3 +489,19 @@ def test_a_retry_reads_the_source_again_and_ends_the_failure(worker: Worker, fol
         "select succeeded from medeval.medeval.builds order by sequence_number"
     )
     assert outcomes == [(None,), (False,), (True,)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["folder", "database"])
+def test_codes_stay_text(warehouse: Warehouse, folder: Path, kind: str) -> None:
+    codes = ["0042", "042", "744", "0744", "4019   ", "V4501", "E8788"]
+    content = "SUBJECT_ID,HADM_ID,SEQ_NUM,ICD9_CODE\n"
+    content += "".join(f"10,100,{number},{code}\n" for number, code in enumerate(codes))
+    write(folder / "diagnoses_icd.csv.gz", content)
+    source = {"MIMIC3_DIR": folder}
+    if kind == "database":
+        source = {"MIMIC3_DB": database(folder / "codes.duckdb", folder)}
+    warehouse.builds("run", "--select", "stg_mimic3__diagnoses_icd", **source)
+    query = "select icd9_code from mimic3.stg_mimic3__diagnoses_icd order by seq_num"
+    found = warehouse.rows(query, source.get("MIMIC3_DB"))
+    assert [code for (code,) in found] == [code.rstrip() for code in codes]

@@ -23,7 +23,6 @@ from model_server import (
 )
 
 from medeval.errors import UserError
-
 from medeval.evaluation.model_runner import ModelRunner, ModelStoppedWarning
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_prompts import messages_for, response_format_for

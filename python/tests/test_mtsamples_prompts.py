@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from medeval.inference.thinking import split_thinking
 from medeval.mtsamples.prompts import INSTRUCTION, Asked
+from medeval.text import split_thinking
 
 
 def test_the_instruction_is_that_of_the_benchmark_in_both_styles() -> None:

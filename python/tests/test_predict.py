@@ -38,8 +38,7 @@ from medeval.baselines.samples import (
 from medeval.commands.predict import predict
 from medeval.errors import UserError
 from medeval.predictions.tasks import TASKS, Task, task_named
-from medeval.profile import load_target
-from medeval.warehouse import Warehouse, open_warehouse
+from medeval.warehouse import Warehouse, load_target, open_warehouse
 
 NAMES = [task.name for task in TASKS]
 

@@ -24,12 +24,11 @@ from commands import PROJECT_ROOT, run_medeval
 from postgres_server import new_database
 
 from medeval.duckdb_files import source_views
-from medeval.engine_errors import shown
 from medeval.errors import UserError
+from medeval.files import exposed
 from medeval.load import Part, load_parts
-from medeval.private_files import exposed
-from medeval.profile import load_target
 from medeval.sources import Place, sources
+from medeval.warehouse import load_target, shown
 
 # In every cell of every first row. Its letters stand nowhere else.
 MARKER = "Zqvmarker"
@@ -269,19 +268,6 @@ def refused(table: dict[str, Any], path: Path, **settings: str) -> str:
 def test_a_header_that_is_no_header_is_not_shown(tmp_path: Path, name: str, header: str) -> None:
     mimic3_folder.write(tmp_path / name, header)
     assert MARKER not in refused(table("t"), tmp_path)
-
-
-@pytest.mark.slow
-def test_a_file_without_a_header_is_not_shown(dbt: Dbt, tmp_path: Path) -> None:
-    files, out = cdm_folder.write_folder(tmp_path / "files"), tmp_path / "out"
-    cells = ",".join(f"{MARKER}{place}" for place in range(4))
-    path = mimic3_folder.write(files / "note_extract" / "procedures.csv.gz", f"{cells}\n")
-    succeeded, told = dbt(files, out, "duckdb", {}, "run", "--select", "stg_cdm__procedures")
-    assert not succeeded
-    assert f"{path} has no column hadm_id" in told
-    assert "The header has 4 columns, 0 of them known" in told
-    assert MARKER not in told
-    assert MARKER not in (out / "logs" / "dbt.log").read_text(encoding="utf-8")
 
 
 RECORDS = {

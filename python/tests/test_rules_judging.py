@@ -26,7 +26,6 @@ from test_judging_audit import function_judge
 
 from medeval.errors import UserError
 from medeval.inference.run import Progress
-from medeval.inference.thinking import after_thinking
 from medeval.judging.agreement import score_matrix
 from medeval.judging.attacking import Attack, attacked, moves
 from medeval.judging.correlations import within
@@ -46,6 +45,7 @@ from medeval.judging.verdicts import Parse, read_verdict
 from medeval.tasks.judged_score import by_group, pooled_reward
 from medeval.tasks.judging_plan import plan_of
 from medeval.tasks.task import Method
+from medeval.text import after_thinking
 
 SCORES = {"accuracy": 4.0, "completeness": 3.0, "clarity": 5.0}
 

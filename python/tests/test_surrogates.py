@@ -17,14 +17,12 @@ from judging_runs import GOOD, RUBRIC
 from model_server import Script, model_server
 
 from medeval.cdm.episode import LoopOptions, read_transcripts
-from medeval.cdm.text_protocol import read_answer
-from medeval.evaluation.model_replies import read_output
+from medeval.evaluation.task_prompts import read_output
 from medeval.inference.openai_replies import read_completion
 from medeval.inference.python_model import aligned_outputs
 from medeval.inference.types import Outcome
 from medeval.judging.verdicts import read_verdict
 from medeval.text import whole, whole_json
-from medeval.yier.replies import read_reply
 
 HALF, MENDED = "pain \ud83d", "pain \ufffd"
 
@@ -58,14 +56,6 @@ def test_all_texts_of_a_value_are_mended_and_all_else_stays() -> None:
     assert whole_json(value) == {MENDED: [MENDED, 1, None, True, {"a": (MENDED,)}]}
 
 
-@pytest.mark.parametrize("text", [json.dumps({"diagnosis": HALF, "treatment": [HALF]}),
-                                  repr({"diagnosis": HALF, "treatment": [HALF]})])  # fmt: skip
-def test_readers_of_objects_in_a_reply_mend_them(text: str) -> None:
-    answer = read_answer(text)
-    assert answer is not None
-    assert (answer.final_diagnosis, answer.treatment) == (MENDED, (MENDED,))
-
-
 def test_a_completion_is_mended_wherever_it_has_text() -> None:
     function = {"name": HALF, "arguments": HALF}
     message = {
@@ -90,10 +80,6 @@ def test_outputs_of_tasks_verdicts_and_functions_are_mended() -> None:
         assert verdict.explanations["accuracy"] == "cut \ufffd"
     assert list(aligned_outputs(lambda batch: [{"a": HALF}] * len(batch), [1])) == [{"a": MENDED}]
     assert list(aligned_outputs(lambda one: {"a": HALF}, [1], is_per_item=True)) == [{"a": MENDED}]
-
-
-def test_an_unknown_answer_of_yier_is_mended() -> None:
-    assert read_reply(json.dumps({"answer": [HALF]}), ["heart", "lung"]).unknown == (MENDED,)
 
 
 def test_the_next_request_can_be_sent(tmp_path: Path) -> None:

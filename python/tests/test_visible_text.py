@@ -84,20 +84,6 @@ def test_the_terminal_shows_names_as_text(
     assert shown.replace("\\r", "") in said, said
 
 
-def test_the_table_of_judges_shows_their_names(capsys: pytest.CaptureFixture[str]) -> None:
-    from rich.table import Table
-
-    from medeval.terminal import Terminal
-
-    table = Table(title=f"judged by {MARKUP}")
-    table.add_column(ESCAPES)
-    table.add_row(OVERRIDE)
-    Terminal().print(table)
-    said = capsys.readouterr().out
-    assert not acts(said)
-    assert "[red]m[/red]" in " ".join(said.split())
-
-
 @pytest.mark.parametrize("name", NAMES, ids=IDS)
 @pytest.mark.parametrize("suffix", ["html", "md"])
 @pytest.mark.parametrize("count", [1, 2], ids=["report", "leaderboard"])

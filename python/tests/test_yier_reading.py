@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.errors import UserError
+from medeval.json_reader import NotJsonError, tolerant_value
 from medeval.models.text_files import save_text
-from medeval.tolerant_json import NotJsonError, tolerant_value
 from medeval.yier.layouts import FORGIVEN, Document, LayoutError, parse
 from medeval.yier.reading import as_text, read_bytes, read_file
 

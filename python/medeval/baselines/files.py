@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from medeval.baselines.samples import Floats, Samples
 from medeval.errors import UserError
+from medeval.files import write_private
 from medeval.predictions.tasks import Kind, Task
 
 PREDICTIONS = "predictions.csv"
@@ -44,8 +44,8 @@ def write_run(out: Path, name: str, predictions: bytes, record: dict[str, Any]) 
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         half = Path(tempfile.mkdtemp(prefix=".incomplete-", dir=out))
-        _write_private(half / PREDICTIONS, predictions)
-        _write_private(half / RUN, (json.dumps(record, indent=2) + "\n").encode())
+        write_private(half / PREDICTIONS, predictions)
+        write_private(half / RUN, (json.dumps(record, indent=2) + "\n").encode())
         folder = out / name
         number = 1
         while folder.exists():  # another run of the same second
@@ -55,9 +55,3 @@ def write_run(out: Path, name: str, predictions: bytes, record: dict[str, Any]) 
     except OSError as error:
         raise UserError(f"Cannot write {error.filename or out}: {error.strerror}.") from error
     return folder
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)

@@ -29,10 +29,8 @@ from medeval.baselines.samples import (
     read_features,
     read_samples,
 )
+from medeval.builds import Build, build_command, newest_build, open_built, read_source
 from medeval.errors import UserError
-from medeval.exporting.builds import Build, newest_build, open_built
-from medeval.exporting.floor import build_command
-from medeval.exporting.manifest import read_source
 from medeval.predictions.tasks import Task, task_named
 from medeval.warehouse import Warehouse, schema_name
 

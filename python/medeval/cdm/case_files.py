@@ -13,7 +13,7 @@ from typing import Any
 from medeval.cdm.lab_names import LabMapping, read_mapping
 from medeval.data_class import OPEN, strictest
 from medeval.errors import UserError
-from medeval.exporting.manifest import exported_class
+from medeval.export import exported_class
 from medeval.models.clinical_case import ClinicalCase, read_case
 
 EXPORT = Path("exports") / "cdm"

@@ -14,9 +14,9 @@ from medeval.cdm import prompts
 from medeval.errors import UserError
 from medeval.inference.cost import longest_reply
 from medeval.inference.openai_replies import text_of
-from medeval.inference.thinking import split_thinking
 from medeval.inference.tokens import ContextWindow
 from medeval.inference.types import Ask, AskModel, Item, Message, Model, canonical
+from medeval.text import split_thinking
 
 # A text that is cut is cut a little more than its mean length of tokens says.
 _CAUTION = 0.97

@@ -22,9 +22,9 @@ from medeval.errors import UserError
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES
-from medeval.inference.thinking import split_thinking
 from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, Turn, Usage, failed
 from medeval.models.clinical_case import ClinicalCase
+from medeval.text import split_thinking
 
 STEP_LIMIT = "step_limit"
 CONTEXT_LIMIT = "context_limit"

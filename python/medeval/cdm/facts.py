@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.profile import project_root
+from medeval.sources import project_root
 
 DATA = Path(__file__).with_name("data")
 

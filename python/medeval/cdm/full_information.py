@@ -18,7 +18,6 @@ from medeval.cdm import prompts
 from medeval.cdm.context import ContextBudget, shortened
 from medeval.cdm.text_protocol import FinalAnswer, partial_answer, read_answer
 from medeval.inference.errors import TOO_LONG, Failure, Kind
-from medeval.inference.thinking import split_thinking
 from medeval.inference.types import Ask, AskModel, Finished, Item, Message, Outcome, Turn
 from medeval.models.clinical_case import (
     ClinicalCase,
@@ -26,6 +25,7 @@ from medeval.models.clinical_case import (
     MicrobiologyEvent,
     RadiologyReport,
 )
+from medeval.text import split_thinking
 
 MARGIN = 25
 CONTEXT_LIMIT = "context_limit"

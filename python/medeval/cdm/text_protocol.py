@@ -23,8 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from medeval.text import REPLY, Values, fold_key, last_object
-from medeval.tolerant_json import NotJsonError
+from medeval.json_reader import REPLY, NotJsonError, Values, fold_key, last_object
 
 STOP = ("\nObservation:",)
 

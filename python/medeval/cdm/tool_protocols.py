@@ -18,10 +18,10 @@ from medeval.cdm.text_protocol import (
     read_answer,
     read_text_reply,
 )
-from medeval.inference import completions
-from medeval.inference.thinking import split_thinking
+from medeval.inference import types
 from medeval.inference.types import Completion, Message
-from medeval.text import whole_value
+from medeval.json_reader import whole_value
+from medeval.text import split_thinking
 
 ToolProtocol = Literal["native", "text"]
 
@@ -145,7 +145,7 @@ class Native(Protocol):
             {"role": "tool", "tool_call_id": call.id, "content": text} for call, text in answers
         ]
 
-    def _read_call(self, came: completions.ToolCall) -> tuple[ToolCall, bool]:
+    def _read_call(self, came: types.ToolCall) -> tuple[ToolCall, bool]:
         """Return a call, and whether it came in another form than asked for."""
         name = self._tool_in(came.name)
         arguments, is_custom = self._arguments(came.arguments, name)

@@ -8,8 +8,6 @@ from medeval.tasks.task import AskedTask
 
 
 def tell_left_out(task: AskedTask) -> None:
-    """Say how many records of a task's files are left out, if any are."""
-    from medeval.tasks.yier import YierTask
-
-    for sentence in task.left_out if isinstance(task, YierTask) else ():
+    """Say how many records of a task's files are left out, if it is a task that leaves any out."""
+    for sentence in getattr(task, "left_out", ()):
         print(f"medeval: {sentence}", file=sys.stderr)

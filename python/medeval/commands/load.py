@@ -6,64 +6,43 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from medeval.errors import UserError
+from medeval.registry import RAW_KINDS, LoadRequest, flags_given, loaders, options_of, with_options
 
 if TYPE_CHECKING:
     from medeval.load import Part
     from medeval.sources import Source
 
-COHORT_VARIABLE = "cdm_cohort_file"
 DEFAULT_TARGET = "postgres"
+_LOADERS = loaders()
 
 
-def load(
-    kind: Annotated[str, typer.Argument(help="The source: mimic3, mimic4, mtsamples or yier.")],
+def _load(
+    kind: Annotated[
+        str,
+        typer.Argument(help=f"The source: {', '.join([*RAW_KINDS, *_LOADERS])}."),
+    ],
     folder: Annotated[
         Path | None,
         typer.Argument(
             metavar="DIR",
-            help="For yier a file of questions; for mtsamples a folder of .txt files or a .jsonl or"
-            " .jsonl.gz file. Else its files (.csv, .csv.gz, .parquet); for mimic4 the folder with"
-            " hosp/, note/ and, if there are any, note_extract/. Default: what the variables"
-            " name (MEDEVAL_MIMIC3_DIR; MEDEVAL_MIMIC4_DIR, MEDEVAL_MIMIC4_NOTE_DIR and"
-            " MEDEVAL_CDM_EXTRACT_DIR; MEDEVAL_MTSAMPLES; MEDEVAL_YIER), or the demo.",
+            help="Its files: .csv, .csv.gz or .parquet of MIMIC; what else a kind takes says"
+            " docs/bring_your_own_mimic.md. Default: what the kind's variables name, or the demo.",
         ),
     ] = None,
     schema: Annotated[
         str | None,
-        typer.Option(
-            help="The schema to make, for a kind of one. Default: the dbt variable (mimic3_schema)."
-        ),
+        typer.Option(help="The schema to make, for a kind of one. Default: the dbt variable."),
     ] = None,
     cohort_file: Annotated[
         Path | None,
         typer.Option(
             help="mimic4: the admissions of the benchmark, one hadm_id a line. Default: the dbt"
-            " variable cdm_cohort_file."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="yier: write clean JSON Lines to this file, for MEDEVAL_YIER, and load nothing."
-        ),
-    ] = None,
-    download: Annotated[
-        bool,
-        typer.Option(
-            "--download",
-            help="mtsamples: get the public notes into the cache folder, and load nothing.",
-        ),
-    ] = False,
-    cache_dir: Annotated[
-        Path | None,
-        typer.Option(
-            help="mtsamples: the cache folder to load from, or to fill. Default with --download:"
-            " MTSAMPLES_PROCEDURES_CACHE_DIR, else ~/.cache/mtsamples_procedures."
+            " variable."
         ),
     ] = None,
     replace: Annotated[
@@ -73,47 +52,43 @@ def load(
         str | None,
         typer.Option(help=f"The PostgreSQL target of profiles.yml. Default: {DEFAULT_TARGET}."),
     ] = None,
+    **given: Any,
 ) -> None:
     """Copy raw files into PostgreSQL: every table in one transaction, or nothing."""
+    from medeval.sources import load_kinds, project_root
+
+    root = project_root()
+    kinds = load_kinds(root)
+    known = sorted([*kinds, *_LOADERS])
+    if kind not in known:
+        raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(known)}.")
+    for name, loader in _LOADERS.items():
+        if kind != name and (flags := flags_given(loader.options, given)):
+            raise UserError(f"{' and '.join(flags)}: for {name}, not for {kind}.")
+    if cohort_file is not None and not any(plan.list_table for plan in kinds.get(kind, ())):
+        raise UserError(f"{kind} has no list of admissions; --cohort-file is for mimic4.")
+    request = LoadRequest(folder, schema, replace, target or DEFAULT_TARGET, root)
+    if kind in kinds:
+        _load_tables(kinds[kind], cohort_file, request)
+        return
+    options = options_of(_LOADERS[kind].options, given)
+    if options.instead:
+        _refuse_settings_of_a_load(options.instead, schema, replace, target)
+    _LOADERS[kind].load(request, options)
+
+
+load = with_options(_load, (loader.options for loader in _LOADERS.values()))
+
+
+def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> None:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Table
 
     from medeval.load import load_parts
-    from medeval.profile import load_target, project_root
-    from medeval.sources import load_kinds
     from medeval.terminal import Terminal
+    from medeval.warehouse import load_target
 
-    root = project_root()
-    kinds = load_kinds(root)
-    known = sorted([*kinds, "mtsamples", "yier"])
-    if kind not in known:
-        raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(known)}.")
-    if kind != "mtsamples" and (download or cache_dir is not None):
-        raise UserError(f"--download and --cache-dir are for mtsamples, not for {kind}.")
-    if kind != "yier" and out is not None:
-        raise UserError(f"--out is for yier; {kind} is loaded into PostgreSQL.")
-    if kind in ("mtsamples", "yier") and cohort_file is not None:
-        raise UserError(f"{kind} has no list of admissions; --cohort-file is for mimic4.")
-    if download or out is not None:
-        _refuse_settings_of_a_load("--download" if download else "--out", schema, replace, target)
-    target = target or DEFAULT_TARGET
-    if kind == "yier":
-        from medeval.commands.load_yier import clean_file, load_file
-
-        if out is not None:
-            clean_file(folder, out, root)
-        else:
-            load_file(folder, schema, replace, target, root)
-        return
-    if kind == "mtsamples":
-        from medeval.commands.load_mtsamples import download_notes, load_notes
-
-        if download:
-            download_notes(folder, cache_dir)
-        else:
-            load_notes(folder, cache_dir, schema, replace, target, root)
-        return
-    parts = _parts(kinds[kind], folder, schema, cohort_file, root)
+    parts = _parts(plans, cohort_file, request)
     progress = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -124,12 +99,12 @@ def load(
         disable=not sys.stderr.isatty(),
     )
     with progress:
-        bar = progress.add_task(kind, total=None)
+        bar = progress.add_task(plans[0].kind, total=None)
         loaded = load_parts(
             parts,
-            load_target(target, root),
-            replace=replace,
-            say=say,
+            load_target(request.target, request.root),
+            replace=request.replace,
+            say=request.say,
             watch=lambda table, done, total: progress.update(
                 bar, description=table, completed=done, total=total
             ),
@@ -156,54 +131,51 @@ def _refuse_settings_of_a_load(
         )
 
 
-def _parts(
-    plans: list[Source],
-    folder: Path | None,
-    schema: str | None,
-    cohort_file: Path | None,
-    root: Path,
-) -> list[Part]:
+def _parts(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> list[Part]:
     """Return what to load of each source of a kind, and into which schema."""
     from medeval.load import Part
-    from medeval.profile import project_variable
+    from medeval.sources import project_variable
 
     variables = ", ".join(plan.schema_variable for plan in plans)
-    if schema is not None and len(plans) > 1:
+    if request.schema is not None and len(plans) > 1:
         raise UserError(
             f"{plans[0].kind} fills {len(plans)} schemas, so --schema cannot name them: set the dbt"
             f" variables {variables} in dbt_project.yml."
         )
-    if cohort_file is not None and not any(plan.list_table for plan in plans):
-        raise UserError(f"{plans[0].kind} has no list of admissions; --cohort-file is for mimic4.")
+    named = request.place
     folders = (
-        _named_folders(plans, folder.expanduser()) if folder else _default_folders(plans, root)
+        _named_folders(plans, named.expanduser(), request)
+        if named
+        else _default_folders(plans, request)
     )
     return [
         Part(
             plan,
             folders[plan.name],
-            schema or str(project_variable(plan.schema_variable, root)),
-            _admissions(cohort_file, root) if plan.list_table else (),
+            request.schema or str(project_variable(plan.schema_variable, request.root)),
+            _admissions(plan, cohort_file, request) if plan.list_table else (),
             "--schema" if len(plans) == 1 else f"the dbt variable {plan.schema_variable}",
         )
         for plan in plans
     ]
 
 
-def _admissions(cohort_file: Path | None, root: Path) -> Sequence[int]:
+def _admissions(plan: Source, cohort_file: Path | None, request: LoadRequest) -> Sequence[int]:
     """Return the user's list of admissions; nothing lets the models select them."""
-    from medeval.cohort_file import read_cohort_file
-    from medeval.profile import project_variable
+    from medeval.raw_files import read_cohort_file
+    from medeval.sources import project_variable
 
-    chosen = cohort_file or project_variable(COHORT_VARIABLE, root)
+    chosen = cohort_file or project_variable(plan.list_variable, request.root)
     if not chosen:
         return ()
     admissions = read_cohort_file(Path(chosen).expanduser())
-    say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
+    request.say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
     return admissions
 
 
-def _named_folders(plans: list[Source], folder: Path) -> dict[str, Path | None]:
+def _named_folders(
+    plans: list[Source], folder: Path, request: LoadRequest
+) -> dict[str, Path | None]:
     """Return where each source is if the user names one folder.
 
     The first source is there; the others are in it too, unless a variable names another place.
@@ -212,7 +184,7 @@ def _named_folders(plans: list[Source], folder: Path) -> dict[str, Path | None]:
     for plan in plans[1:]:
         named = os.environ.get(plan.folder_variable)
         if named:
-            say(f"{plan.name} is read from {named} ({plan.folder_variable}).")
+            request.say(f"{plan.name} is read from {named} ({plan.folder_variable}).")
             folders[plan.name] = Path(named).expanduser()
         elif plan.is_optional and not any((folder / name).is_dir() for name in plan.subfolders):
             folders[plan.name] = None
@@ -221,7 +193,7 @@ def _named_folders(plans: list[Source], folder: Path) -> dict[str, Path | None]:
     return folders
 
 
-def _default_folders(plans: list[Source], root: Path) -> dict[str, Path | None]:
+def _default_folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None]:
     """Return the folders that the environment names, else the demo's, and say so."""
     named = {plan.name: os.environ.get(plan.folder_variable) for plan in plans}
     for plan in plans:
@@ -232,7 +204,7 @@ def _default_folders(plans: list[Source], root: Path) -> dict[str, Path | None]:
                 f"{plan.folder_variable}."
             )
     if not any(named.values()):
-        return _demo_folders(plans, root)
+        return _demo_folders(plans, request)
     folders: dict[str, Path | None] = {}
     for plan in plans:
         place = named[plan.name]
@@ -246,13 +218,8 @@ def _default_folders(plans: list[Source], root: Path) -> dict[str, Path | None]:
     return folders
 
 
-def _demo_folders(plans: list[Source], root: Path) -> dict[str, Path | None]:
+def _demo_folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None]:
     variables = [plan.folder_variable for plan in plans]
     none = f"no {variables[0]}" if len(plans) == 1 else f"none of {', '.join(variables)}"
-    say(f"No DIR and {none}: loading the synthetic demo, {root / plans[0].demo}.")
-    return {plan.name: root / plan.demo if plan.demo else None for plan in plans}
-
-
-def say(line: str) -> None:
-    """Print a line beside the results, on the error stream."""
-    print(line, file=sys.stderr)
+    request.say(f"No DIR and {none}: loading the synthetic demo, {request.root / plans[0].demo}.")
+    return {plan.name: request.root / plan.demo if plan.demo else None for plan in plans}

@@ -16,7 +16,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-from medeval.visible_text import visible
+from medeval.text import visible
 
 if TYPE_CHECKING:
     from medeval.inference.cost import Spent

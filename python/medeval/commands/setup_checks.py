@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
-from medeval.private_files import exposed, exposed_warehouse
+from medeval.files import exposed, exposed_warehouse
 from medeval.tasks.self_check import Check
 
 if TYPE_CHECKING:
-    from medeval.profile import Target
-    from medeval.warehouse import Warehouse
+    from medeval.warehouse import Target, Warehouse
 
 
 def setup_checks(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Check]:
@@ -38,18 +37,20 @@ def _data(root: Path) -> Iterator[Check]:
 
 
 def _warehouse(target: str | None, as_built: bool) -> Iterator[Check]:
-    from medeval.exporting.builds import open_built
-    from medeval.exporting.registry import FLOORS
-    from medeval.profile import load_target, project_root
+    from medeval.builds import open_built
+    from medeval.registry import benchmark_exports
+    from medeval.sources import project_root
+    from medeval.warehouse import load_target
 
     try:
         root = project_root()
         yield from _data(root)
         yield _private(load_target(target, root))
-        with open_built(" ".join(FLOORS), target, as_built=as_built) as warehouse:
+        names = list(benchmark_exports())
+        with open_built(" ".join(names), target, as_built=as_built) as warehouse:
             yield Check(f"target {warehouse.target.name} opens", True, warehouse.server_version())
-            for floor in FLOORS:
-                yield _floor(warehouse, floor)
+            for name in names:
+                yield _floor(warehouse, name)
     except UserError as error:
         yield Check("the warehouse opens", False, str(error))
 
@@ -67,7 +68,7 @@ def _private(target: Target) -> Check:
 
 
 def _floor(warehouse: Warehouse, name: str) -> Check:
-    from medeval.exporting.builds import newest_build
+    from medeval.builds import newest_build
 
     try:
         build = newest_build(warehouse, name)

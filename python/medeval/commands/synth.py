@@ -10,7 +10,7 @@ import typer
 
 import medeval
 from medeval.errors import UserError
-from medeval.profile import project_root
+from medeval.sources import project_root
 
 
 def synth(

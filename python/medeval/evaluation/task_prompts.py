@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from medeval.inference.thinking import split_thinking
+from medeval.json_reader import fold_key, last_object, whole_value
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import (
     Row,
@@ -22,7 +22,7 @@ from medeval.models.schemas import (
     ensure_task_schemas,
     required_keys,
 )
-from medeval.text import fold_key, last_object, whole_value
+from medeval.text import split_thinking
 
 TASK_PROMPT_VERSION = "task-1"
 

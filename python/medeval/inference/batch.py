@@ -24,8 +24,8 @@ from medeval.inference.journal import Journal
 from medeval.inference.lines import CanRead, answered_line, failed_line
 from medeval.inference.openai_replies import NoCompletionError, read_completion
 from medeval.inference.run import Run
-from medeval.inference.thinking import split_thinking
 from medeval.inference.types import Completion, Item, Outcome, Request, body_of, canonical
+from medeval.text import split_thinking
 
 URL = "/v1/chat/completions"
 _SHOWN = 10

@@ -36,7 +36,6 @@ from medeval.inference.lines import (
     turn_of,
 )
 from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
-from medeval.inference.thinking import split_thinking
 from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
 from medeval.inference.types import (
     Ask,
@@ -51,6 +50,7 @@ from medeval.inference.types import (
     Turn,
     failed,
 )
+from medeval.text import split_thinking
 
 if TYPE_CHECKING:
     from medeval.inference.run import Run

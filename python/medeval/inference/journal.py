@@ -19,6 +19,10 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from medeval.errors import UserError
+from medeval.files import (
+    end_of_whole_lines,
+    numbered_lines,
+)
 from medeval.inference.lines import Line as Line
 from medeval.inference.lines import fault_of
 
@@ -259,35 +263,6 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
             yield number, text
     finally:
         os.close(descriptor)
-
-
-def end_of_whole_lines(descriptor: int) -> int:
-    """Return where the last whole line ends."""
-    end = os.fstat(descriptor).st_size
-    while end > 0:
-        start = max(0, end - _BLOCK)
-        found = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        end = start
-    return 0
-
-
-def numbered_lines(descriptor: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield number, offset and text of each line before `end`."""
-    offset = number = 0
-    rest = b""
-    read = 0
-    while read < end:
-        block = os.pread(descriptor, min(_BLOCK, end - read), read)
-        if not block:
-            return
-        read += len(block)
-        *lines, rest = (rest + block).split(b"\n")
-        for line in lines:
-            number += 1
-            yield number, offset, line + b"\n"
-            offset += len(line) + 1
 
 
 def _opened(path: Path) -> LineFile:

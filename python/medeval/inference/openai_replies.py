@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from medeval.inference.error_bodies import FINISH_REASONS, word
 from medeval.inference.errors import Failure, Kind, failure_in_body
-from medeval.inference.thinking import split_thinking
 from medeval.inference.types import Completion, Outcome, ToolCall, Usage
-from medeval.text import whole, whole_json
+from medeval.text import split_thinking, whole, whole_json
 
 if TYPE_CHECKING:
     import httpx2

@@ -20,9 +20,8 @@ from medeval.inference.cost import Budget, Prices, Spent
 from medeval.inference.errors import Kind, RetryPolicy
 from medeval.inference.journal import Journal, read_journal
 from medeval.inference.lines import CanRead, Line
-from medeval.inference.thinking import split_thinking
 from medeval.inference.types import Episode, Item, Ledger, Model, Outcome, Request
-from medeval.text import whole_json
+from medeval.text import split_thinking, whole_json
 
 RUN = "run.json"
 RESPONSES = "responses.jsonl"

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from medeval.inference.thinking import split_thinking
 from medeval.inference.types import Completion, ToolCall
-from medeval.text import whole_json
+from medeval.text import split_thinking, whole_json
 
 _FLAGS = re.IGNORECASE | re.DOTALL
 _BLOCK = re.compile(r"<tool_call>(?P<call>.*?)(?:</tool_call>|\Z)", _FLAGS)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from operator import itemgetter
 
-from medeval.text import Found, Values, fitting, objects_in
-from medeval.tolerant_json import Allowances, NotJsonError
+from medeval.json_reader import Allowances, Found, NotJsonError, Values, fitting, objects_in
 
 # The strings of a verdict are JSON's own. In the benchmark's judge cases a verdict in single quotes
 # is none, and one with quotes inside a string has only its complete parts.

@@ -8,12 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 from medeval.inference.journal import Line
-from medeval.inference.thinking import split_thinking
 from medeval.inference.types import Outcome
 from medeval.judging.rewards import Rewards, rewards_of
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdicts import Parse, Status, Verdict, read_verdict
-from medeval.text import whole
+from medeval.text import split_thinking, whole
 
 NOT_ASKED = "not_asked"
 # Ends of a reply after which the judge would have said more.

@@ -8,7 +8,7 @@ from functools import cached_property
 from unicodedata import category
 
 from medeval.errors import UserError
-from medeval.inference.thinking import split_thinking
+from medeval.text import split_thinking
 
 BLANK_ANSWER = "blank_answer"
 UNCLOSED_THINKING = "unclosed_think"

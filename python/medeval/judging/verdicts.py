@@ -14,10 +14,10 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from medeval.inference.thinking import after_thinking
+from medeval.json_reader import Found, folded
 from medeval.judging.decoding import candidates, complete_members, pieces
 from medeval.judging.rubric import Rubric
-from medeval.text import Found, folded
+from medeval.text import after_thinking
 
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,8})(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _LONGEST_RAW = 100

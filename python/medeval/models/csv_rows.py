@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from typing import Any
 
-from medeval.visible_text import visible
+from medeval.text import visible
 
 _FORMULAS = frozenset("=+-@\t\r")
 

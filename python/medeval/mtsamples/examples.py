@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from medeval.builds import build_command, newest_build, open_built, read_source
 from medeval.errors import UserError
-from medeval.exporting.builds import newest_build, open_built
-from medeval.exporting.floor import build_command
-from medeval.exporting.manifest import read_source
-from medeval.exporting.mtsamples import COLUMNS, EXAMPLES, NAME, SETTINGS
 from medeval.models.text_files import write_text
+from medeval.mtsamples.export import COLUMNS, EXAMPLES, NAME, SETTINGS
 from medeval.warehouse import flat, schema_name
 
 FILE = "examples.jsonl"

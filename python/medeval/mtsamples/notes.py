@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from medeval.data_class import OPEN
 from medeval.errors import UserError
-from medeval.gzip_bytes import unpacked
+from medeval.files import unpacked
 from medeval.mtsamples.listing import DOWNLOAD, NOTES_FOLDER, are_pinned, check_complete
 
 Form = Literal["folder", "lines", "lines.gz"]

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from medeval.inference.thinking import split_thinking
 from medeval.inference.types import Message
+from medeval.text import split_thinking
 
 Style = Literal["medarc", "helm"]
 

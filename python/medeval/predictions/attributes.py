@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from medeval.builds import newest_build
 from medeval.errors import UserError
-from medeval.exporting.builds import newest_build
 from medeval.predictions.choices import Grouping
 from medeval.predictions.joining import Joined
 from medeval.predictions.subgroups import UNKNOWN

@@ -234,8 +234,8 @@ def warnings(compared: Compared) -> list[str]:
 
 
 def _score(request: Request, name: str, joined: Joined, numbers: Whole | None) -> Scores:
-    from medeval.exporting.progress import progress
     from medeval.predictions.evaluating import published
+    from medeval.progress import progress
     from medeval.scoring.bootstrap import Resampling, score
 
     resampling = Resampling(request.n_iters, request.seed, numbers)
@@ -264,7 +264,7 @@ def _areas(request: Request, inputs: Inputs) -> tuple[AreaDifference, ...]:
 
 
 def _warehouse_truth(request: Request) -> tuple[Source, str]:
-    from medeval.exporting.builds import open_built
+    from medeval.builds import open_built
     from medeval.predictions.listfiles import FLOOR, warehouse_listfile
 
     with open_built(FLOOR, request.target, as_built=request.as_built) as warehouse:

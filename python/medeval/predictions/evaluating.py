@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from medeval.exporting.progress import progress
 from medeval.predictions.choices import Interval
 from medeval.predictions.joining import Joined
 from medeval.predictions.keys import Whole
 from medeval.predictions.tasks import Kind, Task
+from medeval.progress import progress
 from medeval.scoring.binary import Binary
 from medeval.scoring.bootstrap import Resampling, score
 from medeval.scoring.jackknife import jackknife

@@ -23,7 +23,7 @@ import pyarrow.csv as pacsv
 
 import medeval
 from medeval.errors import UserError
-from medeval.gzip_bytes import unpacked
+from medeval.files import unpacked
 
 GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from medeval.exporting.builds import newest_build
-from medeval.exporting.listfiles import LISTFILES, phenotype_names
-from medeval.exporting.manifest import read_source
-from medeval.exporting.ordering import RowOrder, order_by
+from medeval.builds import newest_build, read_source
+from medeval.mimic3.export import LISTFILES, RowOrder, order_by, phenotype_names
 from medeval.predictions.files import Source, source_of
 from medeval.predictions.tasks import Kind, Task
 from medeval.warehouse import Warehouse, schema_name

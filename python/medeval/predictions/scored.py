@@ -195,7 +195,7 @@ def read_inputs(request: Request) -> Inputs:
     if request.listfile is not None and not request.groupings:
         return _inputs(request, prediction, predictions, read_source(request.listfile))
     # Here, not above: files alone need no warehouse, and it takes a while to load.
-    from medeval.exporting.builds import open_built
+    from medeval.builds import open_built
     from medeval.predictions.attributes import read_attributes
     from medeval.predictions.listfiles import warehouse_listfile
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from medeval.reporting.contents import Contents
 from medeval.reporting.figures import OUTCOME_ORDER, ledger_figure, score_figure
 from medeval.reporting.lines import shown, shown_interval
-from medeval.visible_text import visible
+from medeval.text import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from medeval.reporting.contents import Contents, TaskPart
 from medeval.reporting.lines import Line, shown, shown_interval
-from medeval.visible_text import visible
+from medeval.text import visible
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
 

@@ -21,7 +21,7 @@ from medeval.cdm.prompts import PROMPT_VERSION
 from medeval.cdm.scores import COUNTS, DIAGNOSIS, SCORES
 from medeval.cdm.subset_files import Subset, read_subset
 from medeval.errors import UserError
-from medeval.exporting.builds import require_named_export
+from medeval.export import require_named_export
 from medeval.inference.tokens import ContextWindow, context_window
 from medeval.inference.types import Item
 from medeval.models.text_files import write_text

@@ -16,8 +16,8 @@ from pydantic import Field
 from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.types import Item
-from medeval.profile import project_root
 from medeval.scoring.paired import Difference
+from medeval.sources import project_root
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import facts_of_run, read_record

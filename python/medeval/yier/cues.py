@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from medeval.inference.thinking import ANSWER_NAMES
+from medeval.text import ANSWER_NAMES
 from medeval.yier.scripts import either_script
 
 # Longer ones first: the shorter ones are parts of them. Each also in traditional characters.

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NoReturn
 
-from medeval.tolerant_json import Allowances, tolerant_value
+from medeval.json_reader import Allowances, tolerant_value
 
 Layout = Literal["array", "wrapped", "object", "lines", "sequence", "empty"]
 Raw = dict[str, Any]

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from medeval.models.text_files import save_text
-from medeval.row_loading import RowSource
 from medeval.yier.layouts import Document, Raw
 from medeval.yier.reading import QuestionFile, as_text
 from medeval.yier.records import Checked, Outcome, check_records
 
 # What the check finds amiss with a record, written beside it for the models.
 REFUSED = "refused_by_check"
-SOURCE = RowSource("yier", "yier_schema", "records", ("line_number", "record"))
 
 
 @dataclass(frozen=True)
@@ -82,6 +80,6 @@ def write_lines(clean: CleanQuestions, path: Path) -> None:
 
 
 def record_rows(clean: CleanQuestions) -> Iterator[tuple[int, str]]:
-    """Yield one row a record, for the columns of `SOURCE`."""
+    """Yield one row a record, its place and its text."""
     # Texts hold signs that `splitlines` takes for line ends.
     return enumerate(as_text(Document(clean.records, "lines")).split("\n")[:-1], start=1)

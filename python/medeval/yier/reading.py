@@ -11,8 +11,8 @@ from typing import Literal
 
 from medeval.data_class import OPEN, strictest
 from medeval.errors import UserError
-from medeval.exporting.manifest import exported_class
-from medeval.profile import project_root
+from medeval.export import exported_class
+from medeval.sources import project_root
 from medeval.yier.decoding import decode
 from medeval.yier.layouts import Document, Layout, LayoutError, Raw, parse
 

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.inference.thinking import split_thinking
-from medeval.text import last_object, list_in
+from medeval.json_reader import last_object, list_in
+from medeval.text import split_thinking
 from medeval.yier.answer_part import Found, read_all, read_part
 from medeval.yier.cues import parts_after_cues, plain, tagged_parts, up_to_next_questions
 from medeval.yier.folding import fold

@@ -1,21 +1,43 @@
-"""Listfiles of the five MIMIC-III tasks: from ordered rows to the benchmark's lines.
+"""Listfiles of the five tasks and, on request, the episodes' time series.
 
-The benchmark is mimic3-benchmarks (YerevaNN); docs/mimic3.md describes the rows.
+The benchmark is mimic3-benchmarks (YerevaNN); docs/mimic3.md describes the rows, their orders and
+the folders.
 """
 
 from __future__ import annotations
 
+import random
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import compress
+from typing import Annotated
 
+import typer
+
+from medeval.builds import newest_build
 from medeval.errors import UserError
-from medeval.exporting.files import ExportFile, ExportFolder
-from medeval.exporting.ordering import Layout, Order, RowOrder, order_by, permutation, row_order
-from medeval.exporting.progress import Advance
+from medeval.export import (
+    MANIFEST,
+    BenchmarkExport,
+    ExportFile,
+    ExportFolder,
+    Request,
+    make_manifest,
+)
+from medeval.mimic3 import timeseries
+from medeval.progress import Advance, progress
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
+NAME = "mimic3"
+ALIASES = {
+    "ihm": "in_hospital_mortality",
+    "decomp": "decompensation",
+    "los": "length_of_stay",
+    "pheno": "phenotyping",
+}
 PHENOTYPES = 25
 LABELS = tuple(f"label_{number}" for number in range(1, PHENOTYPES + 1))
 LABEL_FIELDS = ",".join(["%d"] * PHENOTYPES)
@@ -25,6 +47,58 @@ MULTITASK_HEADER = (
     "decompensation task (masks;labels)"
 )
 WRITTEN_LINES = 50_000
+SHUFFLE_SEED = 49297
+
+
+class Order(StrEnum):
+    """Which row order an export writes."""
+
+    CANONICAL = "canonical"
+    REFERENCE = "reference"
+
+
+class Layout(StrEnum):
+    """Which folders and files an export makes."""
+
+    MEDEVAL = "medeval"
+    REFERENCE = "mimic3-benchmarks"
+
+    def folder(self, task: str) -> str:
+        """Return the folder of a task below that of the export."""
+        return task.replace("_", "-") if self is Layout.REFERENCE else task
+
+
+class RowOrder(StrEnum):
+    """How the rows of one listfile follow each other."""
+
+    SORTED = "sorted"
+    LISTING = "listing"
+    SHUFFLED = "shuffled"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What can be chosen about the files."""
+
+    order: Annotated[
+        Order,
+        typer.Option(help="Row order of listfiles: sorted, or as mimic3-benchmarks shuffles them."),
+    ] = Order.CANONICAL
+    timeseries: Annotated[
+        bool,
+        typer.Option(
+            "--timeseries",
+            help="Also write the whole time series of every episode, from before the stay until"
+            " after it: not what a model may see.",
+        ),
+    ] = False
+    layout: Annotated[
+        Layout,
+        typer.Option(
+            help="Folders and files of the ICU tasks: listfiles alone, or all that the published"
+            " readers open, with the time series of each task cut to what its model may see."
+        ),
+    ] = Layout.MEDEVAL
 
 
 @dataclass(frozen=True)
@@ -177,12 +251,51 @@ def phenotype_names(warehouse: Warehouse) -> list[str]:
     return [str(name) for _, name in found]
 
 
-def write_listfiles(
+def row_order(task: str, partition: str, order: Order) -> RowOrder:
+    """Return the order of one listfile.
+
+    The benchmark's rule (mimic3-benchmarks, `create_*.py`; docs/mimic3.md, row order): four tasks
+    shuffle train and sort test. Phenotyping sorts train and leaves test as the folders were listed:
+    its script sorts one where it means the other.
+    """
+    if order is Order.CANONICAL:
+        return RowOrder.SORTED
+    if task == "phenotyping":
+        return RowOrder.SORTED if partition == "train" else RowOrder.LISTING
+    return RowOrder.SHUFFLED if partition == "train" else RowOrder.SORTED
+
+
+def order_by(rows: RowOrder, *, has_sample_times: bool) -> str:
+    """Return the `order by` clause, in byte order on both engines.
+
+    The benchmark's listing order depends on the file system; here subject folders, then episode
+    files, come in text order. That is not the order of the names: folder `731` comes before
+    `7312`, but `7312_episode1...` sorts before `731_episode1...`. A shuffle starts from it.
+    """
+    keys = [] if rows is RowOrder.SORTED else ['cast(subject_id as varchar) collate "C"']
+    keys.append('stay collate "C"')
+    if has_sample_times:
+        keys.append("period_length")
+    return "order by " + ", ".join(keys)
+
+
+def permutation(count: int) -> array[int]:
+    """Return the row numbers in the order of the benchmark's shuffle.
+
+    The benchmark's rule (mimic3-benchmarks, `random.seed(49297)` and `random.shuffle` in
+    `create_*.py`): each task starts from that seed, and only train draws from it. A shuffle
+    depends on the number of rows alone, so numbers are shuffled and the lines stay where they are.
+    """
+    numbers = array("I", range(count))
+    random.Random(SHUFFLE_SEED).shuffle(numbers)  # noqa: S311 (reproduces, protects nothing)
+    return numbers
+
+
+def _write_listfiles(
     warehouse: Warehouse,
     folder: ExportFolder,
     listfile: Listfile,
-    order: Order,
-    layout: Layout,
+    options: Options,
     advance: Advance,
 ) -> dict[str, int]:
     """Write the five listfiles of a task; return the rows of each partition.
@@ -200,14 +313,16 @@ def write_listfiles(
         with ExitStack() as stack:
             whole, *split = (
                 stack.enter_context(
-                    folder.create(f"{layout.folder(listfile.task)}/{name}", listfile.task)
+                    folder.create(f"{options.layout.folder(listfile.task)}/{name}", listfile.task)
                 )
                 for name in names
             )
             for file in (whole, *split):
                 file.write(f"{header}\n".encode(), 0)
             counts[partition] = 0
-            for lines, validation in _batches(warehouse, listfile, partition, order, advance):
+            for lines, validation in _batches(
+                warehouse, listfile, partition, options.order, advance
+            ):
                 counts[partition] += len(lines)
                 _write(whole, lines)
                 if len(split) == 1:
@@ -223,7 +338,11 @@ def _write(file: ExportFile, lines: list[bytes]) -> None:
 
 
 def _batches(
-    warehouse: Warehouse, listfile: Listfile, partition: str, order: Order, advance: Advance
+    warehouse: Warehouse,
+    listfile: Listfile,
+    partition: str,
+    order: Order,
+    advance: Advance,
 ) -> Iterator[tuple[list[bytes], list[bool]]]:
     """Yield lines in the wanted order, each with whether its subject is for validation."""
     rows = row_order(listfile.task, partition, order)
@@ -254,3 +373,61 @@ def _batches(
     for start in range(0, len(numbers), WRITTEN_LINES):
         part = numbers[start : start + WRITTEN_LINES]
         yield [all_lines[i] for i in part], [bool(all_validation[i]) for i in part]
+
+
+def export(warehouse: Warehouse, request: Request) -> list[str]:
+    """Write exports/mimic3: all files asked for and the manifest, or nothing.
+
+    The benchmark's layout has a folder of its own, exports/mimic3-benchmarks, and always has the
+    time series.
+
+    Raises:
+        UserError: the tables are not there, or their last build failed.
+    """
+    options: Options = request.options
+    layout, is_reference = options.layout, options.layout is Layout.REFERENCE
+    has_series = options.timeseries or is_reference
+    tables = [LISTFILES[task].table for task in request.tasks]
+    tables += ["mimic3_data_class", "mimic3_source_tables"]
+    tables += ["phenotypes"] if "phenotyping" in request.tasks else []
+    tables += [timeseries.TABLE] if has_series else []
+    tables += [timeseries.EPISODES, timeseries.DIAGNOSES] if is_reference else []
+    build = newest_build(warehouse, NAME, tables)
+    report = []
+    orders: dict[str, str | None] = {}
+    with ExportFolder(request.out / (layout if is_reference else NAME)) as folder:
+        for task in request.tasks:
+            listfile = LISTFILES[task]
+            with progress(task, _counter(warehouse, listfile.table)) as advance:
+                counts = _write_listfiles(warehouse, folder, listfile, options, advance)
+            orders[task] = options.order
+            report.append(
+                f"{folder.folder / layout.folder(task)}: {counts['train']:,} train,"
+                f" {counts['test']:,} test"
+            )
+        if has_series:
+            own_series = request.tasks if is_reference else ()
+            with progress(timeseries.TASK, _counter(warehouse, timeseries.TABLE)) as advance:
+                episodes = timeseries.write_timeseries(warehouse, folder, advance, own_series)
+            if is_reference:
+                timeseries.write_episodes(warehouse, folder)
+            orders[timeseries.TASK] = None
+            report.append(f"{folder.folder / 'root'}: {episodes:,} episodes")
+        manifest = make_manifest(warehouse, NAME, build, folder, orders, "patients_md5")
+        folder.publish(manifest)
+        report.append(f"{folder.folder / MANIFEST}: data class {manifest['data_class']}")
+    return report
+
+
+def _counter(warehouse: Warehouse, table: str) -> Callable[[], int]:
+    return lambda: warehouse.count(schema_name(NAME), table)
+
+
+EXPORT = BenchmarkExport(
+    NAME,
+    tuple(LISTFILES),
+    ALIASES,
+    tuple(listfile.table for listfile in LISTFILES.values()),
+    export,
+    Options,
+)

@@ -8,9 +8,8 @@ from contextlib import ExitStack
 from itertools import compress, groupby, repeat
 
 from medeval.errors import UserError
-from medeval.exporting.files import ExportFile, ExportFolder
-from medeval.exporting.ordering import Layout
-from medeval.exporting.progress import Advance
+from medeval.export import ExportFile, ExportFolder
+from medeval.progress import Advance
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
 TABLE = "mimic3_episode_timeseries"
@@ -63,7 +62,10 @@ EpisodeKey = tuple[str, int, int]
 
 
 def write_timeseries(
-    warehouse: Warehouse, folder: ExportFolder, advance: Advance, tasks: Sequence[str] = ()
+    warehouse: Warehouse,
+    folder: ExportFolder,
+    advance: Advance,
+    tasks: Sequence[str] = (),
 ) -> int:
     """Write every episode whole below root/, and for each task what its model may see.
 
@@ -134,8 +136,7 @@ def episode_path(partition: str, subject_id: int, episode: int) -> str:
 
 def task_path(task: str, partition: str, subject_id: int, episode: int) -> str:
     """Return the place of one stay's file among those of a task, where its readers look."""
-    folder = Layout.REFERENCE.folder(task)
-    return f"{folder}/{partition}/{subject_id:d}_episode{episode:d}_timeseries.csv"
+    return f"{task.replace('_', '-')}/{partition}/{subject_id:d}_episode{episode:d}_timeseries.csv"
 
 
 def _root(partition: str, subject_id: int) -> str:

@@ -1,0 +1,438 @@
+"""The benchmark as one JSON document and as a case a line, and its tests by name.
+
+The published tables are read case by case: one ordered stream a table, a batch at a time, so that
+the number of statements does not depend on the number of cases, and memory holds one case.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from itertools import chain, groupby, islice
+from operator import itemgetter
+from typing import Annotated, Any
+
+import typer
+
+from medeval.builds import newest_build
+from medeval.cdm.case_json import (
+    CULTURE,
+    HEAD,
+    REPORT,
+    TAIL,
+    TREATMENT,
+    Case,
+    indented,
+    lab_result,
+    named,
+    one_line,
+    timed,
+)
+from medeval.data_class import strictest
+from medeval.errors import UserError
+from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
+from medeval.progress import Advance, progress
+from medeval.warehouse import Row, Warehouse, flat, schema_name
+
+NAME = "cdm"
+BENCHMARK = "benchmark.json"
+LINES = "benchmark.jsonl"
+PROVENANCE = "cases_provenance.jsonl"
+PATHOLOGIES = ("appendicitis", "cholecystitis", "diverticulitis", "pancreatitis")
+NO_PATHOLOGY = "none"
+REFERENCE = "reference"
+# What the rule sets call the history and the physical exam.
+TEXT_NAMES = {
+    "specification": ("history_of_present_illness", "physical_exams"),
+    REFERENCE: ("patient_history", "physical_exam_text"),
+}
+CASES = "cdm_cases"
+ISSUES = "cdm_case_issues"
+SETTINGS = "cdm_build_settings"
+LAB_TESTS = "cdm_lab_test_mapping"
+LAB_TEST_MAPPING = "lab_test_mapping.json"
+_COLUMNS = ("itemid", "label", "fluid", "category", "result_count", "corresponding_ids")
+
+
+class Mode(StrEnum):
+    """Which results of a test a case shows."""
+
+    FIRST_ONLY = "first_only"
+    EXTENDED = "extended"
+
+
+@dataclass(frozen=True)
+class Options:
+    """Which cases, and which of their results."""
+
+    num_cases: Annotated[
+        int | None, typer.Option(help="cdm: only so many cases, from the front of the list.")
+    ] = None
+    first_only: Annotated[
+        bool,
+        typer.Option("--first-only", help="cdm: the first result of each test, at any time."),
+    ] = False
+    extended: Annotated[
+        bool,
+        typer.Option(
+            "--extended",
+            help="cdm: up to three results of each test, all before the day of the first procedure"
+            " (the default).",
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.num_cases is not None and self.num_cases < 1:
+            raise UserError(f"--num-cases is {self.num_cases}; it can be 1 or more.")
+        if self.first_only and self.extended:
+            raise UserError("--first-only and --extended exclude each other.")
+
+    @property
+    def mode(self) -> Mode:
+        """The first result of each test, or up to three before the first procedure."""
+        return Mode.FIRST_ONLY if self.first_only else Mode.EXTENDED
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the build of the tables was told."""
+
+    rules: str
+    extract_source: str | None
+    cohort_source: str | None
+    cohort_file: str | None
+
+
+@dataclass
+class _Written:
+    """What became of the cases."""
+
+    pathologies: Counter[str] = field(default_factory=Counter)
+    results: Counter[str] = field(default_factory=Counter)
+    skipped: dict[int, list[str]] = field(default_factory=dict)
+
+    @property
+    def cases(self) -> int:
+        return self.pathologies.total()
+
+
+def export(warehouse: Warehouse, request: Request) -> list[str]:
+    """Write exports/cdm: the benchmark in both forms and the manifest, or nothing.
+
+    Under the reference's rules the cases have its names and no others, and a case that it loses is
+    left out; what it has no place for stands in a file beside it.
+
+    Raises:
+        UserError: the tables are not there, their last build failed, or no case is left.
+    """
+    choice: Options = request.options
+    build = newest_build(warehouse, NAME, [*TABLES, LAB_TESTS, f"{NAME}_data_class"])
+    settings = read_settings(warehouse)
+    listed = warehouse.count(schema_name(NAME), CASES)
+    last = _last_place(choice, listed)
+    issues = read_issues(warehouse, choice.mode, last)
+    with ExportFolder(request.out / NAME) as folder:
+        with progress(NAME, lambda: last) as advance:
+            written = _write(warehouse, folder, settings, choice.mode, last, issues, advance)
+        if not written.cases:
+            raise UserError(_no_case(listed, written))
+        _write_lab_tests(warehouse, folder)
+        manifest = make_manifest(warehouse, NAME, build, folder, {NAME: None}, "patients_md5")
+        manifest["tasks"][NAME] = _described(choice, settings, listed, last, issues, written)
+        folder.publish(manifest)
+    if choice.num_cases is None:
+        _warn_of_absent_pathologies(written)
+    return [
+        f"{folder.folder / BENCHMARK}: {written.cases:,} cases ({_counts(written.pathologies)}),"
+        f" {settings.rules} rules, {choice.mode}",
+        *_skipped_lines(written),
+        f"{folder.folder / MANIFEST}: data class {manifest['data_class']}",
+    ]
+
+
+def _last_place(choice: Options, listed: int) -> int:
+    if choice.num_cases is None:
+        return listed
+    if choice.num_cases > listed:
+        _warn(f"--num-cases {choice.num_cases}, but the list has {listed} admissions: all of them")
+    return min(choice.num_cases, listed)
+
+
+def _write(
+    warehouse: Warehouse,
+    folder: ExportFolder,
+    settings: Settings,
+    mode: Mode,
+    last: int,
+    issues: dict[int, list[str]],
+    advance: Advance,
+) -> _Written:
+    if settings.rules not in TEXT_NAMES:
+        raise UserError(f"The tables of {NAME} were built by unknown rules {settings.rules!r}.")
+    loses_cases = settings.rules == REFERENCE
+    written = _Written()
+    with ExitStack() as stack:
+        benchmark = stack.enter_context(folder.create(BENCHMARK, NAME))
+        lines = stack.enter_context(folder.create(LINES, NAME))
+        beside = stack.enter_context(folder.create(PROVENANCE, NAME)) if loses_cases else None
+        benchmark.write(HEAD.encode(), 0)
+        for case, about in read_cases(warehouse, settings, mode, last):
+            advance(1)
+            hadm_id = case["hadm_id"]
+            if loses_cases and hadm_id in issues:
+                written.skipped[hadm_id] = issues[hadm_id]
+                continue
+            text = "    " + indented(case if loses_cases else case | about, 4)
+            between = ",\n" if written.cases else ""
+            benchmark.write((between + text).encode(), 1)
+            lines.write(one_line(text).encode(), 1)
+            if beside is not None:
+                line = json.dumps({"hadm_id": hadm_id, **about}, ensure_ascii=False)
+                beside.write(f"{line}\n".encode(), 1)
+            written.pathologies[case["pathology"] or NO_PATHOLOGY] += 1
+            for results in ("lab_results", "microbiology_events", "radiology_reports"):
+                written.results[results] += len(case[results])
+        benchmark.write(TAIL.encode(), 0)
+    return written
+
+
+def _described(
+    choice: Options,
+    settings: Settings,
+    listed: int,
+    last: int,
+    issues: dict[int, list[str]],
+    written: _Written,
+) -> dict[str, Any]:
+    """Return what the manifest says of the cases."""
+    return {
+        **asdict(settings),
+        "mode": str(choice.mode),
+        "num_cases": choice.num_cases,
+        "listed": listed,
+        "read": last,
+        "cases": written.cases,
+        "pathologies": {name: written.pathologies[name] for name in (*PATHOLOGIES, NO_PATHOLOGY)},
+        "results": dict(written.results),
+        "issues": _issue_counts(issues),
+        "skipped": [
+            {"hadm_id": hadm_id, "issues": reasons} for hadm_id, reasons in written.skipped.items()
+        ],
+    }
+
+
+def _issue_counts(issues: dict[int, list[str]]) -> dict[str, int]:
+    return dict(sorted(Counter(issue for found in issues.values() for issue in found).items()))
+
+
+def _skipped_lines(written: _Written) -> list[str]:
+    if not written.skipped:
+        return []
+    return [
+        f"{len(written.skipped):,} cases that the reference loses are left out"
+        f" ({_counts(Counter(_issue_counts(written.skipped)))}); the manifest names them"
+    ]
+
+
+def _no_case(listed: int, written: _Written) -> str:
+    if not listed:
+        return (
+            "The benchmark has no case: no admission is in the cohort. cdm_attrition shows where"
+            " they were lost."
+        )
+    reasons = _counts(Counter(_issue_counts(written.skipped)))
+    return f"No case is left: the reference loses all {len(written.skipped)} ({reasons})."
+
+
+def _warn_of_absent_pathologies(written: _Written) -> None:
+    absent = [name for name in PATHOLOGIES if not written.pathologies[name]]
+    if absent:
+        _warn(f"no case of {', '.join(absent)} in the cohort")
+
+
+def _counts(counter: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(counter.items()))
+
+
+def _warn(sentence: str) -> None:
+    print(f"medeval: {sentence}", file=sys.stderr)
+
+
+def _write_lab_tests(warehouse: Warehouse, folder: ExportFolder) -> None:
+    """Write the tests as a JSON array, in the order of their ids and names.
+
+    A name in a request becomes items by it. The layout is that of the ancestor's
+    `lab_test_mapping.json`, a test a line.
+    """
+    order = 'order by itemid, label collate "C"'
+    rows = warehouse.select(_COLUMNS, schema_name(NAME), LAB_TESTS, order)
+    before = "["
+    with folder.create(LAB_TEST_MAPPING, NAME) as file:
+        for itemid, label, fluid, category, count, corresponding in chain.from_iterable(rows):
+            test = {
+                "itemid": itemid,
+                "label": label,
+                "fluid": fluid,
+                "category": category,
+                "count": count,
+                "corresponding_ids": [int(one) for one in corresponding.split(",")],
+            }
+            file.write(f"{before}\n{json.dumps(test, ensure_ascii=False)}".encode(), 1)
+            before = ","
+        file.write(b"\n]\n" if before == "," else b"[]\n", 0)
+
+
+# The rows of a case
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The columns a case needs of a published table, and their order within a case.
+
+    Attributes:
+        tables: the table of each mode.
+    """
+
+    tables: dict[Mode, str]
+    columns: str
+    order: str
+
+
+def _of_modes(events: str) -> dict[Mode, str]:
+    return {Mode.EXTENDED: f"cdm_{events}", Mode.FIRST_ONLY: f"cdm_first_{events}"}
+
+
+_PARTS = (
+    _Part(
+        _of_modes("lab_results"),
+        "itemid, test_name, fluid, category, valuenum, value_text, value_origin, unit, flag,"
+        " ref_range_lower, ref_range_upper, charttime, sequence_num",
+        "r.charttime nulls last, r.itemid, r.sequence_num, r.labevent_id",
+    ),
+    _Part(
+        _of_modes("microbiology_events"),
+        CULTURE,
+        "r.charttime nulls last, r.test_itemid nulls last, r.sequence_num,"
+        ' r.spec_type_desc collate "C" nulls last, r.test_name collate "C" nulls last',
+    ),
+    _Part(
+        _of_modes("radiology_reports"),
+        REPORT,
+        'r.note_id collate "C", r.sequence_num',
+    ),
+    _Part(dict.fromkeys(Mode, "cdm_diagnoses"), "title, is_primary", "r.seq_num"),
+    _Part(dict.fromkeys(Mode, "cdm_treatments"), TREATMENT, "r.position"),
+)
+TABLES = (CASES, ISSUES, SETTINGS, *sorted({t for part in _PARTS for t in part.tables.values()}))
+
+
+def read_settings(warehouse: Warehouse) -> Settings:
+    """Return the settings of the build.
+
+    Raises:
+        UserError: the table does not have its one row.
+    """
+    columns = ["rules", "extract_source", "cohort_source", "cohort_file"]
+    found = flat(warehouse.select(columns, schema_name(NAME), SETTINGS))
+    if len(found) != 1:
+        raise UserError(f"{SETTINGS} has {len(found)} rows, not one. Run `dbt build --select cdm`.")
+    return Settings(*found[0])
+
+
+def read_issues(warehouse: Warehouse, mode: Mode, last: int) -> dict[int, list[str]]:
+    """Return what is wrong with the cases up to a place of the list, in the mode of the export."""
+    cases = warehouse.relation(schema_name(NAME), CASES)
+    issues: dict[int, list[str]] = {}
+    for hadm_id, issue in flat(
+        warehouse.select(
+            ["c.hadm_id", "r.issue"],
+            schema_name(NAME),
+            ISSUES,
+            f"as r inner join {cases} as c on r.hadm_id = c.hadm_id"
+            f" where r.in_{mode} and c.list_position <= $1"
+            ' order by c.list_position, r.issue collate "C"',
+            (last,),
+        )
+    ):
+        issues.setdefault(hadm_id, []).append(issue)
+    return issues
+
+
+def read_cases(
+    warehouse: Warehouse, settings: Settings, mode: Mode, last: int
+) -> Iterator[tuple[Case, Case]]:
+    """Yield the cases up to a place of the list, in its order, and what each says of itself.
+
+    The reference's case has exactly its own names; the specification's has its own names for
+    history and exam, the age at admission, unit and flag of a laboratory result, and says of
+    itself what it is.
+    """
+    history_name, exam_name = TEXT_NAMES[settings.rules]
+    is_extended = settings.rules != REFERENCE
+    labs, cultures, reports, diagnoses, treatments = (
+        _PerCase(_rows(warehouse, part, mode)) for part in _PARTS
+    )
+    columns = "list_position, hadm_id, pathology, has_demographics, age, gender, age_at_admission"
+    texts = "history_of_present_illness, physical_exams, data_class, extract_source"
+    batches = warehouse.select([columns, texts], schema_name(NAME), CASES, "order by list_position")
+    for row in islice(chain.from_iterable(batches), last):
+        position, hadm_id, pathology, has_demographics, age, gender, age_at_admission = row[:7]
+        history, physical_exam, data_class, extract_source = row[7:]
+        person = {"age": age, "gender": gender}
+        if is_extended:
+            person["age_at_admission"] = age_at_admission
+        case = {
+            "hadm_id": hadm_id,
+            "pathology": pathology,
+            "demographics": person if has_demographics else None,
+            history_name: history or "",
+            "lab_results": [lab_result(each, is_extended) for each in labs.of(position)],
+            "microbiology_events": [timed(CULTURE, each) for each in cultures.of(position)],
+            "radiology_reports": [timed(REPORT, each) for each in reports.of(position)],
+            exam_name: physical_exam or "",
+            "ground_truth": {
+                "primary_diagnosis": [
+                    title for title, is_primary in diagnoses.of(position) if is_primary
+                ],
+                "treatments": [named(TREATMENT, each) for each in treatments.of(position)],
+            },
+        }
+        origin = {"rules": settings.rules, "mode": str(mode), "extract_source": extract_source}
+        yield case, {"data_class": strictest([data_class]), "provenance": origin}
+
+
+def _rows(warehouse: Warehouse, part: _Part, mode: Mode) -> Iterator[Row]:
+    cases = warehouse.relation(schema_name(NAME), CASES)
+    batches = warehouse.select(
+        ["c.list_position", *(f"r.{column}" for column in part.columns.split(", "))],
+        schema_name(NAME),
+        part.tables[mode],
+        f"as r inner join {cases} as c on r.hadm_id = c.hadm_id"
+        f" order by c.list_position, {part.order}",
+    )
+    return chain.from_iterable(batches)
+
+
+class _PerCase:
+    """Rows that begin with the place of their case, given out case by case."""
+
+    def __init__(self, rows: Iterator[Row]) -> None:
+        self._groups = groupby(rows, key=itemgetter(0))
+        self._waiting: tuple[int, list[Row]] | None = None
+
+    def of(self, position: int) -> Sequence[Row]:
+        """Return the rows of a case, without their place; places are asked for in their order."""
+        while self._waiting is None or self._waiting[0] < position:
+            found = next(self._groups, None)
+            if found is None:
+                return ()
+            self._waiting = found[0], [row[1:] for row in found[1]]
+        return self._waiting[1] if self._waiting[0] == position else ()
+
+
+EXPORT = BenchmarkExport(NAME, (NAME,), {}, (CASES,), export, Options)

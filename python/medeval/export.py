@@ -1,0 +1,436 @@
+"""Published tables of the warehouse as files, with a manifest of what they are and come from.
+
+SQL has built every value and puts the rows in order; here they are only formatted and written. A
+folder has complete files and a manifest, or what was there before: new files are written below
+`.incomplete` in the same folder and renamed when all of them are there; the manifest is renamed
+last. While files change place there is no manifest, so a folder that has one is described by it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Self
+
+import medeval
+from medeval.builds import Build, newest_build, read_left_out, read_source, require_named
+from medeval.data_class import CREDENTIALED, OPEN, strictest
+from medeval.errors import UserError
+from medeval.files import (
+    create_private,
+    lock,
+    make_folder,
+    replace_file,
+    sha256,
+    write_private,
+)
+from medeval.progress import progress
+from medeval.warehouse import Warehouse, flat, load_target, schema_name
+
+MANIFEST = "manifest.json"
+SCHEMA_VERSION = 1
+_STAGING = ".incomplete"
+_OWNED = "files.json"
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """What can be chosen about the export of a benchmark: nothing."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asked of one benchmark: its tasks, the folder of all exports, its options."""
+
+    tasks: tuple[str, ...]
+    out: Path
+    options: Any
+
+
+@dataclass(frozen=True)
+class BenchmarkExport:
+    """How one benchmark is written.
+
+    Attributes:
+        name: as in `dbt build --select <name>`; also the task name that means all of it.
+        tasks: the names of its parts, in the order in which they are written.
+        aliases: shorter names of the tasks.
+        tables: published tables; it is built where one of them is there.
+        write: writes the files; returns lines that say what was written.
+        options: a dataclass whose fields are flags of the command, as typer annotates them.
+    """
+
+    name: str
+    tasks: tuple[str, ...]
+    aliases: Mapping[str, str]
+    tables: tuple[str, ...]
+    write: Callable[[Warehouse, Request], list[str]]
+    options: type = NoOptions
+
+    def __str__(self) -> str:
+        """Return the name, with those of its parts."""
+        short = {task: f" ({alias})" for alias, task in self.aliases.items()}
+        parts = ", ".join(f"{task}{short.get(task, '')}" for task in self.tasks)
+        return f"{self.name}, or of it {parts}" if len(self.tasks) > 1 else self.name
+
+    def is_built(self, warehouse: Warehouse) -> bool:
+        """Tell whether there is something to write; `write` then asks for all that it needs."""
+        schema = schema_name(self.name)
+        return any(warehouse.relation_exists(schema, table) for table in self.tables)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A benchmark whose export is one file: the rows of a table as JSON objects, one a line.
+
+    Attributes:
+        name: of the benchmark, also of its one task.
+        file: the name of the file.
+        table: the published table with a row for each object.
+        needs: other tables that are read.
+        records: yields the objects in their order.
+        are: what the rows are, and what they were made of, in words.
+        about: returns what else the manifest says of them.
+    """
+
+    name: str
+    file: str
+    table: str
+    needs: tuple[str, ...]
+    records: Callable[[Warehouse], Iterable[Mapping[str, Any]]]
+    are: tuple[str, str]
+    about: Callable[[Warehouse], dict[str, Any]] = lambda _: {}
+
+    def write(self, warehouse: Warehouse, request: Request) -> list[str]:
+        """Write the file and the manifest.
+
+        Raises:
+            UserError: the tables are not there, their last build failed, or there is no row.
+        """
+        attrition = f"{self.name}_attrition"
+        tables = [self.table, *self.needs, attrition, f"{self.name}_data_class"]
+        build = newest_build(warehouse, self.name, tables)
+        total = warehouse.count(schema_name(self.name), self.table)
+        rows, sources = self.are
+        if not total:
+            raise UserError(
+                f"{self.table} is empty; {attrition} shows where the {sources} were lost."
+            )
+        with ExportFolder(request.out / self.name) as folder:
+            file = folder.create(self.file, self.name)
+            with progress(self.name, lambda: total) as advance, file:
+                for record in self.records(warehouse):
+                    file.write((json.dumps(record, ensure_ascii=False) + "\n").encode(), 1)
+                    advance(1)
+            manifest = make_manifest(warehouse, self.name, build, folder, {self.name: None})
+            about = self.about(warehouse)
+            left_out = read_left_out(warehouse, self.name, attrition)
+            manifest["tasks"][self.name].update(about, left_out=left_out)
+            folder.publish(manifest)
+        lost = "".join(f", {count:,} left out ({rule})" for rule, count in left_out.items())
+        of = f" of {about['note_count']:,} {sources}" if "note_count" in about else ""
+        return [
+            f"{folder.folder / self.file}: {total:,} {rows}{of}{lost}",
+            f"{folder.folder / MANIFEST}: data class {manifest['data_class']}",
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """One file of an export, as the manifest lists it; rows do not count the header."""
+
+    path: str
+    task: str
+    sha256: str
+    bytes: int
+    rows: int
+
+
+class ExportFile:
+    """A new file in the staging folder, hashed while it is written."""
+
+    def __init__(self, folder: ExportFolder, path: str, task: str) -> None:
+        self._folder = folder
+        self._path = path
+        self._task = task
+        self._hash = hashlib.sha256()
+        self._bytes = 0
+        self._rows = 0
+        place = folder.staging / path
+        make_folder(place.parent)
+        self._file = create_private(place)
+
+    def write(self, lines: bytes, rows: int) -> None:
+        """Append whole lines; `rows` of them are data."""
+        self._file.write(lines)
+        self._hash.update(lines)
+        self._bytes += len(lines)
+        self._rows += rows
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, *failure: object) -> None:
+        self._file.close()
+        if kind is None:
+            self._folder.written.append(
+                WrittenFile(self._path, self._task, self._hash.hexdigest(), self._bytes, self._rows)
+            )
+
+
+class ExportFolder:
+    """One export at work in its folder; use as a context manager.
+
+    Attributes:
+        folder: where the files will be.
+        staging: where they are until all are complete.
+        written: the files of this export so far.
+        previous: the manifest that describes the folder now; None if nothing does.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.staging = folder / _STAGING
+        self.written: list[WrittenFile] = []
+        self.previous: dict[str, Any] | None = None
+        self._owned: set[str] = set()
+        self._lock = -1
+
+    def __enter__(self) -> Self:
+        make_folder(self.folder)
+        held = lock(self.folder)
+        if held is None:
+            raise UserError(f"Another export is writing to {self.folder}. Wait until it has ended.")
+        self._lock = held
+        try:
+            self.previous = _read_list(self.folder / MANIFEST)
+            # An export that was killed while it renamed left no manifest, but its list of files.
+            for listed in (self.previous, _read_list(self.staging / _OWNED)):
+                self._owned.update(_paths(listed or {"files": []}))
+            make_folder(self.staging)
+            self._record_owned()
+            self._remove_leftovers()
+        except BaseException:
+            os.close(self._lock)
+            raise
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        try:
+            # Without a manifest the list in the staging folder alone says which files are ours.
+            if (self.folder / MANIFEST).exists() or not self._owned:
+                shutil.rmtree(self.staging, ignore_errors=True)
+        finally:
+            os.close(self._lock)
+
+    def create(self, path: str, task: str) -> ExportFile:
+        """Start a file; `path` is relative to the folder, with `/`."""
+        return ExportFile(self, path, task)
+
+    def is_intact(self, path: str, digest: str) -> bool:
+        """Tell whether a file of an earlier export is still what its manifest says."""
+        try:
+            return sha256(self.folder / path) == digest
+        except OSError:
+            return False
+
+    def publish(self, manifest: dict[str, Any]) -> None:
+        """Put all new files in place, remove those of earlier exports, the manifest last.
+
+        A folder that was there before is closed to everyone but its owner, unless data are open.
+        Only files that an earlier manifest of this folder lists are removed, never foreign ones.
+        """
+        new_manifest = self.staging / MANIFEST
+        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+        write_private(new_manifest, text.encode())
+        described = set(_paths(manifest))
+        stale = self._owned - described
+        self._owned |= described
+        self._record_owned()
+        if manifest["data_class"] != OPEN:
+            self.folder.chmod(0o700)
+        (self.folder / MANIFEST).unlink(missing_ok=True)
+        self._remove(stale)
+        for file in self.written:
+            place = self.folder / file.path
+            make_folder(place.parent)
+            (self.staging / file.path).replace(place)
+        new_manifest.replace(self.folder / MANIFEST)
+
+    def _record_owned(self) -> None:
+        listed = {"files": [{"path": path} for path in sorted(self._owned)]}
+        replace_file(self.staging / _OWNED, json.dumps(listed).encode())
+
+    def _remove_leftovers(self) -> None:
+        """Empty the staging folder of an export that did not end, but for the list of files."""
+        for entry in self.staging.iterdir():
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            elif entry.name != _OWNED:
+                entry.unlink()
+
+    def _remove(self, paths: Iterable[str]) -> None:
+        parents: set[Path] = set()
+        for path in paths:
+            place = self.folder / path
+            place.unlink(missing_ok=True)
+            parents.update(
+                self.folder / parent for parent in PurePosixPath(path).parents if parent.name
+            )
+        for parent in sorted(parents, key=lambda folder: len(folder.parts), reverse=True):
+            with suppress(OSError):  # not empty: something of somebody else is in it
+                parent.rmdir()
+
+
+def _read_list(path: Path) -> dict[str, Any] | None:
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        _paths(manifest)
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError) as error:
+        raise UserError(
+            f"{path} is not a manifest that medeval wrote, so it cannot tell which files beside it"
+            f" are its own. Move it away or choose another --out. ({type(error).__name__})"
+        ) from None
+    return dict(manifest)
+
+
+def _paths(manifest: dict[str, Any]) -> list[str]:
+    """Return the paths a manifest lists, all of them inside its folder."""
+    paths = [str(entry["path"]) for entry in manifest["files"]]
+    for path in paths:
+        parts = PurePosixPath(path)
+        if parts.is_absolute() or ".." in parts.parts or not parts.name:
+            raise ValueError(path)
+    return paths
+
+
+def _row_counts(warehouse: Warehouse, benchmark: str) -> dict[str, dict[str, Any]]:
+    """Return the rows and the edition of each source table, where a benchmark counts them."""
+    schema, counted = schema_name(benchmark), f"{benchmark}_source_tables"
+    if not warehouse.relation_exists(schema, counted):
+        return {}
+    columns = ["source_table", "row_count", "edition"]
+    tables = flat(warehouse.select(columns, schema, counted, 'order by source_table collate "C"'))
+    return {name: {"rows": rows, "edition": edition} for name, rows, edition in tables}
+
+
+def exported_class(file: Path, digest: str) -> str:
+    """Return the class of an exported file by the manifest beside it.
+
+    The manifest speaks of the bytes that were exported: of a file with another hash, or one that it
+    does not list, nothing is known, so it is credentialed.
+    """
+    try:
+        manifest = json.loads((file.parent / MANIFEST).read_text(encoding="utf-8"))
+        hashes = {entry["path"]: entry["sha256"] for entry in manifest["files"]}
+        return strictest([manifest["data_class"] if hashes[file.name] == digest else None])
+    except (OSError, ValueError, TypeError, KeyError):
+        return CREDENTIALED
+
+
+def make_manifest(
+    warehouse: Warehouse,
+    benchmark: str,
+    build: Build,
+    folder: ExportFolder,
+    orders: Mapping[str, str | None],
+    *more: str,
+) -> dict[str, Any]:
+    """Describe the files of this export and those of an earlier one that still hold.
+
+    Args:
+        warehouse: where the rows come from.
+        benchmark: its name.
+        build: the dbt invocation that made the tables.
+        folder: the folder with the files just written.
+        orders: the row order of each task just written; None where there is no choice.
+        more: `patients_md5`, where the source has patients.
+    """
+    source = read_source(warehouse, benchmark, *more)
+    manifest: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "benchmark": benchmark,
+        "data_class": source["data_class"],
+        "source": {
+            "kind": build.source_kind,
+            "location": build.source_location,
+            "edition": source.get("edition"),
+            "patients_md5": source.get("patients_md5"),
+            "tables": _row_counts(warehouse, benchmark),
+        },
+        "target": warehouse.target.name,
+        "build": {"invocation_id": build.invocation_id, "started_at": build.started_at},
+        "settings": _settings(build),
+        "tests": build.tests or "not run",
+        "versions": {
+            "medeval": medeval.__version__,
+            "project": build.project_version,
+            "dbt": build.dbt_version,
+            "python": platform.python_version(),
+            warehouse.target.type: warehouse.server_version(),
+        },
+    }
+    tasks = {task: {"order": order} for task, order in orders.items()}
+    files = [asdict(file) for file in folder.written]
+    kept_tasks, kept_files = _still_valid(folder, manifest, set(tasks))
+    manifest["tasks"] = dict(sorted((kept_tasks | tasks).items()))
+    manifest["files"] = sorted(kept_files + files, key=lambda file: str(file["path"]))
+    return manifest
+
+
+def _settings(build: Build) -> dict[str, Any]:
+    """Return the variables of a build; none of one by a version that kept them as a text."""
+    try:
+        found: dict[str, Any] = json.loads(build.settings)
+    except ValueError:
+        return {}
+    return found
+
+
+def _still_valid(
+    folder: ExportFolder, manifest: dict[str, Any], rewritten: set[str]
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return what an earlier export of the same build, by the same versions, left complete.
+
+    So `--task ihm` and then `--task los` leave both; after another `dbt build` the first is gone,
+    because the manifest could not vouch for it.
+    """
+    previous = folder.previous
+    if previous is None or any(previous.get(key) != value for key, value in manifest.items()):
+        return {}, []
+    tasks: dict[str, Any] = {}
+    files: list[dict[str, Any]] = []
+    for task, settings in previous["tasks"].items():
+        of_task = [file for file in previous["files"] if file["task"] == task]
+        if task not in rewritten and all(
+            folder.is_intact(file["path"], file["sha256"]) for file in of_task
+        ):
+            tasks[task] = settings
+            files += of_task
+    return tasks, files
+
+
+def require_named_export(folder: Path) -> None:
+    """Stop where an export is of another source than the one that is named now.
+
+    Raises:
+        UserError: it is, or there is no manifest that says of which.
+    """
+    try:
+        told = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        kind, location = told["source"]["kind"], told["source"]["location"]
+        benchmark, target = told["benchmark"], load_target(told["target"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(
+            f"{folder / MANIFEST} names no source. Export again, or --as-built."
+        ) from None
+    require_named(benchmark, kind, location, target)

@@ -1,0 +1,205 @@
+"""Files and folders: private from the first byte on, whole or not there, and appended line by line.
+
+What medeval writes holds rows, texts or ids of patients, so only its owner may open it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import hashlib
+import io
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from medeval.errors import UserError
+
+# The umask under which the warehouse, logs and runs are made.
+UMASK = 0o077
+# A megabyte of gzip can hold a gigabyte: no more is unpacked into memory.
+LONGEST = 512 * 1024 * 1024
+_BLOCK = 1 << 20
+
+
+# Private files
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, each new one for its owner only."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def create_private(path: Path) -> BinaryIO:
+    """Open a new file for writing, for its owner only, whatever the umask is.
+
+    Raises:
+        FileExistsError: there is such a file.
+    """
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a new file; see `create_private`."""
+    with create_private(path) as file:
+        file.write(content)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put a file in the place of another: the old one or the whole new one is there at any time.
+
+    It is on the disk before it takes the place.
+    """
+    beside = path.with_name(path.name + ".new")
+    beside.unlink(missing_ok=True)
+    with create_private(beside) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+
+
+def lock(path: Path) -> int | None:
+    """Hold a file or folder until the descriptor is closed or the process ends, however it ends.
+
+    Returns:
+        The descriptor; None if another process holds it.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    except OSError:
+        # Some network file systems lock no folders; then nothing guards against a second process.
+        pass
+    return descriptor
+
+
+def exposed(place: Path, names: str = "*") -> Iterator[Path]:
+    """Yield what others may read, write or enter: a file, or a folder and all below it.
+
+    Args:
+        place: the file or folder; nothing is found where it is not there. Links are not followed.
+        names: which entries of the folder are meant. The folder itself is meant only if no other
+            entry is in it, and never if everybody may write there or if the current folder or the
+            user's home lies in it: it is not ours alone then.
+    """
+    if place.is_symlink() or not place.exists():
+        return
+    entries = list(place.iterdir()) if place.is_dir() else []
+    chosen = [entry for entry in entries if entry.match(names)]
+    is_shared = len(chosen) < len(entries) or place.stat().st_mode & stat.S_ISVTX
+    for inside in (Path.cwd(), Path.home()):
+        is_shared = is_shared or inside.is_relative_to(place.resolve())
+    if place.stat().st_mode & UMASK and not is_shared:
+        yield place
+    for entry in chosen if names != "*" or not is_shared else []:
+        yield from exposed(entry)
+
+
+def exposed_warehouse(path: str, temp_folder: str) -> Iterator[Path]:
+    """Yield what others may open of a DuckDB file, its log of changes (`.wal`) and its spill."""
+    yield from exposed(Path(path).parent, f"{glob.escape(Path(path).name)}*")
+    yield from exposed(Path(temp_folder), "duckdb_temp*")
+
+
+def make_private(paths: Iterable[Path]) -> None:
+    """Take from others what they may do with these; what another user owns stays as it is."""
+    for path in list(paths):
+        with suppress(PermissionError, FileNotFoundError):
+            path.chmod(path.stat().st_mode & ~UMASK)
+
+
+# Whole files
+
+
+def sha256(path: Path) -> str:
+    """Return the hash of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def unpacked(data: bytes, name: str) -> bytes:
+    """Return what a gzip file in memory holds. Raw tables of MIMIC are read as a stream instead.
+
+    Args:
+        data: the bytes of the file.
+        name: what to call it in messages.
+
+    Raises:
+        UserError: it is damaged, cut off, or holds more than `LONGEST` bytes.
+    """
+    import gzip  # here, not above: every command starts with this module
+    import zlib
+
+    found = bytearray()
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            while piece := file.read(_BLOCK):
+                found += piece
+                if len(found) > LONGEST:
+                    raise UserError(
+                        f"{name} holds more than {LONGEST:,} bytes once it is unpacked, and no"
+                        " more is taken from a gzip file. Unpack it first."
+                    )
+    except (EOFError, OSError, zlib.error) as error:
+        raise UserError(
+            f"{name} looks truncated or damaged: it is no whole gzip file ({error})."
+        ) from None
+    return bytes(found)
+
+
+# Files of lines that are only ever appended to: a torn last line of them counts for nothing
+
+
+def not_written(descriptor: int, text: bytes) -> str:
+    """Write a line at once; return why it is not there as a whole, empty if it is."""
+    try:
+        written = os.write(descriptor, text)
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return "the disk is full" if written < len(text) else ""
+
+
+def drop_torn_line(descriptor: int) -> int:
+    """Cut a torn last line off; return where the whole ones end."""
+    end = end_of_whole_lines(descriptor)
+    if end < os.fstat(descriptor).st_size:
+        os.ftruncate(descriptor, end)
+    return end
+
+
+def end_of_whole_lines(descriptor: int) -> int:
+    """Return where the last whole line ends."""
+    end = os.fstat(descriptor).st_size
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def numbered_lines(descriptor: int, end: int) -> Iterator[tuple[int, int, bytes]]:
+    """Yield number, offset and text of each line before `end`."""
+    offset = number = 0
+    rest = b""
+    read = 0
+    while read < end:
+        block = os.pread(descriptor, min(_BLOCK, end - read), read)
+        if not block:
+            return
+        read += len(block)
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            number += 1
+            yield number, offset, line + b"\n"
+            offset += len(line) + 1

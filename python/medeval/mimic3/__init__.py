@@ -1,0 +1,1 @@
+"""The four tasks of mimic3-benchmarks on MIMIC-III."""

@@ -1,0 +1,66 @@
+"""`load yier`: questions in any form, written clean or loaded into PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from medeval.errors import UserError
+from medeval.registry import Loader, LoadRequest
+from medeval.sources import Source
+
+SOURCE = Source("yier", "yier", "yier_schema", {"records": ("line_number", "record")})
+
+
+@dataclass(frozen=True)
+class Options:
+    """What becomes of the questions."""
+
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="yier: write clean JSON Lines to this file, for MEDEVAL_YIER, and load nothing."
+        ),
+    ] = None
+
+    @property
+    def instead(self) -> str:
+        """The flag by which nothing is loaded."""
+        return "--out" if self.out is not None else ""
+
+
+def load(request: LoadRequest, options: Options) -> None:
+    """Write the questions as clean JSON Lines, which DuckDB reads, or load them into PostgreSQL.
+
+    Raises:
+        UserError: a file that cannot be read or written, one without a record, or a database that
+            refuses.
+    """
+    from medeval.yier.loading import clean_questions, record_rows, write_lines
+    from medeval.yier.reading import read_file
+
+    place = request.place or os.environ.get("MEDEVAL_YIER")
+    if not place:
+        place = request.root / "demo" / "yier" / "questions.json"
+        request.say(f"No FILE and no MEDEVAL_YIER: reading the synthetic demo, {place}.")
+    path = Path(place).expanduser()
+    file = read_file(path)
+    clean = clean_questions(file)
+    if not clean.records:
+        raise UserError(f"{path} holds no record.")
+    if options.out is not None:
+        write_lines(clean, options.out)
+        done = f"{options.out}: name it in MEDEVAL_YIER, then `dbt build --select yier`."
+    else:
+        from medeval.load import load_rows
+
+        schema, _ = load_rows(record_rows(clean), SOURCE, request)
+        done = f"{schema}.records: `dbt build --select yier --target {request.target}`."
+    print("\n".join([*clean.summary(file), done]))
+
+
+LOADER = Loader("yier", Options, load)

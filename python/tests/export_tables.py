@@ -1,0 +1,108 @@
+"""Hand-made published tables in a warehouse, and `python -m medeval export` in this process."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from commands import PROJECT_ROOT
+from postgres_server import connect
+
+from medeval import cli
+
+Tables = dict[str, list[Sequence[Any]]]
+Layout = Mapping[str, str]
+BUILDS = (
+    "sequence_number bigint, floor text, invocation_id text, started_at text, dbt_version text,"
+    " project_version text, target text, source_kind text, source_location text, succeeded boolean"
+)
+
+
+def build(number: int, *, succeeded: bool | None = True, floor: str) -> list[Any]:
+    """Return a row of the log of builds."""
+    versions = ["2030-01-01T00:00:00Z", "1.11.16", "0.1.0"]
+    place = ["duckdb", "demo", "/data/mimic"]
+    return [number, floor, f"run-{number}", *versions, *place, succeeded]
+
+
+def as_csv(rows: Iterable[Sequence[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()
+
+
+def fill_duckdb(path: Path, layout: Layout, tables: Tables, prefix: str = "") -> None:
+    path.unlink(missing_ok=True)
+    with duckdb.connect(str(path)) as connection:
+        (catalog,) = connection.execute("select current_database()").fetchone() or ("",)
+        for name, rows in tables.items():
+            schema, table = name.split(".")
+            place = f"{catalog}.{prefix}{schema}"
+            connection.execute(f"create schema if not exists {place}")
+            connection.execute(f"create table {place}.{table} ({layout[name]})")
+            if rows:
+                source = path.with_suffix(".csv")
+                source.write_text(as_csv(rows), encoding="utf-8", newline="")
+                connection.execute(
+                    f"insert into {place}.{table} select * from read_csv('{source}', header=false,"
+                    " all_varchar=true, quote='\"', escape='\"', delim=',', nullstr='')"
+                )
+
+
+def fill_postgres(address: dict[str, str], layout: Layout, tables: Tables) -> None:
+    with connect(address) as connection:
+        for name, rows in tables.items():
+            connection.execute(f"create schema if not exists {name.split('.')[0]}")
+            connection.execute(f"create table {name} ({layout[name]})")
+            with connection.cursor().copy(f"copy {name} from stdin csv") as copy:
+                copy.write(as_csv(rows))
+
+
+def warehouse_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Go to a folder with the project's settings; return its warehouse, which is not there yet.
+
+    It is called as the project's own file, which then holds a schema of the same name: `medeval`.
+    """
+    for name in ("dbt_project.yml", "profiles.yml"):
+        shutil.copy(PROJECT_ROOT / name, folder)
+    (folder / "models").symlink_to(PROJECT_ROOT / "models")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setenv("MEDEVAL_DUCKDB", str(folder / "medeval.duckdb"))
+    monkeypatch.setenv("MEDEVAL_TEMP_DIR", str(folder / "spill"))
+    return folder / "medeval.duckdb"
+
+
+def run(*args: str | Path) -> int:
+    """Run the command line in this process; return its exit code."""
+    sys.argv = ["medeval", "export", *map(str, args)]
+    try:
+        cli.main()
+    except SystemExit as end:
+        return int(end.code or 0)
+    return 0
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *args: str | Path) -> str:
+    """Run an export that must end with one sentence and exit code 2; return the sentence."""
+    capsys.readouterr()
+    assert run(*args) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    # That another benchmark is left out is no part of the refusal.
+    lines = [line for line in captured.err.splitlines() if "is not built, left out" not in line]
+    assert lines[-1].startswith("medeval: ")
+    assert "Traceback" not in captured.err
+    return lines[-1]
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
