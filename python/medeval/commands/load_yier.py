@@ -10,7 +10,7 @@ from medeval.commands.load import say
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
-    from medeval.yier.loading import CleanQuestions
+    from medeval.yier.questions import CleanQuestions
     from medeval.yier.reading import QuestionFile
 
 
@@ -20,7 +20,7 @@ def clean_file(named: Path | None, out: Path, root: Path) -> None:
     Raises:
         UserError: a file that cannot be read or written, or one without a record.
     """
-    from medeval.yier.loading import write_lines
+    from medeval.yier.questions import write_lines
 
     file, clean = _questions(named, root)
     write_lines(clean, out)
@@ -39,7 +39,7 @@ def load_file(
     """
     from medeval.profile import load_target, project_variable
     from medeval.row_loading import load_rows
-    from medeval.yier.loading import SOURCE, record_rows
+    from medeval.yier.questions import SOURCE, record_rows
 
     file, clean = _questions(named, root)
     chosen = schema or str(project_variable(SOURCE.schema_variable, root))
@@ -51,7 +51,7 @@ def load_file(
 
 
 def _questions(named: Path | None, root: Path) -> tuple[QuestionFile, CleanQuestions]:
-    from medeval.yier.loading import clean_questions
+    from medeval.yier.questions import clean_questions
     from medeval.yier.reading import read_file
 
     place = named or os.environ.get("MEDEVAL_YIER")

@@ -70,7 +70,7 @@ _ONE_ANSWER = re.compile(
 _END = re.compile(
     rf"""
     <[|\uFF5C](?!(?:begin|end)_of_(?:thought|{ANSWER_NAMES})\b)[^<>|\uFF5C\n]{{1,40}}[|\uFF5C]>
-    | </s> | <eos> | <(?:start|end)_of_turn>
+    | </s> | <eos> | <(?:start|end)_of_turn> | \[/?INST\]
     | \n[ \t]*(?:human|user|用户|人类)[ \t]?[:\uFF1A]
     """,
     re.IGNORECASE | re.VERBOSE,
