@@ -18,10 +18,10 @@ from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import Interval
 from medeval.models.task_types import MedicalQATask
 from medeval.reporting import write_report
-from medeval.reporting.contents import MOST_ITEMS, contents_of
+from medeval.reporting.report import MOST_ITEMS, contents_of
 from medeval.reporting.figures import ledger_figure, score_figure
 from medeval.reporting.lines import Line
-from medeval.reporting.writing import FORMATS, rendered
+from medeval.reporting.report import FORMATS, rendered
 
 HOSTILE = '<script>alert("1")</script> | *a* `b`'
 
