@@ -12,8 +12,7 @@ from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from marks import slow_after
 
-from medeval.yier.layouts import Document
-from medeval.yier.loading import clean_questions
+from medeval.yier.questions import clean_questions
 from medeval.yier.reading import QuestionFile
 
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
@@ -161,7 +160,7 @@ def test_load_mends_a_file_and_writes_it_clean(tmp_path: Path) -> None:
 
 def test_what_is_no_text_is_no_id_for_the_models() -> None:
     records = [question("a"), {**question("b"), "sample_id": ["b"]}, question(" ")]
-    file = QuestionFile("f", "utf-8", Document(records, "array"), "")
+    file = QuestionFile(records, "array", name="f")
     clean = clean_questions(file)
     assert [record["sample_id"] for record in clean.records] == ["a", None, None]
     assert clean.records[1] == records[1] | {

@@ -11,10 +11,8 @@ from builds import Build
 from commands import run_medeval
 from dbt_worker import Worked, Worker
 
-from medeval.yier.layouts import Document
-from medeval.yier.loading import clean_questions
+from medeval.yier.questions import check_records, clean_questions
 from medeval.yier.reading import QuestionFile
-from medeval.yier.records import check_records
 
 pytestmark = pytest.mark.slow
 
@@ -145,7 +143,7 @@ def test_both_engines_refuse_the_same(
 
 def test_a_record_that_is_mended_is_marked_no_more() -> None:
     def cleaned(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return clean_questions(QuestionFile("f", "utf-8", Document(content, "array"), "")).records
+        return clean_questions(QuestionFile(content, "array")).records
 
     once = cleaned([{**records()[0], "sample_id": "a"}])
     assert once[0]["refused_by_check"] == "context: Input should be a valid string"

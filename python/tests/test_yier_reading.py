@@ -14,10 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.errors import UserError
-from medeval.json_reader import NotJsonError, tolerant_value
-from medeval.models.text_files import save_text
-from medeval.yier.layouts import FORGIVEN, Document, LayoutError, parse
-from medeval.yier.reading import as_text, read_bytes, read_file
+from medeval.json_reader import tolerant_value
+from medeval.yier.reading import (
+    FORGIVEN,
+    Document,
+    LayoutError,
+    as_text,
+    parse,
+    read_bytes,
+    read_file,
+)
 
 RECORD: dict[str, Any] = {
     "context": "患者：“我最近，头晕”；医生：注意休息。",
@@ -93,16 +99,6 @@ def test_layouts_are_told_apart(text: str, layout: str) -> None:
     assert (again.records, again.layout) == ([RECORD, OTHER], layout)
 
 
-def test_one_bare_record_is_an_object_whatever_keys_it_has() -> None:
-    assert parse(dumped(RECORD)).layout == "object"
-    assert parse(dumped(RECORD | {"items": []})).records == [RECORD | {"items": []}]
-
-
-@pytest.mark.parametrize("text", ["", " \r\n", "\ufeff", "　"])
-def test_blanks_only_are_no_records(text: str) -> None:
-    assert parse(text) == Document([], "empty")
-
-
 def test_what_is_around_the_list_is_written_back() -> None:
     text = dumped({"version": 2, "data": [RECORD], "by": "x"})
     assert json.loads(as_text(parse(text))) == json.loads(text)
@@ -171,11 +167,6 @@ def test_a_line_cut_off_in_the_middle_does_not_swallow_the_next(cut: str) -> Non
         parse(f"{cut}\n{dumped(OTHER)}\n")
 
 
-def test_a_key_over_two_lines_is_a_cut() -> None:
-    with pytest.raises(NotJsonError, match="key"):
-        forgiven('{"con\n{"context": 1}')
-
-
 def test_a_cut_character_is_named(tmp_path: Path) -> None:
     path = tmp_path / "cut.json"
     path.write_bytes(dumped([RECORD]).encode()[:21])
@@ -188,25 +179,6 @@ def test_bytes_of_no_encoding_are_refused() -> None:
         read_bytes(b'["\xff\xff"]', "f")
     with pytest.raises(UserError, match="utf-16"):
         read_bytes(codecs.BOM_UTF16_LE + b"a", "f")
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"none\.json"):
-        read_file(tmp_path / "none.json")
-
-
-def test_a_file_is_saved_whole_where_the_user_said_or_not_at_all(tmp_path: Path) -> None:
-    place = tmp_path / "questions.json"
-    save_text(place, "旧")
-    save_text(place, "新\r\n")
-    assert place.read_bytes() == "新\r\n".encode()
-    assert place.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(UserError, match=r"Cannot write .*no_folder"):
-        save_text(tmp_path / "no_folder" / "f", "")
-    (tmp_path / "taken").mkdir()
-    with pytest.raises(UserError, match=r"Cannot write .*taken: Is a directory"):
-        save_text(tmp_path / "taken", "")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["questions.json", "taken"]
 
 
 def test_half_a_surrogate_pair_survives() -> None:
@@ -231,22 +203,6 @@ def test_a_cut_array_is_never_a_shorter_list(records: list[dict[str, Any]], data
     cut = text[: data.draw(st.integers(1, len(text) - 1))]
     with pytest.raises(LayoutError):
         parse(cut)
-
-
-@given(st.lists(RECORDS, min_size=1, max_size=3), st.data())
-def test_a_cut_in_lines_loses_no_line_that_is_begun(
-    records: list[dict[str, Any]], data: Any
-) -> None:
-    lines = [dumped(record) for record in records]
-    text = "\n".join(lines) + "\n"
-    end = data.draw(st.integers(1, len(text)))
-    begun = text[:end].split("\n")
-    whole = begun[-1] in ("", lines[len(begun) - 1]) if len(begun) <= len(lines) else True
-    if whole:
-        assert parse(text[:end]).records == records[: text[:end].rstrip("\n").count("\n") + 1]
-    else:
-        with pytest.raises(LayoutError):
-            parse(text[:end])
 
 
 QUOTED = st.text("甲乙，、：“” ab", max_size=8).filter(

@@ -118,8 +118,7 @@ def _refuse_what_is_of_cdm(name: str, files: Files, method: Method) -> None:
 
 def _of_file(name: str, path: Path, files: Files, method: Method) -> TaskScore:
     from medeval.tasks import yier
-    from medeval.tasks.yier_score import score_of, yier_method
-    from medeval.yier.evaluating import score_submission
+    from medeval.tasks.yier_score import score_of, score_submission, yier_method
 
     if name != yier.NAME:
         raise UserError(f"{path} is a file; scores of {name} are made of runs, which are folders.")

@@ -6,14 +6,11 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from medeval.errors import UserError
-
-if TYPE_CHECKING:
-    from medeval.yier.records import Record
 
 app = typer.Typer(
     help="CHIP 2023 YIER-LLM: check, convert and ask its questions, write a submission.",
@@ -41,8 +38,8 @@ class Language(StrEnum):
 @app.command()
 def validate(file: Questions) -> None:
     """Check a file of questions; exit code 1 if there is anything to see to."""
+    from medeval.yier.questions import check_records
     from medeval.yier.reading import read_file
-    from medeval.yier.records import check_records
 
     found = read_file(file)
     checked = check_records(found.records)
@@ -71,7 +68,7 @@ def convert(
     from medeval.yier.reading import as_text, read_file
 
     found = read_file(file)
-    _write(out, as_text(found.document, to.value))
+    _write(out, as_text(found, to.value))
     if found.repaired:
         print(f"medeval: {file} was not JSON as it stands; it was repaired", file=sys.stderr)
 
@@ -95,24 +92,20 @@ def prompt(
     out: Out = None,
 ) -> None:
     """Write the prompts, one JSON object a line, as a run would send them."""
-    from medeval.yier.reading import read_file
-    from medeval.yier.records import usable_records
-    from medeval.yier.runs import Plan, prompts
+    from medeval.tasks.yier import YierOptions, begin
 
-    found = read_file(file)
-    training = [] if examples is None else _records(examples)
-    plan = Plan(
-        str(file.resolve()),
-        found.sha256,
-        language.value,
-        shuffle_seed,
-        passes,
-        "" if examples is None else str(examples.resolve()),
-        shots,
-        example_seed,
-        skip_without_context,
+    task = begin(
+        YierOptions(
+            questions=str(file),
+            language=language.value,
+            shuffle_seed=shuffle_seed,
+            samples=passes,
+            examples=None if examples is None else str(examples),
+            shots=shots,
+            example_seed=example_seed,
+            skip_without_context=skip_without_context,
+        )
     )
-    records = usable_records(found.records, found.name)
     lines = [
         {
             "sample_id": made.record.sample_id,
@@ -123,7 +116,7 @@ def prompt(
             "messages": [{"role": "user", "content": made.text}],
             "schema": made.schema,
         }
-        for number, made in prompts(plan, records, training)
+        for number, made in task.prompts()
     ]
     _write(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
 
@@ -142,31 +135,29 @@ def submit(
 ) -> None:
     """Write the questions with `predict_answers`, as they are handed in."""
     from medeval.models.text_files import save_text
+    from medeval.tasks.run_record import read_record
+    from medeval.tasks.yier import NAME, YierOptions, begin, options_of
+    from medeval.yier.questions import fill
     from medeval.yier.reading import as_text
-    from medeval.yier.runs import read_run
-    from medeval.yier.submission import fill
 
-    found = read_run(run, questions)
-    answers = {entry.record.sample_id: entry.answers for entry in found.answered}
-    filled = fill(found.file.document, answers, overwrite=overwrite)
+    record = read_record(run)
+    if record.task != NAME:
+        raise UserError(f"{run} is not a run of the task {NAME}.")
+    named = {} if questions is None else {"questions": str(questions)}
+    task = begin(YierOptions(**options_of(record.settings) | named))
+    answered, agreement = task.answers(run)
+    answers = {one.record.sample_id: one.answers for one in answered}
+    filled = fill(task.file, answers, overwrite=overwrite)
     save_text(out, as_text(filled))
-    missing = sum(entry.missing for entry in found.answered)
+    missing = sum(one.missing for one in answered)
     print(f"{len(filled.records):,} records in {out}")
     if missing:
         print(
             f"medeval: {missing:,} questions have no answer in {run} yet; nothing is predicted",
             file=sys.stderr,
         )
-    if found.agreement is not None:
-        print(f"{found.agreement:.1%} of the pairs of passes agree; the first is handed in")
-
-
-def _records(path: Path) -> list[Record]:
-    from medeval.yier.reading import read_file
-    from medeval.yier.records import usable_records
-
-    found = read_file(path)
-    return usable_records(found.records, found.name)
+    if agreement is not None:
+        print(f"{agreement:.1%} of the pairs of passes agree; the first is handed in")
 
 
 def _write(out: Path | None, text: str) -> None:

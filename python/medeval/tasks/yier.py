@@ -1,24 +1,29 @@
-"""YIER-LLM as a task: multiple-choice questions of Chinese medicine, scored by micro F1."""
+"""YIER-LLM as a task: multiple-choice questions of Chinese medicine, scored by micro F1.
+
+`run.json` keeps under `settings.yier` how they are asked, so that letters are mapped back to the
+options that they stood for when a question was asked.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from medeval.data_class import strictest
 from medeval.errors import UserError
-from medeval.inference.types import Item
+from medeval.inference.journal import Line, read_journal
+from medeval.inference.run import RESPONSES
+from medeval.inference.types import Item, Outcome
 from medeval.scoring.paired import Difference
 from medeval.sources import project_root
-from medeval.tasks.differences import mean_difference
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import facts_of_run, read_record
 from medeval.tasks.task import (
@@ -31,26 +36,32 @@ from medeval.tasks.task import (
     Method,
     TaskScore,
 )
-from medeval.tasks.yier_score import score_of, yier_method
-from medeval.yier.counting import count_answers, micro
 from medeval.yier.demo_model import choose
-from medeval.yier.evaluating import report
-from medeval.yier.intervals import compare
-from medeval.yier.letters import LETTERS
-from medeval.yier.prompts import PROMPT_VERSION, Language, Prompt, asked
+from medeval.yier.matching import LETTERS, Answers
+from medeval.yier.prompts import (
+    PROMPT_VERSION,
+    Language,
+    Prompt,
+    agreement,
+    asked,
+    build_prompt,
+    choose_examples,
+    shuffled_order,
+)
+from medeval.yier.questions import Record, left_out_words, usable_records
 from medeval.yier.reading import QuestionFile, class_of, read_file
-from medeval.yier.records import Record, left_out_words, usable_records
 from medeval.yier.replies import Extraction
-from medeval.yier.runs import SETTINGS, Plan, items, read_run, shown
-from medeval.yier.score import Scored, score
+from medeval.yier.score import NOTHING, Answered, score
+
+if TYPE_CHECKING:
+    from medeval.scoring.paired import Difference
 
 NAME = "yier"
+SETTINGS = "yier"
 VARIABLE = "MEDEVAL_YIER"
-_BY_QUESTION: Mapping[str, Callable[[Scored], float]] = {
-    "exact_set_accuracy": lambda one: float(one.counted.counts.is_exact),
-    "mean_question_f1": lambda one: one.counted.counts.f1,
-}
 DEMO_QUESTIONS = Path("demo") / "yier" / "questions.json"
+# Only these came back whole; half a list of letters is not an answer.
+_WHOLE = frozenset({Outcome.ANSWERED, Outcome.UNPARSED})
 
 
 class YierOptions(TaskOptions):
@@ -79,29 +90,21 @@ class YierOptions(TaskOptions):
     json_schema: bool = True
 
 
-def questions_file(named: str | None) -> Path:
-    """Return the file of questions: the one named, else the user's, else the demo's.
-
-    Raises:
-        UserError: no file is named, and this is no checkout with a demo.
-    """
-    given = named or os.environ.get(VARIABLE)
-    return Path(given) if given else project_root() / DEMO_QUESTIONS
-
-
 @dataclass(frozen=True)
 class YierTask(ItemTask):
     """The task with a file of questions; see `AskedTask`.
 
     Attributes:
-        plan: how they are put.
+        options: how they are put.
+        file: as it was read.
         records: those of the file that are questions.
         training: what examples are chosen from.
         data_class: of the questions and of what examples are chosen from.
         left_out: how many records of each file are no questions, in sentences.
     """
 
-    plan: Plan
+    options: YierOptions
+    file: QuestionFile
     records: Sequence[Record]
     training: Sequence[Record]
     data_class: str
@@ -112,106 +115,189 @@ class YierTask(ItemTask):
 
     def settings(self) -> dict[str, Any]:
         """See `AskedTask`."""
-        return {SETTINGS: self.plan.as_json()}
+        kept = self.options.model_dump(exclude={"questions", "samples", "examples"})
+        training = self.options.examples
+        return {
+            SETTINGS: {
+                "questions": str(Path(self.file.name).resolve()),
+                "sha256": self.file.sha256,
+                "passes": self.options.samples,
+                "training": "" if training is None else str(Path(training).resolve()),
+                **kept,
+            }
+        }
+
+    def asked(self, limit: int | None = None) -> Sequence[Record]:
+        """Return the questions that are put to a model: so many from the first on, or all."""
+        return asked(self.records, skip_without_context=self.options.skip_without_context)[:limit]
+
+    def prompts(self, limit: int | None = None) -> Iterator[tuple[int, Prompt]]:
+        """Yield the prompts of the questions, each with the number of its pass, from 0."""
+        options = self.options
+        for record in self.asked(limit):
+            shots, seed = options.shots, options.example_seed
+            examples = choose_examples(self.training, record, shots, seed) if shots else []
+            for number in range(options.samples):
+                order = self._order(record, number)
+                yield (
+                    number,
+                    build_prompt(record, language=options.language, order=order, examples=examples),
+                )
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """See `AskedTask`."""
-        return items(self.plan, self.records, self.training, limit, self.data_class)
+        for number, prompt in self.prompts(limit):
+            schema = {"name": "answer", "schema": prompt.schema}
+            form = {"response_format": {"type": "json_schema", "json_schema": schema}}
+            yield Item(
+                prompt.record.sample_id,
+                [{"role": "user", "content": prompt.text}],
+                self.data_class,
+                number,
+                form if self.options.json_schema else {},
+            )
 
     def can_read(self, item: Item, reply: str) -> bool:
         """See `AskedTask`."""
-        found = self._shown(item).read(reply)
+        found = self._shown(self._by_id[item.id], item.sample).read(reply)
         return found.extraction is not Extraction.UNPARSED
 
     def local_model(self, kind: str) -> LocalModel:
         """See `AskedTask`."""
-        answers: Callable[[Record], Sequence[int]]
-        if kind == DEMO:
-            answers = choose
-        elif kind == ORACLE:
-            answers = _gold
-        elif kind == EMPTY:
+        if kind == EMPTY:
             return lambda item: ""
-        else:
-            others = self._others()
-
-            def answers(record: Record) -> Sequence[int]:
-                return _borrowed(record, others[record.sample_id])
+        order = list(self.records)
+        random.Random(0).shuffle(order)  # noqa: S311
+        others = dict(zip((one.sample_id for one in order), order[1:] + order[:1], strict=True))
 
         def reply(item: Item) -> str:
-            prompt = self._shown(item)
-            chosen = set(answers(prompt.record))
-            letters = [
-                LETTERS[place] for place, option in enumerate(prompt.order) if option in chosen
-            ]
-            return json.dumps({"answer": letters})
+            record = self._by_id[item.id]
+            if kind == DEMO:
+                chosen = choose(record)
+            elif kind == ORACLE:
+                chosen = record.gold.options
+            else:
+                chosen = _borrowed(record, others[item.id])
+            shown = enumerate(self._order(record, item.sample))
+            return json.dumps({"answer": [LETTERS[at] for at, place in shown if place in chosen]})
 
         return reply
 
     def chance(self) -> float:
         """See `AskedTask`."""
         labelled = [record for record in self.records if record.labelled]
-        counted = [
-            count_answers(record.gold, record.options.answers(_texts(record, other)))
+        counts = [
+            Answered(record, Answers(_borrowed(record, other))).counts
             for record in labelled
             for other in labelled
             if other is not record
         ]
-        return micro([one for one in counted if one is not None]).f1
+        return sum(counts, NOTHING).f1
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """See `AskedTask`."""
         metrics = ("f1", "exact_set_accuracy", "mean_question_f1", "mean_jaccard")
         return dict.fromkeys(metrics, (1.0, 0.0))
 
+    def answers(
+        self, folder: Path, limit: int | None = None
+    ) -> tuple[list[Answered], float | None]:
+        """Read the answers of a run of this task.
+
+        Args:
+            folder: of the run.
+            limit: only so many questions were asked, from the first on; None for all.
+
+        Returns:
+            The first pass, in the order of the file: a question without a line in the journal is
+            missing. Then the share of pairs of passes with the same options, the mean over
+            questions; None with one pass.
+
+        Raises:
+            UserError: no such run, or the file is not the one that was asked.
+        """
+        if read_record(folder).settings[SETTINGS]["sha256"] != self.file.sha256:
+            raise UserError(
+                f"{self.file.name} is not the file that {folder} was made with (its SHA-256"
+                " differs). Name that file with --questions."
+            )
+        lines = {(line["item"], line["sample"]): line for line in read_journal(folder / RESPONSES)}
+        answered: list[Answered] = []
+        agreements: list[float] = []
+        for record in self.asked(limit):
+            passes = [
+                self._answered(record, number, lines.get((record.sample_id, number)))
+                for number in range(self.options.samples)
+            ]
+            answered.append(passes[0])
+            share = agreement([one.answers for one in passes])
+            agreements += [] if share is None else [share]
+        return answered, sum(agreements) / len(agreements) if agreements else None
+
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `AskedTask`."""
+        # Here, not above: asking needs no numpy.
+        from medeval.tasks.yier_score import report, score_of, yier_method
+
         record = read_record(folder)
-        found = read_run(folder, Path(self.plan.questions), record.limit)
-        made = report(found.answered, yier_method(method), found.agreement)
-        made = replace(made, n_left_out=len(found.file.records) - len(self.records))
-        return score_of(
-            made,
-            record.model,
-            {**facts_of_run(record, self.items(record.limit)), "data": self._data()},
-        )
+        answered, share = self.answers(folder, record.limit)
+        n_left_out = len(self.file.records) - len(self.records)
+        made = report(answered, yier_method(method), share, n_left_out)
+        about = {"sha256": self.file.sha256, "data_class": self.data_class}
+        facts = facts_of_run(record, self.items(record.limit))
+        facts["data"] = {**about, "questions": len(self.records)}
+        return score_of(made, record.model, facts)
 
     def compare(
         self, first: Path, other: AskedTask, second: Path, method: Method
     ) -> list[Difference]:
         """See `AskedTask`."""
-        words = yier_method(method)
+        from medeval.tasks.yier_score import compare, yier_method
+
         limits = [read_record(folder).limit for folder in (first, second)]
         limit = min((one for one in limits if one is not None), default=None)
-        runs = [
-            score(read_run(folder, Path(self.plan.questions), limit).answered).questions
-            for folder in (first, second)
-        ]
-        return [
-            compare(*runs, n_iters=words.n_iters, seed=words.seed, cluster=words.cluster),
-            *(
-                mean_difference(name, list(map(value, runs[0])), list(map(value, runs[1])), method)
-                for name, value in _BY_QUESTION.items()
-            ),
-        ]
-
-    def _data(self) -> dict[str, Any]:
-        about = {"sha256": self.plan.sha256, "data_class": self.data_class}
-        return {**about, "questions": len(self.records)}
+        if not isinstance(other, YierTask):
+            raise UserError(f"{second} is a run of {other.name}, not of {NAME}.")
+        # Both against one file.
+        other = replace(other, file=self.file, records=self.records)
+        one, two = (
+            score(task.answers(folder, limit)[0]).questions
+            for task, folder in ((self, first), (other, second))
+        )
+        return compare(one, two, yier_method(method))
 
     @cached_property
     def _by_id(self) -> Mapping[str, Record]:
         return {record.sample_id: record for record in self.records}
 
-    def _shown(self, item: Item) -> Prompt:
-        return shown(self.plan, self._by_id[item.id], item.sample)
+    def _order(self, record: Record, number: int) -> tuple[int, ...]:
+        """Return for each letter that a pass shows the place of its option in the file."""
+        if self.options.shuffle_seed is None:
+            return tuple(range(len(record.selection)))
+        return shuffled_order(record, self.options.shuffle_seed, number)
 
-    def _others(self) -> dict[str, Record]:
-        """Return for each question another one, whose gold answers it is given."""
-        order = list(self.records)
-        random.Random(0).shuffle(order)  # noqa: S311
-        after = zip(order, order[1:] + order[:1], strict=True)
-        return {record.sample_id: other for record, other in after}
+    def _shown(self, record: Record, number: int) -> Prompt:
+        """Return a question as a pass shows it, without its text: enough to read a reply to it."""
+        return Prompt(record, "", self._order(record, number), self.options.language)
+
+    def _answered(self, record: Record, number: int, line: Line | None) -> Answered:
+        if line is None:
+            return Answered(record, missing=True)
+        outcome = Outcome(line["outcome"])
+        if outcome not in _WHOLE:
+            return Answered(record, extraction=outcome.value)
+        read = self._shown(record, number).read(line.get("text", ""))
+        return Answered(record, read, extraction=read.extraction.value)
+
+
+def questions_file(named: str | None) -> Path:
+    """Return the file of questions: the one named, else the user's, else the demo's.
+
+    Raises:
+        UserError: no file is named, and this is no checkout with a demo.
+    """
+    given = named or os.environ.get(VARIABLE)
+    return Path(given) if given else project_root() / DEMO_QUESTIONS
 
 
 def begin(options: YierOptions) -> YierTask:
@@ -220,38 +306,23 @@ def begin(options: YierOptions) -> YierTask:
     Raises:
         UserError: a file cannot be read, or options that do not go together.
     """
-    path = questions_file(options.questions)
-    file = read_file(path)
-    records = usable_records(file.records, file.name)
-    left_out = _left_out(file, records)
-    training: Sequence[Record] = ()
-    classes = [class_of(file)]
-    if options.examples is not None:
-        found = read_file(Path(options.examples))
-        classes.append(class_of(found))
-        training = usable_records(found.records, found.name)
-        left_out += _left_out(found, training)
-    plan = Plan(
-        str(path.resolve()),
-        file.sha256,
-        options.language,
-        options.shuffle_seed,
-        options.samples,
-        "" if options.examples is None else str(Path(options.examples).resolve()),
-        options.shots,
-        options.example_seed,
-        options.skip_without_context,
-        options.json_schema,
-    )
-    if not asked(records, skip_without_context=plan.skip_without_context):
-        raise UserError(f"{path} holds no question to be asked.")
-    return YierTask(plan, records, training, strictest(classes), left_out)
-
-
-def _left_out(file: QuestionFile, records: Sequence[Record]) -> list[str]:
-    """Return what is to be said of a file of whose records only some are questions."""
-    count = len(file.records) - len(records)
-    return [left_out_words(count, file.name)] if count else []
+    if bool(options.shots) != bool(options.examples):
+        raise UserError("examples need both a training file and a number of shots.")
+    named = [questions_file(options.questions)]
+    named += [] if options.examples is None else [Path(options.examples)]
+    files = [read_file(path) for path in named]
+    usable = [usable_records(file.records, file.name) for file in files]
+    left_out = [
+        left_out_words(len(file.records) - len(records), file.name)
+        for file, records in zip(files, usable, strict=True)
+        if len(file.records) > len(records)
+    ]
+    data_class = strictest(map(class_of, files))
+    training = usable[1] if len(usable) > 1 else []
+    task = YierTask(options, files[0], usable[0], training, data_class, left_out)
+    if not task.asked():
+        raise UserError(f"{named[0]} holds no question to be asked.")
+    return task
 
 
 def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -263,14 +334,6 @@ def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     return plan
 
 
-def _gold(record: Record) -> tuple[int, ...]:
-    return record.gold.options
-
-
 def _borrowed(record: Record, other: Record) -> tuple[int, ...]:
     """Return the letters of another question's gold answers, as far as this one has them."""
     return tuple(place for place in other.gold.options if place < len(record.selection))
-
-
-def _texts(record: Record, other: Record) -> list[str]:
-    return [record.selection[place] for place in _borrowed(record, other)]

@@ -6,13 +6,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 
-from medeval.yier.folding import EDGES, canonical, compatible, few_blanks, fold
-from medeval.yier.letters import LETTERS, named_letters
-from medeval.yier.matching import Match, Options, Step
-from medeval.yier.scripts import either_script
+from medeval.yier.matching import (
+    EDGES,
+    LETTERS,
+    Answers,
+    Match,
+    Options,
+    Step,
+    canonical,
+    compatible,
+    either_script,
+    few_blanks,
+    fold,
+    named_letters,
+)
 
 _ITEM_END = re.compile(
     r"(\s*(?:[,，、;；\n]\s*)?(?:和|及|与|與|以及|(?<![A-Za-z])and(?![A-Za-z]))\s*"
@@ -37,13 +48,16 @@ _LONGEST_UNKNOWN = 20
 _GAP = r"(?:\s|[,、;/&]|和|及|与|與|and(?=[\s(A-Z\[]))"
 _UNIT = r"(?:[选選][项項])?[(\[{【〔]*\s*[A-Z]\s*[)\]}】〕]*(?:[选選]?[项項](?!目))?"
 _PREFIX = re.compile(rf"(?:[Oo]ptions?\s)?\s*({_UNIT}(?:{_GAP}*{_UNIT})*)")
-_ASIDE = re.compile(r"(?<=[A-Z])\s*\([^()]{2,}\)")
+_ASIDE = re.compile(r"(?<=[A-Z项項])\s*\([^()]{2,}\)")
 # A letter that goes on is part of a word or a term: B-cell, B12, C's.
 _GOES_ON = re.compile(r"[A-Za-z0-9'’_+%\-–—~～∼>]")
 # "A+C", "A | C", "A.C" are letters where nothing else stands; elsewhere they may be a term.
 _JOINED = re.compile(r"[A-Z](?:(?:[.。]|\s?[+|·•]\s?)[A-Z])+[.。]?")
 _JOINED_ON = re.compile(r"\s?[+|·•]|\.[A-Z](?![A-Za-z0-9(\-\u3400-\u9fff])")
-_LABEL_BEHIND_A_BLANK = re.compile(r"(?:^|(?<=\s))(?=[(\[]?[A-Z]\s?[.、:)\]])")
+_NEXT_LABEL = re.compile(
+    r"(?:^|(?<=\s))(?=[(\[]?[A-Z](?:\s?[.、:)\]]|\s))"
+    r"|(?<![A-Za-z0-9(\[])(?=[A-Z]\s?[.、:])|(?<=\S)(?=[(\[][A-Z]\s?[)\]])"
+)
 _CHINESE = re.compile(r"[\u3400-\u9fff]")
 _CHINESE_AFTER = re.compile(
     either_script(
@@ -52,7 +66,7 @@ _CHINESE_AFTER = re.compile(
     )
     + r"|不[应應]?[选選]\s?[(\[]?[A-Z]"
 )
-_OR = re.compile(r"\s*(?:or(?![A-Za-z])|或|[还還]是)")
+_OR = re.compile(r"\s*/?\s*(?:or(?![A-Za-z])|或|[还還]是)")
 # An answer that is changed, or a step to something: "A→C", "A → C"; "A → because" explains it.
 _ARROW = re.compile(
     r"(?P<gap>\s*)(?:[→⇒⟶⟹➔➜➡]|[-=]+>|\\(?:(?:long|Long)?[Rr]ightarrow|to)(?![A-Za-z]))"
@@ -67,14 +81,48 @@ _AFTER_LABEL = _AFTER_LONE | {"the", "it", "this", "that", "these", "both", "all
 _MORE_LABELS = re.compile(r"(?<![A-Za-z])[A-Z]\s*[.、:)]\s*\S")
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a part of a reply says: places of options, and what is no option."""
+# Signs beside an option: that it is no answer, or that it is one.
+_OUT, _IN = r"[×✗✘✕✖❌❎☒]\ufe0f?", r"[√✓✔✅☑]\ufe0f?"
+_OUT_WORD = (
+    either_script("错误|错|误|不正确|不对|不应选|不选|不符合|排除|否")
+    + r"|(?<![A-Za-z])(?:incorrect|wrong|false|not (?:correct|right|true|an? answer)|no|excluded"
+    r"|rejected|ruled out)(?![A-Za-z])"
+)
+_IN_WORD = (
+    either_script("正确|对|符合|应选|选|是")
+    + r"|(?<![A-Za-z])(?:correct|right|true|yes)(?![A-Za-z])"
+)
+SYMBOL = re.compile(rf"[ \t]?[(\[]?(?:(?P<out>{_OUT})|(?P<in>{_IN}))[)\]]?")
+# In brackets and as a symbol a sign is of one option, said in words it is of all in its clause.
+_SIGN = re.compile(
+    rf"""\s?(?:
+    [(\[【〔]\s?(?:is\s)?(?:(?P<aside_out>{_OUT}|[xX]|{_OUT_WORD})|(?P<aside_in>{_IN}|{_IN_WORD}))
+        的?\s?(?:[,:;。、][^()\[\]【】〔〕]{{0,200}})?[)\]】〕]
+    | (?P<out>{_OUT}) | (?P<in>{_IN})
+    | (?:[选選]?[项項])?\s?[:=–—-]?\s?
+        (?P<all>[都均全皆]|(?:are|were)(?:[ ](?:both|all))?(?![A-Za-z]))?\s?
+        (?:[是为為]|(?:is|was)(?![A-Za-z]))?\s?(?:(?P<word_out>{_OUT_WORD})|(?P<word_in>{_IN_WORD}))
+        的?(?:[选選]?[项項])?(?=\s?(?:[,;。.、\n]|[(\[]?[A-Z](?![A-Za-z])|\Z))
+    )""",
+    re.VERBOSE,
+)
+_BETWEEN = " \n/&|,，、;；"
+_CLAUSE = re.compile(r"[,，;；\n]")
+_NOT_BUT = re.compile(
+    r"(?:not|不是|[并並]非|不[选選])\s?(?P<out>.+?)[,;]?\s?(?:but(?: rather)?|而是|而[应應]?[选選])"
+    r"\s?(?P<in>.+)"
+)
+_BUT_NOT = re.compile(
+    r"(?P<in>.+?)[,;]?\s?(?:(?:and|but)\s)?"
+    r"(?:(?<![A-Za-z])(?:not|rather than)\s|而?不是|而非|而?不[选選])\s?(?P<out>.+)"
+)
 
-    options: frozenset[int]
-    unknown: tuple[str, ...] = ()
+
+@dataclass(frozen=True)
+class Found(Answers):
+    """What a part of a reply says; `out_of_range` if a letter is past the last option."""
+
     out_of_range: bool = False
-    warnings: tuple[str, ...] = ()
 
 
 def read_part(part: str, options: Options) -> Found | None:
@@ -99,6 +147,7 @@ def read_part(part: str, options: Options) -> Found | None:
             read_all(text, options, bare_runs=True)
             or _joined(text, options)
             or _labelled(text, options)
+            or read_judged(text, options)
         )
         if found is not None:
             return found
@@ -147,7 +196,7 @@ def read_all(text: str, options: Options, *, bare_runs: bool = False) -> Found |
 def _known_and_unknown(text: str, options: Options) -> Found | None:
     """Read a list in which some items are options and the others are short terms."""
     pieces = [piece for piece in _LISTED.split(text) if fold(piece)]
-    if len(pieces) < 2 or len(pieces) > _MOST_ITEMS:
+    if len(pieces) < 2 or len(pieces) > _MOST_ITEMS or _SIGN.search(text):
         return None
     items: list[Match] = []
     for piece in pieces:
@@ -165,9 +214,8 @@ def _known_and_unknown(text: str, options: Options) -> Found | None:
         item.step is Step.NONE and _LAST_LETTER.search(item.unknown[0]) for item in items
     ):
         return None
-    found = _together(items)
     is_letter = any(item.step is Step.LETTERS and item.unknown for item in items)
-    return Found(found.options, found.unknown, is_letter, found.warnings)
+    return replace(_together(items), out_of_range=is_letter)
 
 
 def _item(text: str, options: Options, *, alone: bool, bare_runs: bool) -> Match | None:
@@ -185,13 +233,13 @@ def _item(text: str, options: Options, *, alone: bool, bare_runs: bool) -> Match
     return found
 
 
-def _together(items: list[Match]) -> Found:
-    unknown = [text for item in items for text in item.unknown]
+def _together(items: Sequence[Match | Answers]) -> Found:
+    unknown = tuple(dict.fromkeys(text for item in items for text in item.unknown))
     return Found(
-        frozenset(place for item in items for place in item.options),
-        tuple(dict.fromkeys(unknown)),
-        bool(unknown),
-        tuple(item.warning for item in items if item.warning),
+        tuple(sorted({place for item in items for place in item.options})),
+        unknown,
+        warnings=tuple(warning for item in items for warning in item.warnings),
+        out_of_range=bool(unknown),
     )
 
 
@@ -203,17 +251,91 @@ def _joined(text: str, options: Options) -> Found | None:
 
 
 def _labelled(text: str, options: Options) -> Found | None:
-    """Read options between which only blanks stand, each with its label and its own text."""
-    pieces = [piece for piece in _LABEL_BEHIND_A_BLANK.split(text) if piece.strip()]
+    """Read options between which blanks stand or nothing, each with its label and its own text."""
+    pieces = [piece for piece in _NEXT_LABEL.split(text) if piece.strip()]
     if not 2 <= len(pieces) <= _MOST_ITEMS:
         return None
     items = [_item(piece, options, alone=False, bare_runs=False) for piece in pieces]
-    named = [item for item in items if item and item.step is Step.LABEL and not item.warning]
+    named = [item for item in items if item and item.step is Step.LABEL and not item.warnings]
     return _together(named) if len(named) == len(pieces) else None
 
 
+def read_judged(text: str, options: Options, signs: re.Pattern[str] = _SIGN) -> Found | None:
+    """Read options with signs beside them: "A错误，B正确", "A (wrong), B (right)", "not A but B".
+
+    What is rejected is no answer. Where some are accepted and some rejected, each must be one or
+    the other; where nothing is left, nothing is read.
+    """
+    for pattern in (_NOT_BUT, _BUT_NOT):
+        if (said := pattern.fullmatch(text)) and len(text) <= options.longest_mention:
+            kept, out = (read_all(said[name], options) for name in ("in", "out"))
+            return kept if kept and out and not set(kept.options) & set(out.options) else None
+    marked = read_signs(text, options, signs)
+    if marked is None:
+        return None
+    kept, rejected = _together([*marked[0], *marked[1]]), _together(marked[2])
+    is_clear = not all(marked) and not set(kept.options) & set(rejected.options)
+    return kept if is_clear and (kept.options or kept.unknown) else None
+
+
+def read_signs(
+    text: str, options: Options, signs: re.Pattern[str] = _SIGN
+) -> tuple[list[Found], list[Found], list[Found]] | None:
+    """Return what stands in a text without a sign, accepted and rejected; None if more is in it."""
+    found = list(islice(signs.finditer(text), _MOST_ITEMS + 1))
+    if not found or len(found) > _MOST_ITEMS:
+        return None
+    bare: list[Found] = []
+    judged: dict[bool, list[Found]] = {True: [], False: []}
+    # A sign stands behind what it is of, unless the text begins with one.
+    is_before = not fold(text[: found[0].start()]) and found[0].lastgroup in ("out", "in")
+    ends = [one.start() for one in found[1:]] + [len(text)]
+    begins = [0] + [one.end() for one in found]
+    for number, sign in enumerate(found):
+        start, end = (sign.end(), ends[number]) if is_before else (begins[number], sign.start())
+        said = text[start:end].strip(_BETWEEN)
+        if is_before:
+            first, last = None, read_all(said, options)
+        else:
+            first, last = _before_sign(
+                text[begins[number] : sign.start()].strip(_BETWEEN), sign, options
+            )
+        if last is None:
+            return None
+        bare += [first] if first else []
+        judged[(sign.lastgroup or "").endswith("in")].append(last)
+    rest = "" if is_before else text[begins[-1] :].strip(_BETWEEN)
+    if fold(rest):
+        read_rest = read_all(rest, options)
+        if read_rest is None:
+            return None
+        bare.append(read_rest)
+    return bare, judged[True], judged[False]
+
+
+def _before_sign(
+    text: str, sign: re.Match[str], options: Options
+) -> tuple[Found | None, Found | None]:
+    """Return what stands before a sign: what it is not of, and what it is of; None for neither."""
+    named = sign.groupdict()
+    places = [(0, 0)]
+    if named.get("word_out") or named.get("word_in"):
+        if not named["all"]:
+            places = [*places, *(one.span() for one in _CLAUSE.finditer(text))]
+        if len(places) > 1 and re.search(r"\band\b", text):
+            return None, None  # "A, B and C incorrect": of all, or of the last two
+    else:
+        places = [*places, *(one.span() for one in _ITEM_END.finditer(text))]
+    for start, end in reversed(places[-_MOST_ITEMS:]):
+        last = read_all(text[end:], options)
+        if last is not None:
+            first = read_all(text[:start], options)
+            return (None, None) if first is None and fold(text[:start]) else (first, last)
+    return None, None
+
+
 def _leading_letters(part: str, options: Options) -> Found | None:
-    text = _ASIDE.sub(" ", part)
+    text = _ASIDE.sub(_without_aside, part)
     found = _PREFIX.match(text)
     if found is None:
         return None
@@ -222,6 +344,12 @@ def _leading_letters(part: str, options: Options) -> Found | None:
         stripped = run.rstrip()
         run, rest = stripped, run[len(stripped) :] + rest
     letters = [sign for sign in run if sign in LETTERS]
+    if any(
+        (sign.lastgroup or "").endswith("out")
+        and text[: sign.start()].rstrip(" )]}】〕")[-1:] in letters
+        for sign in islice(_SIGN.finditer(text), _MOST_ITEMS)
+    ):
+        return None
     if letters[-1] in "AI" and run[-1] in "AI" and _is_word(rest):
         # "B, A rash came later": the last letter is an English word.
         if len(letters) == 1:
@@ -231,6 +359,11 @@ def _leading_letters(part: str, options: Options) -> Found | None:
     if not _ends_here(run, rest, letters):
         return None
     return _together([options.by_letters(letters)])
+
+
+def _without_aside(aside: re.Match[str]) -> str:
+    sign = _SIGN.match(aside[0])
+    return " ×" if sign and sign["aside_out"] else " "
 
 
 def _is_word(rest: str) -> bool:
@@ -244,6 +377,8 @@ def _ends_here(run: str, rest: str, letters: list[str]) -> bool:
         return False
     if _OR.match(rest) or _JOINED_ON.match(rest):
         return False
+    if len(letters) > 1 and _SIGN.match(rest):
+        return False  # of the last one, or of all
     arrow = _ARROW.match(rest)
     if arrow is not None and (arrow["other"] or not arrow["gap"]):
         return False

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from medeval.text import ANSWER_NAMES
-from medeval.yier.scripts import either_script
+from medeval.yier.matching import either_script
 
 # Longer ones first: the shorter ones are parts of them. Each also in traditional characters.
 ZH_CUES = (
@@ -35,6 +35,13 @@ _EN = re.compile(
     r"(?<![A-Za-z])(?:(?:(?:final|correct)\s+)?answers?|correct\s+options?)(?:\(s\))?"
     r"\s*(?:(?:is|are)(?![A-Za-z])|:|=)\s*:?\s*",
     re.IGNORECASE,
+)
+# A heading, under which the answer stands.
+_ALONE = re.compile(
+    rf"^[【\[(]?(?:{either_script('(?:最终|正确|参考|标准)?答案|正确(?:的)?选项')}"
+    r"|(?:(?:final|correct) )?answers?(?:\(s\))?|correct options?)[】\])]?"
+    r"(?: is| are|是|为|為)?:?$",
+    re.IGNORECASE | re.MULTILINE,
 )
 _NEGATION = re.compile(
     r"(?:(?:[不非未勿莫]|(?<![特分个個区區类類])[别別])[应應该該能可宜要会會再是]?"
@@ -64,6 +71,11 @@ _CONCLUSION = re.compile(
 )
 _SENTENCE_ENDS = re.compile(r"[。!?;]|\.(?=\s)")
 _MARKDOWN = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\s*\{([^{}]*)\}|\*+|`+|\$+|\\[()\[\]]")
+# What is struck out is rejected; a row of a table is a line of its cells.
+_STRUCK = re.compile(r"~~([^~\n]{1,200})~~|<(del|s)>([^<\n]{1,200})</\2>")
+_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-{2,}[-:| \t]*$\n?", re.MULTILINE)
+_ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6} (?=\S)", re.MULTILINE)
 _BULLET = re.compile(r"^[-•·●▪] (?=\S)", re.MULTILINE)
 # Full-width signs and letters to plain ones, one for one, and curly quotes, which models write
 # straight; other characters stay as they are.
@@ -83,6 +95,7 @@ _TAGGED = re.compile(
 _NEXT_QUESTION = re.compile(
     rf"^[ \t*#]{{0,9}}(?:【{either_script('(?:题目|问题|下一题)')}】"
     rf"|(?:{either_script('下一题|题目|问题')}|question|Q)[ \t]?\d{{0,3}}[ \t]?[:：]"
+    rf"|(?:{either_script('下一题|题目|问题')}|question)[ \t]?\d{{1,3}}[ \t]*$"
     rf"|第\s?\d{{1,3}}\s?[题題]\s?[:：])",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -96,8 +109,11 @@ _LONGEST_SENTENCE = 200
 
 def plain(text: str) -> str:
     """Return text in half width, without Markdown, bullets, dollar signs and needless blanks."""
-    bare = _MARKDOWN.sub(lambda found: found[1] or "", text.translate(_HALF_WIDTH))
-    return _BULLET.sub("", "\n".join(" ".join(line.split()) for line in bare.splitlines()))
+    bare = _STRUCK.sub(lambda found: f"{found[1] or found[3]}\u00d7", text.translate(_HALF_WIDTH))
+    bare = _MARKDOWN.sub(lambda found: found[1] or "", bare)
+    bare = _ROW.sub(lambda row: row[1].replace("|", ": ", 1).replace("|", " "), _RULE.sub("", bare))
+    lines = "\n".join(" ".join(line.split()) for line in bare.splitlines())
+    return _BULLET.sub("", _HEADING.sub("", lines))
 
 
 def tagged_parts(text: str) -> Iterator[str]:
@@ -124,6 +140,16 @@ def parts_after_cues(text: str) -> Iterator[str]:
         text: already plain.
     """
     yield from islice(_parts(text), _MOST_CUES)
+
+
+def parts_below_cues(text: str) -> Iterator[str]:
+    """Yield the lines up to the next blank one below a line that is a cue alone, the last first.
+
+    Args:
+        text: already plain.
+    """
+    for cue in reversed(list(_ALONE.finditer(text))[-_MOST_CUES:]):
+        yield text[cue.end() :].lstrip("\n").split("\n\n", 1)[0][:_LONGEST_PART]
 
 
 def _parts(text: str) -> Iterator[str]:

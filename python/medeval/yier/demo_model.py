@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from medeval.yier.records import Record
+from medeval.yier.questions import Record
 
 # An option is chosen if its words are in the question at least so well as those of the best one.
 _CLOSE = 0.75

@@ -40,7 +40,7 @@ def load(request: LoadRequest, options: Options) -> None:
         UserError: a file that cannot be read or written, one without a record, or a database that
             refuses.
     """
-    from medeval.yier.loading import clean_questions, record_rows, write_lines
+    from medeval.yier.questions import clean_questions, record_rows, write_lines
     from medeval.yier.reading import read_file
 
     place = request.place or os.environ.get("MEDEVAL_YIER")

@@ -1,14 +1,146 @@
 """Which option a string means: exact text, folded text, letters, a label with text, or none."""
 
+# Full-width signs are what this module is about.
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
+import re
+import string
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from medeval.errors import UserError
-from medeval.yier.folding import canonical, fold
-from medeval.yier.letters import LETTERS, loose_label, named_letters, own_labels, split_label
+
+EDGES = "。．.；;，,、：:！!？?\"'“”‘’「」『』《》"
+BRACKETS = "()[]{}（）［］｛｝【】〔〕"
+
+_ZERO_WIDTH = re.compile("[\u200b-\u200d\u2060\ufeff]")
+_BLANKS = re.compile(r"\s+")
+_MANY_BLANKS = re.compile(r"\s{3,}")
+# Simplified characters and the traditional ones in their place.
+_TRADITIONAL = dict(
+    zip(
+        "两个为于参别则对应当择标准确终该这选项会们误学设话综题见数须规错",
+        "兩個為於參別則對應當擇標準確終該這選項會們誤學設話綜題見數須規錯",
+        strict=True,
+    )
+)
+
+
+def either_script(words: str) -> str:
+    """Return a pattern that takes each character of the words in either script.
+
+    Args:
+        words: simplified; a regular expression without character classes.
+    """
+    return "".join(
+        f"[{sign}{_TRADITIONAL[sign]}]" if sign in _TRADITIONAL else sign for sign in words
+    )
+
+
+def canonical(text: str) -> str:
+    """Return the exact form: composed, without zero-width characters and outer blanks."""
+    return unicodedata.normalize("NFC", _ZERO_WIDTH.sub("", text)).strip()
+
+
+def compatible(text: str) -> str:
+    """Return the text with full-width and other compatible characters as plain ones, trimmed."""
+    return unicodedata.normalize("NFKC", _ZERO_WIDTH.sub("", text)).strip()
+
+
+def few_blanks(text: str) -> str:
+    """Return the text with one blank, or one line break, for three blanks in a row or more.
+
+    What reads it then looks at each blank a few times, however many there were.
+    """
+    return _MANY_BLANKS.sub(lambda found: "\n" if "\n" in found[0] else " ", text)
+
+
+def fold(text: str) -> str:
+    """Return the folded form: compatible, of one case, without blanks and edge punctuation."""
+    folded = unicodedata.normalize("NFKC", compatible(text).casefold())
+    return _BLANKS.sub("", folded).strip(EDGES)
+
+
+LETTERS = string.ascii_uppercase
+MOST_OPTIONS = len(LETTERS)
+SEPARATOR = r"(?:\s|[,，、;；/&]|和|及|与|與|and(?![A-Za-z]))"
+_EDGES = EDGES + BRACKETS + " \t\r\n"
+_WORD_FOR_OPTION = either_script("选项")
+_OPTION = re.compile(rf"(?:{_WORD_FOR_OPTION}|options?(?![a-z]))\s*[:：]?\s*", re.IGNORECASE)
+_RUN = re.compile(rf"[A-Z](?:(?:{SEPARATOR}|[()\[\]])*[A-Z])+")
+# Roman numerals as one character would become letters.
+_NUMBER_FORMS = re.compile("[\u2150-\u218f]")
+_LABEL = re.compile(
+    rf"\s*(?:(?:{_WORD_FOR_OPTION}|option)\s*)?"
+    r"(?:[(（\[［【]\s*(?P<inside>[A-Za-zＡ-Ｚａ-ｚ])\s*[)）\]］】]\s*[.．、,，:：;；]?"
+    r"|(?P<before>[A-Za-zＡ-Ｚａ-ｚ])\s*[.．、,，:：;；)）\]］】])"
+    r"\s*(?P<text>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_LETTER_FIRST = re.compile(r"\s*([A-Za-zＡ-Ｚａ-ｚ])\s*(\S.*)", re.DOTALL)
+_LETTER_WITH_BRACKET = re.compile(
+    r"\s*([A-ZＡ-Ｚ])\s*[(（\[［【](?P<text>[^()（）\[\]［］【】]{2,})[)）\]］】]\s*"
+)
+_TEXT_WITH_LETTER = re.compile(
+    r"\s*(?P<text>\S.*)[(（\[［【]\s*([A-ZＡ-Ｚ])\s*[)）\]］】]\s*", re.DOTALL
+)
+
+
+def named_letters(text: str) -> list[str]:
+    """Return the letters that a string names, capitals, in its order; none if it is no such string.
+
+    One letter of either case, or several capitals with nothing or separators between them.
+    """
+    if _NUMBER_FORMS.search(text):
+        return []
+    bare = compatible(text).strip(_EDGES)
+    bare = _OPTION.sub("", bare, count=1) if _OPTION.match(bare) else bare
+    bare = bare.strip(_EDGES)
+    if len(bare) == 1 and bare in string.ascii_letters:
+        return [bare.upper()]
+    if not _RUN.fullmatch(bare):
+        return []
+    return [letter for letter in bare if letter in LETTERS]
+
+
+def split_label(text: str) -> tuple[str, str] | None:
+    """Return label and text of "A. text", "A、text" or "(A) text"; None if it is no such."""
+    found = _LABEL.fullmatch(canonical(text))
+    if found is None:
+        return None
+    return _capital(found["inside"] or found["before"]), found["text"]
+
+
+def loose_label(text: str) -> tuple[str, str] | None:
+    """Return letter and text of "A text", "A (text)" or "text (A)"; it may be no label at all."""
+    exact = canonical(text)
+    found = _LETTER_WITH_BRACKET.fullmatch(exact)
+    if found is not None:
+        return _capital(found[1]), found["text"]
+    found = _TEXT_WITH_LETTER.fullmatch(exact)
+    if found is not None:
+        return _capital(found[2]), found["text"]
+    found = _LETTER_FIRST.fullmatch(exact)
+    return None if found is None else (_capital(found[1]), found[2])
+
+
+def own_labels(options: list[str]) -> list[str] | None:
+    """Return the options without their own labels A, B, C ...; None if not all have theirs."""
+    stripped = []
+    for place, option in enumerate(options):
+        found = split_label(option)
+        if found is None or place >= len(LETTERS) or found[0] != LETTERS[place]:
+            return None
+        stripped.append(found[1])
+    return stripped or None
+
+
+def _capital(letter: str) -> str:
+    return compatible(letter).upper()
 
 
 class Step(StrEnum):
@@ -29,13 +161,13 @@ class Match:
         step: how it was found.
         options: places of the options, from 0.
         unknown: what is no option, as text.
-        warning: a label that disagrees with its text.
+        warnings: a label that disagrees with its text.
     """
 
     step: Step
     options: tuple[int, ...] = ()
     unknown: tuple[str, ...] = ()
-    warning: str | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,8 +253,7 @@ class Options:
             options.update(found.options)
             for other in found.unknown:
                 unknown.setdefault(fold(other) or other, other)
-            if found.warning:
-                warnings.append(found.warning)
+            warnings += found.warnings
         surplus = mentions - len(options) - len(unknown)
         return Answers(tuple(sorted(options)), tuple(unknown.values()), surplus, tuple(warnings))
 
@@ -146,17 +277,16 @@ class Options:
         if loose is None:
             return None
         found = self._labelled(*loose)
-        return found if found is not None and found.warning is None else None
+        return found if found is not None and not found.warnings else None
 
     def _labelled(self, letter: str, text: str) -> Match | None:
         found = self._by_text(text)
         if found is None:
             return None
         place = found.options[0]
-        warning = None
-        if letter != LETTERS[place]:
-            warning = f"label {letter} stands before the text of option {LETTERS[place]}"
-        return Match(Step.LABEL, found.options, warning=warning)
+        disagrees = f"label {letter} stands before the text of option {LETTERS[place]}"
+        warnings = () if letter == LETTERS[place] else (disagrees,)
+        return Match(Step.LABEL, found.options, warnings=warnings)
 
 
 def answer_texts(value: object, *, strict: bool = False) -> list[str]:

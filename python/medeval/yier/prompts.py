@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
 from medeval.errors import UserError
-from medeval.yier.letters import LETTERS, named_letters
-from medeval.yier.matching import Answers
-from medeval.yier.records import Record
+from medeval.yier.matching import LETTERS, Answers, named_letters
+from medeval.yier.questions import Record
 from medeval.yier.replies import ReadReply, read_reply
 
 Language = Literal["zh", "en"]
@@ -98,7 +97,7 @@ class Prompt:
         """Read a reply to this prompt; options are given by their place in the file."""
         found = read_reply(reply, [self.record.options.shown[place] for place in self.order])
         back = tuple(sorted(self.order[place] for place in found.options))
-        return ReadReply(back, found.unknown, found.extraction, found.warnings)
+        return replace(found, options=back)
 
 
 def build_prompt(
@@ -181,7 +180,7 @@ def choose_examples(
     return random.Random(f"{seed}/{record.sample_id}").sample(free, count)  # noqa: S311
 
 
-def agreement(passes: Sequence[Answers | ReadReply]) -> float | None:
+def agreement(passes: Sequence[Answers]) -> float | None:
     """Return the share of pairs of passes with the same options; None below two passes."""
     pairs = list(combinations([set(one.options) for one in passes], 2))
     return sum(one == two for one, two in pairs) / len(pairs) if pairs else None

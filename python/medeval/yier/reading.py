@@ -2,55 +2,253 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
+import math
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NoReturn
 
 from medeval.data_class import OPEN, strictest
 from medeval.errors import UserError
 from medeval.export import exported_class
+from medeval.json_reader import Allowances, tolerant_value
 from medeval.sources import project_root
-from medeval.yier.decoding import decode
-from medeval.yier.layouts import Document, Layout, LayoutError, Raw, parse
 
+Layout = Literal["array", "wrapped", "object", "lines", "sequence", "empty"]
+Raw = dict[str, Any]
+
+WRAPPERS = ("data", "records", "items", "samples")
+BLANKS = " \t\r\n\u3000\ufeff"
+# What the contract of the files allows: no signs of Python, and nothing changed inside strings.
+FORGIVEN = Allowances(python=False, braces=True, backslashes=False)
+
+# Returns the value that begins at a place of a text, and where it ends.
+Reader = Callable[[str, int], tuple[Any, int]]
+# The mark of UTF-32 begins with that of UTF-16, so it is tried first.
+MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 Target = Literal["array", "lines"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+class LayoutError(ValueError):
+    """The text holds JSON, but not records; or no JSON at all."""
+
+
 @dataclass(frozen=True)
-class QuestionFile:
-    """What a file holds and how it was read.
+class Document:
+    """The records of a text as they stand there.
+
+    Attributes:
+        records: each with all of its keys, in their order.
+        layout: how they stand in the text.
+        repaired: whether the text became JSON only by the tolerant reader.
+        envelope: of `wrapped`, the object around the list (the list itself in it is empty).
+        key: of `wrapped`, the key of the list.
+    """
+
+    records: list[Raw]
+    layout: Layout
+    repaired: bool = False
+    envelope: Raw = field(default_factory=dict)
+    key: str = ""
+
+
+def parse(text: str) -> Document:
+    """Return the records of a text; strict JSON first, the tolerant reader only if that fails.
+
+    Raises:
+        LayoutError: neither reads it, or what is read are no records.
+    """
+    if not text.strip(BLANKS):
+        return Document([], "empty")
+    reasons = []
+    for read in (_strict, _tolerant):
+        found: Document | None
+        try:
+            found = _one_value(text.strip(BLANKS), read)
+        except LayoutError:
+            raise
+        except ValueError as error:
+            reasons.append(str(error))
+            found = _lines(text, read) or _sequence(text.strip(BLANKS), read)
+        if found is not None:
+            return replace(found, repaired=read is _tolerant)
+    raise LayoutError(f"not JSON: {reasons[0]}; with quotes and commas forgiven: {reasons[1]}")
+
+
+def _strict(text: str, place: int) -> tuple[Any, int]:
+    """Read strict JSON: no NaN, no key twice in an object."""
+    try:
+        return _DECODER.raw_decode(text, place)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _tolerant(text: str, place: int) -> tuple[Any, int]:
+    return tolerant_value(text, place, FORGIVEN, _DECODER)
+
+
+def _whole(text: str, read: Reader) -> Any:
+    """Read the one value that a text is.
+
+    Raises:
+        ValueError: it is none, or something stands behind it.
+    """
+    value, end = read(text, 0)
+    if end < len(text):
+        raise ValueError(f"something stands behind its end (character {end + 1:,})")
+    return value
+
+
+def _one_value(text: str, read: Reader) -> Document:
+    """Read an array, an object around a list, or one record."""
+    value = _whole(text, read)
+    if isinstance(value, list):
+        return Document(_objects(value, "the array"), "array")
+    if not isinstance(value, dict):
+        raise LayoutError("neither a record nor a list of records")
+    keys = [key for key in WRAPPERS if isinstance(value.get(key), list)]
+    if not keys or "question" in value:
+        return Document([value], "object")
+    if len(keys) > 1:
+        raise LayoutError(f"lists under {' and '.join(keys)}; only one can be the records")
+    key = keys[0]
+    records = _objects(value[key], f"the list {key}")
+    return Document(records, "wrapped", envelope={**value, key: []}, key=key)
+
+
+def _lines(text: str, read: Reader) -> Document | None:
+    """Read one record a line, each strictly if it can be; None if some line is none."""
+    records: list[Raw] = []
+    for line in filter(None, (line.strip(BLANKS) for line in text.split("\n"))):
+        value = _whole_or_none(line, _strict)
+        if value is None:
+            value = _whole_or_none(line, read)
+        if not isinstance(value, dict):
+            return None
+        records.append(value)
+    return Document(records, "lines")
+
+
+def _sequence(text: str, read: Reader) -> Document | None:
+    """Read records one after another; None if something else stands between them."""
+    place = 0
+    records: list[Raw] = []
+    while place < len(text):
+        try:
+            value, place = read(text, place)
+        except ValueError:
+            return None
+        if not isinstance(value, dict):
+            return None
+        records.append(value)
+        while place < len(text) and text[place] in BLANKS:
+            place += 1
+    return Document(records, "sequence")
+
+
+def _whole_or_none(text: str, read: Reader) -> Any:
+    try:
+        return _whole(text, read)
+    except ValueError:
+        return None
+
+
+def _objects(values: list[Any], where: str) -> list[Raw]:
+    for number, value in enumerate(values, start=1):
+        if not isinstance(value, dict):
+            raise LayoutError(f"item {number:,} of {where} is no record (no JSON object)")
+    return values
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Raw:
+    found: Raw = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r} stands twice in one object")
+        found[key] = value
+    return found
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("a number is too large")
+    return value
+
+
+def _constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_constant, parse_float=_number
+)
+
+
+def decode(data: bytes, name: str) -> tuple[str, str]:
+    """Return a file's text without its mark, and the encoding that it had.
+
+    A byte order mark decides; else strict UTF-8 is tried, then strict GB18030.
+
+    Args:
+        data: the whole file.
+        name: what to call it in a message.
+
+    Raises:
+        UserError: no encoding fits, or the last character is cut off.
+    """
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            try:
+                return data.decode(encoding), encoding
+            except UnicodeDecodeError as error:
+                raise UserError(
+                    f"{name}: the mark at its start says {encoding}, but byte {error.start:,} is"
+                    f" not ({error.reason}). Is the file complete?"
+                ) from None
+    try:
+        return data.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":
+            raise UserError(
+                f"{name} is cut off: its last character is incomplete (byte {error.start:,})."
+                " Get the whole file again."
+            ) from None
+        place = error.start
+    try:
+        return data.decode("gb18030"), "gb18030"
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{name} is neither UTF-8 (byte {place:,}) nor GB18030 (byte {error.start:,})."
+            " Save it as UTF-8, or get the whole file again."
+        ) from None
+
+
+@dataclass(frozen=True)
+class QuestionFile(Document):
+    """A file with its records.
 
     Attributes:
         name: what to call the file in messages.
         encoding: utf-8, utf-8-sig, utf-16, utf-32 or gb18030.
-        document: the records as they stand in the file.
         sha256: of the file's bytes.
     """
 
-    name: str
-    encoding: str
-    document: Document
-    sha256: str
-
-    @property
-    def records(self) -> list[Raw]:
-        """The records with all of their keys, in the file's order."""
-        return self.document.records
-
-    @property
-    def layout(self) -> Layout:
-        """How the records stand in the file."""
-        return self.document.layout
-
-    @property
-    def repaired(self) -> bool:
-        """Whether the file is no JSON and only the tolerant reader could read it."""
-        return self.document.repaired
+    name: str = ""
+    encoding: str = ""
+    sha256: str = ""
 
 
 def class_of(file: QuestionFile) -> str:
@@ -87,14 +285,15 @@ def read_bytes(data: bytes, name: str) -> QuestionFile:
     Raises:
         UserError: no such encoding, cut off, or no records.
     """
-    decoded = decode(data, name)
+    text, encoding = decode(data, name)
     try:
-        document = parse(decoded.text)
+        document = parse(text)
     except LayoutError as error:
         raise UserError(
             f"{name}: {error}. If the file is cut off, get it again: no part of it is used."
         ) from None
-    return QuestionFile(name, decoded.encoding, document, hashlib.sha256(data).hexdigest())
+    sha256 = hashlib.sha256(data).hexdigest()
+    return QuestionFile(**vars(document), name=name, encoding=encoding, sha256=sha256)
 
 
 def as_text(document: Document, to: Target | None = None) -> str:
@@ -105,17 +304,12 @@ def as_text(document: Document, to: Target | None = None) -> str:
         to: an array, or one record a line; None keeps the layout.
     """
     layout = to or document.layout
-    if layout == "empty":
-        return ""
-    if layout == "lines":
-        written = "".join(_json(record, None) + "\n" for record in document.records)
-    elif layout in ("object", "sequence"):
-        written = "".join(_json(record, 2) + "\n" for record in document.records)
-    elif layout == "wrapped":
-        written = _json({**document.envelope, document.key: document.records}, 2) + "\n"
-    else:
-        written = _json(document.records, 2) + "\n"
-    return written
+    if layout in ("lines", "object", "sequence"):
+        indent = None if layout == "lines" else 2
+        return "".join(_json(record, indent) + "\n" for record in document.records)
+    if layout == "wrapped":
+        return _json({**document.envelope, document.key: document.records}, 2) + "\n"
+    return _json(document.records, 2) + "\n" if layout == "array" else ""
 
 
 def _json(value: object, indent: int | None) -> str:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any
 
 from medeval.errors import UserError
 from medeval.json_reader import last_object, list_in
 from medeval.text import split_thinking
-from medeval.yier.answer_part import Found, read_all, read_part
-from medeval.yier.cues import parts_after_cues, plain, tagged_parts, up_to_next_questions
-from medeval.yier.folding import fold
-from medeval.yier.matching import Options
-from medeval.yier.records import MOST_OPTIONS
+from medeval.yier.answer_part import (
+    SYMBOL,
+    Found,
+    read_all,
+    read_judged,
+    read_part,
+    read_signs,
+)
+from medeval.yier.cues import (
+    parts_after_cues,
+    parts_below_cues,
+    plain,
+    tagged_parts,
+    up_to_next_questions,
+)
+from medeval.yier.matching import MOST_OPTIONS, Answers, Options, fold
 
 ANSWER_KEYS = (
     *("predict_answers", "answer_choices", "answers", "answer"),
@@ -41,20 +53,10 @@ class Extraction(StrEnum):
 
 
 @dataclass(frozen=True)
-class ReadReply:
-    """What a reply says.
+class ReadReply(Answers):
+    """What a reply says, and the step that read it or why there is no answer."""
 
-    Attributes:
-        options: places of the options, sorted.
-        unknown: answers that are no options, as text.
-        extraction: the step that read it, or why there is no answer.
-        warnings: labels that disagree with their text.
-    """
-
-    options: tuple[int, ...]
-    unknown: tuple[str, ...]
-    extraction: Extraction
-    warnings: tuple[str, ...] = ()
+    extraction: Extraction = Extraction.UNPARSED
 
 
 def read_reply(text: str, selection: Sequence[str]) -> ReadReply:
@@ -66,7 +68,7 @@ def read_reply(text: str, selection: Sequence[str]) -> ReadReply:
     """
     reply = split_thinking(text)
     if reply.state != "complete":
-        return ReadReply((), (), Extraction(reply.state))
+        return ReadReply(extraction=Extraction(reply.state))
     options = Options(selection)
     # Markdown goes from the options as well, or they would not equal their own text any more.
     bare_options = Options([plain(option) for option in selection])
@@ -74,7 +76,10 @@ def read_reply(text: str, selection: Sequence[str]) -> ReadReply:
         read = _read(said, options, bare_options)
         if read is not None:
             return read
-    return ReadReply((), (), Extraction.UNPARSED)
+    # Where all of a reply stands in the tags of an answer, they are gone by now.
+    if any(part.strip() == reply.answer for part in tagged_parts(text)):
+        return _as_read(Extraction.CUE, _sentence(reply.answer, options)) or ReadReply()
+    return ReadReply()
 
 
 def _read(said: str, options: Options, bare_options: Options) -> ReadReply | None:
@@ -85,11 +90,18 @@ def _read(said: str, options: Options, bare_options: Options) -> ReadReply | Non
         (Extraction.BOXED, _from_boxes(said, bare_options)),
         (Extraction.CUE, _from_cues(bare, bare_options)),
         (Extraction.WHOLE, _from_whole(bare, bare_options)),
+        (Extraction.CUE, _from_headings(bare, bare_options)),
     ):
         if found is not None:
-            used = Extraction.OUT_OF_RANGE if found.out_of_range else step
-            return ReadReply(tuple(sorted(found.options)), found.unknown, used, found.warnings)
+            return _as_read(step, found)
     return None
+
+
+def _as_read(step: Extraction, found: Found | None) -> ReadReply | None:
+    if found is None:
+        return None
+    used = Extraction.OUT_OF_RANGE if found.out_of_range else step
+    return ReadReply(found.options, found.unknown, 0, found.warnings, used)
 
 
 def _from_tags(text: str, options: Options) -> Found | None:
@@ -121,8 +133,13 @@ def _answer_list(value: Any, options: Options) -> Found | None:
         answers = options.answers(value)
     except UserError:
         return None
+    if isinstance(value, list) and answers.unknown:
+        said = "\n".join(plain(str(each)) for each in value)
+        bare = Options([plain(option) for option in options.texts])
+        if read_signs(said, bare) is not None:
+            return read_judged(said, bare)
     letters = {text for text in answers.unknown if re.fullmatch("[A-Z]", text)}
-    return Found(frozenset(answers.options), answers.unknown, bool(letters), answers.warnings)
+    return Found(**vars(answers), out_of_range=bool(letters))
 
 
 def _sentence(text: str, options: Options) -> Found | None:
@@ -147,17 +164,29 @@ def _from_cues(text: str, options: Options) -> Found | None:
     return None
 
 
+def _from_headings(text: str, options: Options) -> Found | None:
+    for part in parts_below_cues(text):
+        found = read_all(part, options) or read_judged(part, options)
+        if found is not None and len(found.options) < max(2, len(options)):
+            return found
+    return None
+
+
 def _from_whole(text: str, options: Options) -> Found | None:
     found = read_all(text, options)
     if found is not None:
         return found
-    lines = [line for line in text.splitlines() if fold(line)]
-    block = 0
-    while (
-        block < min(len(lines), MOST_OPTIONS) and read_all(lines[-1 - block], options) is not None
-    ):
-        block += 1
-    found = read_all("\n".join(lines[len(lines) - block :]), options) if block else None
-    if found is not None and block > 1 and len(found.options) == len(options):
+    lines = [line for line in text.splitlines() if fold(line)][-MOST_OPTIONS:]
+    said = _last_lines(lines, lambda line: read_all(line, options) is not None)
+    found = read_all("\n".join(said), options) if said else None
+    if found is not None and len(said) > 1 and len(found.options) == len(options):
         return None  # all the options after some text: the question repeated, not an answer
-    return found
+    if found is not None:
+        return found
+    # Without a cue, words beside options may judge what they say; signs choose.
+    said = _last_lines(lines, lambda line: read_signs(line, options, SYMBOL) is not None)
+    return read_judged("\n".join(said), options, SYMBOL) if said else None
+
+
+def _last_lines(lines: Sequence[str], fits: Callable[[str], bool]) -> list[str]:
+    return list(takewhile(fits, reversed(lines)))[::-1]

@@ -1,10 +1,14 @@
-"""A record of the task, and what is wrong with a file's records."""
+"""Questions: what a record holds, what is wrong with it, and the forms in which it goes on.
+
+The warehouse reads clean JSON Lines; what is handed in is the file itself with `predict_answers`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -17,16 +21,18 @@ from pydantic import (
 )
 
 from medeval.errors import UserError
-from medeval.yier.folding import canonical
-from medeval.yier.layouts import Raw
-from medeval.yier.matching import Answers, Options, answer_texts
+from medeval.models.text_files import save_text
+from medeval.yier.matching import MOST_OPTIONS, Answers, Options, answer_texts, canonical
+from medeval.yier.reading import Document, QuestionFile, Raw, as_text
 
-MOST_OPTIONS = 26
 State = Literal["ok", "warning", "error"]
 Split = Literal["train", "test", "mixed", "empty"]
 
 DUPLICATE_GOLD = "duplicate gold"
 GOLD_NOT_AN_OPTION = "gold answer not in selection"
+PREDICTION = "predict_answers"
+# What the check finds amiss with a record, written beside it for the models.
+REFUSED = "refused_by_check"
 
 
 @dataclass
@@ -35,10 +41,6 @@ class Checking:
 
     strict: bool = False
     warnings: list[str] = field(default_factory=list)
-
-
-def _checking(info: ValidationInfo) -> Checking:
-    return info.context if isinstance(info.context, Checking) else Checking()
 
 
 def _number_as_text(value: object) -> object:
@@ -52,7 +54,7 @@ def _nothing_as_empty(value: object) -> object:
 
 def _strings(value: object, info: ValidationInfo) -> tuple[str, ...]:
     try:
-        return tuple(answer_texts(value, strict=_checking(info).strict))
+        return tuple(answer_texts(value, strict=bool(info.context and info.context.strict)))
     except UserError as error:
         raise ValueError(str(error)) from None
 
@@ -110,7 +112,7 @@ class Record(Submitted):
     @field_validator("selection", mode="before")
     @classmethod
     def _options(cls, value: object, info: ValidationInfo) -> tuple[str, ...]:
-        checking = _checking(info)
+        checking = info.context or Checking()
         if not isinstance(value, list | tuple):
             raise ValueError("no list of options")
         texts = _strings(value, info)
@@ -224,7 +226,7 @@ def check_records(raws: Iterable[Raw], *, strict: bool = False) -> Checked:
 def sample_id_of(raw: Raw) -> str | None:
     """Return the id of a record as it stands in a file; None if it has none."""
     value = _number_as_text(raw.get("sample_id"))
-    return value.strip() or None if isinstance(value, str) else None
+    return (value.strip() or None) if isinstance(value, str) else None
 
 
 def usable_records(raws: Sequence[Raw], name: str) -> list[Record]:
@@ -306,3 +308,107 @@ def _outcome(place: int, raw: Raw, strict: bool, first: Mapping[str, int]) -> Ou
 def _words(detail: Any) -> str:
     where = ".".join(str(part) for part in detail["loc"])
     return f"{where}: {str(detail['msg']).removeprefix('Value error, ')}"
+
+
+@dataclass(frozen=True)
+class CleanQuestions:
+    """The records of a file, and what was found out about them.
+
+    Attributes:
+        records: those that can be used with the official texts of their options and answers, the
+            others as they are but for the id and what is amiss: the warehouse counts them.
+        checked: the finding on each record.
+    """
+
+    records: list[Raw]
+    checked: Checked
+
+    def summary(self, file: QuestionFile) -> list[str]:
+        """Say in lines how the file was read and what is amiss with its records."""
+        mended = ", mended: it is no JSON as it stands" if file.repaired else ""
+        read = f"{file.name}: {len(self.records):,} records, {file.encoding}, layout {file.layout}"
+        lines = [f"{read}{mended}; {self.checked.n_labelled:,} with answers."]
+        if lost := self.checked.n_left_out:
+            lines.append(f"{lost:,} records cannot be used; see yier_attrition once built.")
+        return lines + [str(outcome) for outcome in self.checked.findings[:10]]
+
+
+def clean_questions(file: QuestionFile) -> CleanQuestions:
+    """Put the official texts in place of what options and answers are called.
+
+    An answer may be written as a letter, with a label or in other forms of the same signs.
+    """
+    checked = check_records(file.records)
+    records = [
+        _clean(raw, outcome) for raw, outcome in zip(file.records, checked.outcomes, strict=True)
+    ]
+    return CleanQuestions(records, checked)
+
+
+def _clean(raw: Raw, outcome: Outcome) -> Raw:
+    record = outcome.record
+    if record is None:
+        # What is no text is no id; else the models would make one of it.
+        return {**raw, "sample_id": outcome.sample_id, REFUSED: "; ".join(outcome.findings)}
+    return {
+        # Of a file that was loaded before and is mended by now.
+        **{key: value for key, value in raw.items() if key != REFUSED},
+        "sample_id": outcome.sample_id,
+        "selection": list(record.selection),
+        "answer_choices": [record.selection[place] for place in record.gold.options],
+    }
+
+
+def write_lines(clean: CleanQuestions, path: Path) -> None:
+    """Write one record a line, whole or not at all.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    save_text(path, as_text(Document(clean.records, "lines")))
+
+
+def record_rows(clean: CleanQuestions) -> Iterator[tuple[int, str]]:
+    """Yield one row a record, for the columns of `SOURCE`."""
+    # Texts hold signs that `splitlines` takes for line ends.
+    return enumerate(as_text(Document(clean.records, "lines")).split("\n")[:-1], start=1)
+
+
+def fill(
+    document: Document, answers: Mapping[str, Answers], *, overwrite: bool = False
+) -> Document:
+    """Return a document whose records all have answers; one that is not named has none.
+
+    Official texts come in the order of the selection, each once; what is no option comes after.
+    Of records with one id the first is the question, so that has the answers.
+
+    Args:
+        document: the questions as they stand in the file.
+        answers: by sample_id.
+        overwrite: replace predictions that are there.
+
+    Raises:
+        UserError: a record has a prediction already, or answers name no record.
+    """
+    left = dict(answers)
+    records = [
+        _with_answers(raw, left.pop(sample_id_of(raw) or "", Answers()), overwrite)
+        for raw in document.records
+    ]
+    if left:
+        raise UserError(
+            f"{len(left):,} answered sample_id are not in the file of questions, the first is"
+            f" {next(iter(left))!r}. Is it the file that the run was made with?"
+        )
+    return replace(document, records=records, repaired=False)
+
+
+def _with_answers(raw: Raw, answers: Answers, overwrite: bool) -> Raw:
+    """Return a record with answers; all else stays as it is."""
+    if raw.get(PREDICTION) and not overwrite:
+        raise UserError(
+            f"record {raw.get('sample_id')!r} has {PREDICTION} already; --overwrite replaces them."
+        )
+    # A record that is no question has no answers, and perhaps no options either.
+    selection = answer_texts(raw["selection"]) if answers.options else []
+    return {**raw, PREDICTION: answers.texts(selection)}
