@@ -19,15 +19,19 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import resample
 
 from medeval.scoring import bootstrap, extra
-from medeval.scoring.binary import Binary
-from medeval.scoring.bootstrap import Resampling
-from medeval.scoring.engine import SETTING, Engine, choose
-from medeval.scoring.jackknife import jackknife
+from medeval.scoring.binary import STRICT, Binary, Undefined
+from medeval.scoring.bootstrap import (
+    SETTING,
+    Engine,
+    Resampling,
+    Scores,
+    Statistic,
+    choose,
+    jackknife,
+)
 from medeval.scoring.length_of_stay import EDGES_HOURS, LengthOfStay
 from medeval.scoring.phenotyping import Phenotyping
-from medeval.scoring.resamples import RowResamples
-from medeval.scoring.results import STRICT, Scores, Undefined
-from medeval.scoring.statistic import Statistic
+from medeval.scoring.resample import FastRowResamples, RowResamples
 from medeval.scoring.summary import accelerate, bca_tails, summarise
 
 HAS_NUMBA = find_spec("numba") is not None
@@ -238,10 +242,8 @@ def test_resamples_are_those_of_random_state(
 
 
 def resamples_of(engine: Engine, seed: int, rows: int) -> Any:
-    if engine is Engine.NUMPY:
+    if engine is Engine.NUMPY or rows == 1:
         return RowResamples(seed, rows)
-    from medeval.scoring.fast_resamples import FastRowResamples
-
     return FastRowResamples(seed, rows)
 
 
@@ -554,7 +556,7 @@ def test_statistics_say_what_they_cost() -> None:
 def test_numba_is_loaded_without_scipy_linalg_and_still_has_it_when_asked() -> None:
     program = """
 import sys
-import medeval.scoring._fast
+import medeval.scoring.fast
 assert "scipy.linalg" not in sys.modules
 import numba, numpy as np
 solve = numba.njit(lambda a: np.dot(np.linalg.inv(a), a))

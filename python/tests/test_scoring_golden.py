@@ -12,12 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from medeval.predictions.evaluating import published
+from medeval.predictions.scored import published
 from medeval.predictions.tasks import task_named
-from medeval.scoring.bootstrap import Resampling, score
-from medeval.scoring.engine import Engine
-from medeval.scoring.results import EXCLUDE, STRICT, MetricSummary, Scores, Undefined
-from medeval.scoring.summary import summarise
+from medeval.scoring.binary import EXCLUDE, STRICT, Undefined
+from medeval.scoring.bootstrap import Engine, Resampling, Scores, score
+from medeval.scoring.summary import MetricSummary, summarise
 
 GOLDEN = ["ihm", "ihm_ties", "decomp_small", "los_small", "pheno"]
 # Tiny files on which the published program ends with numbers, all of them defined.

@@ -13,18 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from medeval.scoring.binary import (
     ONE_CLASS,
+    Steps,
     average_precision,
     binary_arrays,
     check_binary,
     check_finite,
     make_curve,
+    make_steps,
 )
+from medeval.scoring.bootstrap import Engine
 from medeval.scoring.calibration import brier, expected_calibration_error, fit_slope, logits
-from medeval.scoring.engine import Engine
 from medeval.scoring.length_of_stay import N_BINS, ONE_BIN, LengthOfStay, linear_kappa
-from medeval.scoring.results import Floats, Labels
-from medeval.scoring.statistic import Counts
-from medeval.scoring.steps import Steps, make_steps
+from medeval.scoring.resample import Counts, Floats, Labels
 
 BINARY = ("average_precision", "brier", "calibration_slope", "expected_calibration_error")
 LENGTH_OF_STAY = ("kappa_fixed_bins",)

@@ -9,11 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from medeval.scoring.binary import ONE_CLASS, check_binary, check_finite, ratio
-from medeval.scoring.engine import Engine
-from medeval.scoring.results import EXCLUDE, STRICT, Floats, Integers, Undefined
-from medeval.scoring.statistic import Counts
-from medeval.scoring.steps import Steps, make_steps
+from medeval.scoring.binary import (
+    EXCLUDE,
+    ONE_CLASS,
+    STRICT,
+    Steps,
+    Undefined,
+    check_binary,
+    check_finite,
+    make_steps,
+    ratio,
+)
+from medeval.scoring.bootstrap import Engine
+from medeval.scoring.resample import Counts, Floats, Integers
 
 MEANS = ("Macro ROC AUC", "Micro ROC AUC", "Weighted ROC AUC")
 # Largest count that float32 holds exactly, as do all counts below it.
@@ -126,7 +134,7 @@ class Phenotyping:
 
     @cached_property
     def _rows_of_bins(self) -> tuple[NDArray[np.int32], Integers, Integers]:
-        """Return the rows of all rankings in their order, as `_fast.areas` takes them."""
+        """Return the rows of all rankings in their order, as `fast.areas` takes them."""
         rows, ends, last = [], [], []
         done = n_steps = 0
         for place, steps in enumerate(self.rankings_by_label):
@@ -151,18 +159,18 @@ class Phenotyping:
 
     def _fast_areas(self, counts: Counts) -> tuple[Floats, Floats]:
         """Return what `_areas` returns."""
-        from medeval.scoring import _fast  # numba is slow to load
+        from medeval.scoring import fast  # numba is slow to load
 
         areas = np.empty((len(counts), self.n_labels + 1))
         positives = np.empty((len(counts), self.n_labels + 1))
-        for start in range(0, len(counts), _fast.LANES):
-            part = counts[start : start + _fast.LANES]
-            if len(part) < _fast.LANES or part.dtype == np.int64:
-                lanes = np.zeros((self.rows, _fast.LANES), dtype=np.int32)
+        for start in range(0, len(counts), fast.LANES):
+            part = counts[start : start + fast.LANES]
+            if len(part) < fast.LANES or part.dtype == np.int64:
+                lanes = np.zeros((self.rows, fast.LANES), dtype=np.int32)
                 lanes[:, : len(part)] = part.T
             else:
                 lanes = np.ascontiguousarray(part.T)
-            found = _fast.areas(lanes, *self._rows_of_bins)
+            found = fast.areas(lanes, *self._rows_of_bins)
             areas[start : start + len(part)] = found[0].T[: len(part)]
             positives[start : start + len(part)] = found[1].T[: len(part)]
         return areas, positives[:, :-1]

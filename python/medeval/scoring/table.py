@@ -19,11 +19,8 @@ from typing import Any
 import numpy as np
 
 from medeval.models.scores import DRAWS, LEVEL, Interval
-from medeval.scoring.bootstrap import Resampling, score
-from medeval.scoring.engine import Engine
-from medeval.scoring.resamples import BinResamples
-from medeval.scoring.results import Floats, Integers, Labels
-from medeval.scoring.statistic import Counts
+from medeval.scoring.bootstrap import Engine, Resampling, score
+from medeval.scoring.resample import BinResamples, Counts, Floats, Integers, Labels
 
 WILSON = "wilson"
 BOOTSTRAP = "bootstrap_percentile"

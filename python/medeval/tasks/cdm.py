@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from medeval.inference.providers import Provider
     from medeval.inference.run_folder import RunFolder
     from medeval.inference.runner import Ended, RunOptions
-    from medeval.scoring.paired import Difference
+    from medeval.scoring.compare import Difference
 
 __all__ = ["NAME", "CdmOptions", "CdmTask", "begin", "options_of"]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from medeval.inference.run_folder import RunFolder
     from medeval.inference.runner import Ended, RunOptions
     from medeval.models.evaluation_result import EvaluationResult
-    from medeval.scoring.paired import Difference
+    from medeval.scoring.compare import Difference
 
 LocalModel = Callable[["Item"], str]
 

@@ -17,7 +17,7 @@ from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.requests import Item
 from medeval.profile import project_root
-from medeval.scoring.paired import Difference
+from medeval.scoring.compare import Difference
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.item_task import ItemTask
 from medeval.tasks.options import TaskOptions

@@ -14,7 +14,7 @@ import numpy as np
 
 from medeval.errors import UserError
 from medeval.models.scores import Interval
-from medeval.scoring.paired import Difference, paired_difference
+from medeval.scoring.compare import Difference, paired_difference
 from medeval.scoring.table import Ratio, sampled_interval, samples
 from medeval.yier.counting import Counts
 from medeval.yier.folding import canonical
