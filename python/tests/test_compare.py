@@ -32,6 +32,7 @@ from medeval.scoring.compare import (
     compare,
     corrected,
     least_resamples,
+    sentence,
 )
 from medeval.scoring.length_of_stay import LengthOfStay
 from medeval.scoring.phenotyping import Phenotyping
@@ -216,10 +217,10 @@ def test_the_better_is_told_apart_and_the_equal_are_not() -> None:
     assert better.low is not None
     assert better.low > 0
     assert better.adjusted_p == pytest.approx(3 * 2 / 401)
-    assert better.sentence.startswith("A is better than B on AUC of ROC by 0.")
-    assert "after Holm's correction for 3 comparisons)." in better.sentence
+    assert sentence(better).startswith("A is better than B on AUC of ROC by 0.")
+    assert "after Holm's correction for 3 comparisons)." in sentence(better)
     assert equal.verdict is Verdict.NEITHER
-    assert equal.sentence.startswith("B and C cannot be told apart on AUC of ROC (B minus C is ")
+    assert sentence(equal).startswith("B and C cannot be told apart on AUC of ROC (B minus C is ")
 
 
 def test_the_interval_is_that_of_the_paired_differences() -> None:
@@ -248,7 +249,7 @@ def test_which_is_better_goes_by_the_direction_of_the_metric(
     found = mean_difference("m", [0.75] * 20, [0.25] * 20, Method(200), direction=direction)
     (entry,) = corrected([replace(found, first="A", second="B")])
     assert (entry.verdict, entry.n) == (verdict, 20)
-    assert entry.sentence.startswith(words)
+    assert sentence(entry).startswith(words)
 
 
 def test_errors_of_hours_are_better_where_they_are_lower() -> None:
@@ -262,7 +263,7 @@ def test_errors_of_hours_are_better_where_they_are_lower() -> None:
     }
     for entry in compare(scores):
         assert entry.verdict is Verdict.FIRST
-        assert ("(lower is better; 95 %" in entry.sentence) == (entry.metric != "Kappa")
+        assert ("(lower is better; 95 %" in sentence(entry)) == (entry.metric != "Kappa")
 
 
 def one_difference(values: tuple[float, float], samples: list[list[float]]) -> Difference:
@@ -278,13 +279,13 @@ def one_difference(values: tuple[float, float], samples: list[list[float]]) -> D
 def test_the_sentence_has_digits_that_the_interval_supports() -> None:
     samples = [[0.8 + 0.0040 + 0.034 * step / 99, 0.8] for step in range(100)]
     found = one_difference((0.821, 0.8), samples)
-    assert found.sentence == (
+    assert sentence(found) == (
         "A is better than B on AUC of ROC by 0.021 (95 % interval 0.005 to 0.037; p 0.02)."
     )
     wide = one_difference((121.0, 100.0), [[100.0 + step, 0.0] for step in range(100)])
-    assert "by 21.0 (95 % interval 102.5 to 196.5" in wide.sentence
+    assert "by 21.0 (95 % interval 102.5 to 196.5" in sentence(wide)
     tiny = one_difference((0.80003, 0.8), [[0.80001 + 1e-6 * step, 0.8] for step in range(100)])
-    assert "by 0.000030 (95 % interval 0.000012 to 0.000107" in tiny.sentence
+    assert "by 0.000030 (95 % interval 0.000012 to 0.000107" in sentence(tiny)
 
 
 def test_what_is_undefined_is_none_with_a_reason_and_counted() -> None:
@@ -292,7 +293,7 @@ def test_what_is_undefined_is_none_with_a_reason_and_counted() -> None:
     found = one_difference((0.9, nan), [[0.9, nan]] * 50)
     assert (found.second_value, found.difference, found.p_value) == (None, None, None)
     assert found.verdict is Verdict.UNDEFINED
-    assert found.sentence == "A and B cannot be compared on AUC of ROC: one class."
+    assert sentence(found) == "A and B cannot be compared on AUC of ROC: one class."
 
     some = one_difference((0.9, 0.5), [[0.9, 0.5]] * 50 + [[nan, nan]] * 7)
     assert (some.n_undefined, some.p_value) == (7, 2 / 51)

@@ -142,11 +142,13 @@ def compare(
 
 def comparisons(found: Sequence[Difference]) -> Iterator[dict[str, Any]]:
     """Yield comparisons as the JSON file has them."""
+    from medeval.scoring.compare import sentence
+
     for entry in found:
         fields = asdict(entry)
         if entry.n is None:
             del fields["n"]
-        yield {**fields, "sentence": entry.sentence}
+        yield {**fields, "sentence": sentence(entry)}
 
 
 def _of_runs(

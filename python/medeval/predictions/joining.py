@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +67,10 @@ def join(
     within = np.arange(len(listed_rows)) - np.repeat(starts, counts)
     predicted_rows = order[np.repeat(first, counts) + within]
 
-    findings = bad_truth(task, truth, keys)
+    is_class = task.kind is not Kind.HOURS
+    findings = bad_cells(
+        truth.name, truth.columns, truth.truth, "truth", keys.shown, is_class=is_class
+    )
     if not allow_duplicates:
         findings += duplicates(truth.name, keys, keys.listed, 0)
         findings += duplicates(predictions.name, keys, keys.predicted, size)
@@ -78,7 +82,9 @@ def join(
     def shown(rows: Whole) -> list[str]:
         return keys.shown(listed_rows[rows])
 
-    findings += not_finite(task, predictions, prediction, shown)
+    findings += bad_cells(
+        predictions.name, task.prediction_columns, prediction, "prediction", shown
+    )
     findings += differences(task, truth, predictions, listed_rows, predicted_rows, shown)
     if findings:
         raise UserError("\n".join(findings))
@@ -135,21 +141,38 @@ def number_keys(task: Task, truth: Truth, predictions: Predictions) -> Keys:
     return Keys(names, stays, hours, keys[:size], keys[size:])
 
 
-def bad_truth(task: Task, truth: Truth, keys: Keys) -> list[str]:
-    """Name rows whose truth is empty, infinite or, for a label, neither 0 nor 1."""
-    values = truth.truth
-    kinds = [(np.isnan(values), "no truth"), (np.isinf(values), "an infinite truth")]
-    if task.kind is not Kind.HOURS:
+def bad_cells(
+    name: str,
+    columns: tuple[str, ...],
+    values: Doubles,
+    what: str,
+    shown: Callable[[Whole], list[str]],
+    *,
+    is_class: bool = False,
+) -> list[str]:
+    """Name rows of a file with empty or infinite cells, and the columns if there are many.
+
+    Args:
+        name: of the file.
+        columns: the names of the cells' columns.
+        values: shape (n,) or (n, columns).
+        what: they are, a truth or a prediction.
+        shown: returns the keys of rows.
+        is_class: whether they must be 0 or 1, too.
+    """
+    kinds = {f"an empty or NaN {what}": np.isnan(values), f"an infinite {what}": np.isinf(values)}
+    if is_class:
         other = np.isfinite(values) & (values != 0) & (values != 1)
-        kinds.append((other, "a truth that is neither 0 nor 1"))
+        kinds[f"a {what} that is neither 0 nor 1"] = other
     findings = []
-    for bad, what in kinds:
-        rows = np.flatnonzero(_any_column(bad))
+    for kind, bad in kinds.items():
+        by_row = _columns(bad)
+        rows = np.flatnonzero(by_row.any(axis=1))
         if len(rows):
-            findings.append(
-                f"{_rows(len(rows))} of {truth.name} with {what}{_in_columns(bad, truth.columns)}:"
-                f" {_list(keys.shown(rows[:SHOWN]), len(rows))}."
-            )
+            named = ", ".join(columns[place] for place in np.flatnonzero(by_row.any(axis=0)))
+            where = f" in {named}" if len(columns) > 1 else ""
+            listed = _list(shown(rows[:SHOWN]), len(rows))
+            findings.append(f"{_rows(len(rows))} of {name} with {kind}{where}: {listed}.")
     return findings
 
 
@@ -198,25 +221,6 @@ def _suffix_hint(keys: Keys, size: int, missing: Whole) -> str:
     return ""
 
 
-def not_finite(
-    task: Task, predictions: Predictions, prediction: Doubles, shown: Callable[[Whole], list[str]]
-) -> list[str]:
-    """Name rows whose prediction is empty or infinite, and the columns if there are many."""
-    findings = []
-    for bad, what in (
-        (np.isnan(prediction), "an empty or NaN prediction"),
-        (np.isinf(prediction), "an infinite prediction"),
-    ):
-        rows = np.flatnonzero(_any_column(bad))
-        if len(rows):
-            findings.append(
-                f"{_rows(len(rows))} of {predictions.name} with"
-                f" {what}{_in_columns(bad, task.prediction_columns)}:"
-                f" {_list(shown(rows[:SHOWN]), len(rows))}."
-            )
-    return findings
-
-
 def differences(
     task: Task,
     truth: Truth,
@@ -229,7 +233,11 @@ def differences(
     wanted = _columns(truth.truth[listed_rows])
     given = _columns(predictions.truth[predicted_rows])
     columns: list[tuple[str, Doubles, Doubles]] = [
-        (_called(column, own), wanted[:, place], given[:, place])
+        (
+            column if column == own else f"{own} ({column})",
+            wanted[:, place],
+            given[:, place],
+        )
         for place, (column, own) in enumerate(zip(truth.columns, task.truth_columns, strict=True))
     ]
     if task.kind is Kind.LABELS and truth.hours is not None and predictions.hours is not None:
@@ -297,24 +305,8 @@ def _counted(count: int, one: str, many: str) -> str:
     return f"{count:,} {one if count == 1 else many}"
 
 
-def _columns(values: Doubles) -> Doubles:
+def _columns(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return values if values.ndim > 1 else values[:, None]
-
-
-def _any_column(flags: Flags) -> Flags:
-    return flags if flags.ndim == 1 else np.asarray(flags.any(axis=1))
-
-
-def _in_columns(flags: Flags, columns: tuple[str, ...]) -> str:
-    """Name the columns in which something is wrong, where there is more than one."""
-    if flags.ndim == 1:
-        return ""
-    named = [columns[place] for place in np.flatnonzero(flags.any(axis=0))]
-    return f" in {', '.join(named)}"
-
-
-def _called(column: str, own: str) -> str:
-    return column if column == own else f"{own} ({column})"
 
 
 def _value(value: float) -> str:

@@ -8,6 +8,7 @@ told apart. 523,208 rows with 9,683 positives become 19,367 counts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -281,7 +282,7 @@ class Binary:
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
         """Say why a point value has no meaning."""
-        return tuple(ONE_CLASS if np.isnan(value) else None for value in values)
+        return where_undefined(values, (ONE_CLASS,) * len(NAMES))
 
 
 def binary_arrays(truth: ArrayLike, prediction: ArrayLike) -> tuple[NDArray[np.bool_], Floats]:
@@ -293,6 +294,14 @@ def binary_arrays(truth: ArrayLike, prediction: ArrayLike) -> tuple[NDArray[np.b
     check_binary(outcome)
     check_finite(scores)
     return outcome == 1, scores
+
+
+def where_undefined(values: Floats, reasons: Sequence[str]) -> tuple[str | None, ...]:
+    """Return the reasons of the values that are not finite; None for the others."""
+    return tuple(
+        None if np.isfinite(value) else reason
+        for value, reason in zip(values, reasons, strict=True)
+    )
 
 
 def check_binary(truth: NDArray[Any]) -> None:

@@ -100,11 +100,6 @@ class Difference:
     reason: str | None = None
     level: float = LEVEL
 
-    @property
-    def sentence(self) -> str:
-        """Say it in words."""
-        return sentence(self, self.metric)
-
 
 @dataclass(frozen=True)
 class PairTest(Generic[Test]):
@@ -280,8 +275,9 @@ def bootstrap_p(differences: Floats) -> float:
     return min(1.0, 2 * min(below, above) / (1 + len(differences)))
 
 
-def sentence(found: Difference, metric: str) -> str:
-    """Say what can be said; `metric` is what to call the metric."""
+def sentence(found: Difference, metric: str | None = None) -> str:
+    """Say what can be said; `metric` is what to call the metric, if not by its key."""
+    metric = metric or found.metric
     first, second = found.first, found.second
     if found.difference is None or found.low is None or found.high is None:
         return f"{first} and {second} cannot be compared on {metric}: {found.reason}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from medeval.scoring.binary import EXCLUDE, Undefined, check_finite, ratio
+from medeval.scoring.binary import EXCLUDE, Undefined, check_finite, ratio, where_undefined
 from medeval.scoring.bootstrap import Engine
 from medeval.scoring.resample import Counts, Floats
 
@@ -97,11 +97,7 @@ class LengthOfStay:
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
         """Say why a point value has no meaning."""
-        reasons = (ONE_BIN, *["infinite"] * 3)
-        return tuple(
-            None if np.isfinite(value) else reason
-            for value, reason in zip(values, reasons, strict=True)
-        )
+        return where_undefined(values, (ONE_BIN, *["infinite"] * 3))
 
 
 def _dot(left: Floats, right: Floats) -> Floats:

@@ -19,6 +19,7 @@ from medeval.scoring.binary import (
     check_finite,
     make_steps,
     ratio,
+    where_undefined,
 )
 from medeval.scoring.bootstrap import Engine
 from medeval.scoring.resample import Counts, Floats, Integers
@@ -115,22 +116,20 @@ class Phenotyping:
 
     def from_bins(self, counts: Counts, engine: Engine) -> Floats:
         """Return the metrics, shape (batch, k + 3), of row counts of shape (batch, n)."""
-        if engine is Engine.NUMBA:
-            areas, positives = self._fast_areas(counts)
-        else:
-            areas, positives = self._areas(counts)
-        return np.concatenate([means(areas, positives, self.undefined), areas[:, :-1]], axis=1)
-
-    def _areas(self, counts: Counts) -> tuple[Floats, Floats]:
-        """Return areas of all rankings, shape (batch, k + 1), and positives, shape (batch, k)."""
         areas = np.empty((len(counts), self.n_labels + 1))
         positives = np.empty((len(counts), self.n_labels + 1))
+        fill = self._fill_fast if engine is Engine.NUMBA else self._fill
+        fill(counts, areas, positives)
+        averages = means(areas, positives[:, :-1], self.undefined)
+        return np.concatenate([averages, areas[:, :-1]], axis=1)
+
+    def _fill(self, counts: Counts, areas: Floats, positives: Floats) -> None:
+        """Write areas and positives of all rankings, shape (batch, k + 1)."""
         matrices = self._bins_of_rows
         columns = np.ascontiguousarray(counts.T, dtype=matrices[0].dtype)
         for place, steps in enumerate(self.rankings_by_label):
             bins = matrices[place] @ columns
             areas[:, place], positives[:, place] = area_and_positives(steps, bins)
-        return areas, positives[:, :-1]
 
     @cached_property
     def _rows_of_bins(self) -> tuple[NDArray[np.int32], Integers, Integers]:
@@ -157,12 +156,10 @@ class Phenotyping:
             last.append(n_steps)
         return np.concatenate(rows), np.concatenate(ends), np.array(last)
 
-    def _fast_areas(self, counts: Counts) -> tuple[Floats, Floats]:
-        """Return what `_areas` returns."""
+    def _fill_fast(self, counts: Counts, areas: Floats, positives: Floats) -> None:
+        """Do what `_fill` does."""
         from medeval.scoring import fast  # numba is slow to load
 
-        areas = np.empty((len(counts), self.n_labels + 1))
-        positives = np.empty((len(counts), self.n_labels + 1))
         for start in range(0, len(counts), fast.LANES):
             part = counts[start : start + fast.LANES]
             if len(part) < fast.LANES or part.dtype == np.int64:
@@ -173,17 +170,12 @@ class Phenotyping:
             found = fast.areas(lanes, *self._rows_of_bins)
             areas[start : start + len(part)] = found[0].T[: len(part)]
             positives[start : start + len(part)] = found[1].T[: len(part)]
-        return areas, positives[:, :-1]
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
         """Say why a point value has no meaning."""
         missing = int(np.isnan(values[len(MEANS) :]).sum())
         some = f"{ONE_CLASS} in {missing} of {self.n_labels} labels"
-        reasons = (some, ONE_CLASS, some, *[ONE_CLASS] * self.n_labels)
-        return tuple(
-            reason if np.isnan(value) else None
-            for value, reason in zip(values, reasons, strict=True)
-        )
+        return where_undefined(values, (some, ONE_CLASS, some, *[ONE_CLASS] * self.n_labels))
 
 
 def area_and_positives(steps: Steps, bins: NDArray[Any]) -> tuple[Floats, Floats]:
