@@ -104,10 +104,9 @@ def arrays(name: str, rows: int) -> tuple[Array, Array]:
 
 def ours(name: str, folder: str, engine: str) -> None:
     """Score as `python -m medeval score` does after it has read its files."""
-    from medeval.predictions.evaluating import published
+    from medeval.predictions.scored import published
     from medeval.predictions.tasks import task_named
-    from medeval.scoring.bootstrap import Resampling, score
-    from medeval.scoring.engine import Engine
+    from medeval.scoring.bootstrap import Engine, Resampling, score
     from medeval.scoring.summary import summarise
 
     truth, prediction = load(folder)

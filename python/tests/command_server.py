@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from threading import Lock
 
 # numba takes long to load and few need it; the plugin of dbt is no part of a command.
-NOT_LOADED = ("medeval.__main__", "medeval.duckdb_files", "medeval.scoring._fast")
+NOT_LOADED = ("medeval.__main__", "medeval.duckdb_files", "medeval.scoring.fast")
 
 
 class CommandServer:

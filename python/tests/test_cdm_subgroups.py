@@ -110,8 +110,6 @@ def test_the_smallest_other_group_is_hidden_with_a_small_one() -> None:
 def test_a_single_small_group_is_not_even_named() -> None:
     assert run([("F", 10, 5)]).groupings["gender"].groups == ()
     assert shown(run([("F", 11, 5)])) == {"F": 11}
-    # Nor are two that share so few that one of them is small whatever each has.
-    assert run([("F", 10, 5), ("M", 10, 5)]).groupings["gender"].groups == ()
 
 
 def test_the_smallest_cell_is_a_setting() -> None:

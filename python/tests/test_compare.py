@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import typer
 from commands import run_medeval
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, binomtest, norm, rankdata
+from scipy.stats import binom, binomtest, norm
 from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner, Result
 
@@ -23,24 +24,21 @@ from medeval.predictions import comparing
 from medeval.predictions.tasks import TASKS, task_named
 from medeval.scoring import bootstrap
 from medeval.scoring.binary import Binary
-from medeval.scoring.bootstrap import Resampling
+from medeval.scoring.bootstrap import Resampling, Scores
 from medeval.scoring.compare import (
-    LOWER_IS_BETTER,
     Difference,
     Verdict,
     bootstrap_p,
     compare,
-    compare_answers,
-    compare_areas,
+    corrected,
     least_resamples,
-    pair_sentences,
+    sentence,
 )
-from medeval.scoring.delong import DeLong, delong_test, midranks
-from medeval.scoring.holm import holm
 from medeval.scoring.length_of_stay import LengthOfStay
-from medeval.scoring.mcnemar import exact_p, mcnemar
 from medeval.scoring.phenotyping import Phenotyping
-from medeval.scoring.results import Scores
+from medeval.scoring.significance import DeLong, delong_test, exact_p, holm
+from medeval.tasks.differences import mean_difference
+from medeval.tasks.task import Method
 
 # DeLong
 
@@ -100,40 +98,6 @@ def test_delong_equals_the_comparison_of_all_pairs(
         assert found.p_value == pytest.approx(expected, abs=1e-9)
 
 
-@given(two_scores())
-def test_delong_turns_with_the_order_of_the_two(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> None:
-    truth, first, second = rows
-    one, other = delong_test(truth, first, second), delong_test(truth, second, first)
-    assert one.p_value == other.p_value
-    assert one.standard_error == other.standard_error
-    assert one.difference is not None
-    assert one.difference == -(other.difference or 0.0)
-    if one.low is not None:
-        assert one.low == -(other.high or 0.0)
-
-
-@given(two_scores())
-def test_delong_sees_ranks_only_and_no_order_of_rows(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> None:
-    truth, first, second = rows
-    order = np.random.RandomState(0).permutation(len(truth))
-    shuffled = delong_test(truth[order], first[order], second[order])
-    straight = delong_test(truth, first, second)
-    assert shuffled.difference == straight.difference
-    assert shuffled.standard_error == pytest.approx(straight.standard_error, abs=1e-15)
-    same = delong_test(truth, first, midranks(first) * 3 - 1)
-    assert (same.difference, same.standard_error, same.z, same.p_value) == (0, 0, 0, 1)
-    assert (same.low, same.high) == (0, 0)
-
-
-@given(st.lists(st.one_of(st.integers(0, 3), st.floats(-1e3, 1e3)), min_size=1))
-def test_midranks_share_the_ranks_of_ties(values: list[float]) -> None:
-    assert midranks(np.array(values, dtype=float)).tolist() == rankdata(values).tolist()
-
-
 def test_delong_without_a_class_or_a_variance_says_why() -> None:
     one_class = delong_test([1, 1, 1], [0.1, 0.2, 0.3], [0.3, 0.2, 0.1])
     assert (one_class.difference, one_class.p_value) == (None, None)
@@ -152,15 +116,6 @@ def test_delong_without_a_class_or_a_variance_says_why() -> None:
     assert "variance" in opposite.reason
 
 
-@pytest.mark.parametrize(
-    ("truth", "scores"),
-    [([0, 1, 2], [1, 2, 3]), ([0, 1], [1, 2, 3]), ([0, 1], [1, np.nan]), ([[0, 1]], [[1, 2]])],
-)
-def test_delong_refuses_what_is_no_column_of_scores(truth: Any, scores: Any) -> None:
-    with pytest.raises(ValueError, match=r"truth|finite"):
-        delong_test(truth, scores, scores)
-
-
 def noisy(
     size: int, noises: tuple[float, ...], seed: int = 1, prevalence: float = 0.3
 ) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -170,19 +125,6 @@ def noisy(
     signal = truth + random.normal(size=size)
     logits = [signal + noise * random.normal(size=size) for noise in noises]
     return truth, [1 / (1 + np.exp(-logit)) for logit in logits]
-
-
-def test_delong_agrees_with_the_bootstrap_where_there_are_enough_rows() -> None:
-    truth, (first, second) = noisy(800, (0.5, 1.0))
-    resampling = Resampling(2_000, 5)
-    one, two = (bootstrap.score(Binary.of(truth, scores), resampling) for scores in (first, second))
-    found = delong_test(truth, first, second)
-    spread = (one.samples[:, 0] - two.samples[:, 0]).std()
-    assert found.standard_error == pytest.approx(spread, rel=0.1)
-    assert against_chance(truth, first).standard_error == pytest.approx(
-        one.samples[:, 0].std(), rel=0.1
-    )
-    assert found.difference == pytest.approx(one.values[0] - two.values[0], abs=1e-12)
 
 
 # McNemar
@@ -212,46 +154,7 @@ def test_mcnemar_is_the_binomial_test_of_the_discordant(first: int, second: int)
     assert exact_p(first, second, mid_p=True) == pytest.approx(min(1.0, mid), rel=1e-10)
 
 
-def test_mcnemar_counts_all_four_kinds() -> None:
-    first = [True, True, True, False, False, True]
-    second = [1, 0, 0, 1, 0, 1]
-    found = mcnemar(first, second)
-    counts = (found.both_right, found.only_first, found.only_second, found.both_wrong)
-    assert counts == (2, 2, 1, 1)
-    assert (found.asked, found.discordant, found.p_value) == (6, 3, 1.0)
-    assert mcnemar(first, first).p_value == 1.0
-    assert mcnemar([], []).asked == 0
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60))
-def test_mcnemar_turns_with_the_order_of_the_two(answers: list[tuple[bool, bool]]) -> None:
-    first, second = [a for a, _ in answers], [b for _, b in answers]
-    one, other = mcnemar(first, second), mcnemar(second, first)
-    assert (one.only_first, one.p_value) == (other.only_second, other.p_value)
-    assert 0 <= mcnemar(first, second, mid_p=True).p_value <= one.p_value <= 1
-
-
-def test_mcnemar_refuses_what_is_no_answer() -> None:
-    with pytest.raises(ValueError, match="right"):
-        mcnemar([0, 1, 2], [0, 1, 1])
-    with pytest.raises(ValueError, match="same questions"):
-        mcnemar([0, 1], [0, 1, 1])
-    with pytest.raises(ValueError, match="below zero"):
-        exact_p(-1, 2)
-
-
 # Holm
-
-
-def test_holm_on_a_known_table() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.01, None, 0.04, 0.03, None, 0.005]) == pytest.approx(
-        [0.03, None, 0.06, 0.06, None, 0.02]
-    )
-    assert holm([]) == []
-    assert holm([None]) == [None]
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        holm([0.5, 1.5])
 
 
 def plain_holm(p_values: list[float]) -> list[float]:
@@ -314,10 +217,10 @@ def test_the_better_is_told_apart_and_the_equal_are_not() -> None:
     assert better.low is not None
     assert better.low > 0
     assert better.adjusted_p == pytest.approx(3 * 2 / 401)
-    assert better.sentence.startswith("A is better than B on AUC of ROC by 0.")
-    assert "after Holm's correction for 3 comparisons)." in better.sentence
+    assert sentence(better).startswith("A is better than B on AUC of ROC by 0.")
+    assert "after Holm's correction for 3 comparisons)." in sentence(better)
     assert equal.verdict is Verdict.NEITHER
-    assert equal.sentence.startswith("B and C cannot be told apart on AUC of ROC (B minus C is ")
+    assert sentence(equal).startswith("B and C cannot be told apart on AUC of ROC (B minus C is ")
 
 
 def test_the_interval_is_that_of_the_paired_differences() -> None:
@@ -331,50 +234,36 @@ def test_the_interval_is_that_of_the_paired_differences() -> None:
         assert entry.p_value == bootstrap_p(between)
 
 
-def test_the_order_of_the_two_turns_the_sign_alone() -> None:
-    scores = binary_scores({"A": 0.2, "B": 2.0})
-    for one, other in zip(
-        compare(scores), compare({"B": scores["B"], "A": scores["A"]}), strict=True
-    ):
-        assert one.difference == -(other.difference or 0.0)
-        assert one.low == pytest.approx(-(other.high or 0.0))
-        assert (one.p_value, one.adjusted_p) == (other.p_value, other.adjusted_p)
-        assert one.verdict is Verdict.FIRST
-        assert other.verdict is Verdict.SECOND
-        assert one.sentence == other.sentence
+@pytest.mark.parametrize(
+    ("direction", "verdict", "words"),
+    [
+        ("higher", "first is better", "A is better than B on m by 0.500 (95 %"),
+        ("lower", "second is better", "B is better than A on m by 0.500 (lower is better; 95 %"),
+        # More tests or longer answers are no merit and no fault.
+        ("neither", "first is higher", "A is higher than B on m by 0.500 (95 %"),
+    ],
+)
+def test_which_is_better_goes_by_the_direction_of_the_metric(
+    direction: str, verdict: str, words: str
+) -> None:
+    found = mean_difference("m", [0.75] * 20, [0.25] * 20, Method(200), direction=direction)
+    (entry,) = corrected([replace(found, first="A", second="B")])
+    assert (entry.verdict, entry.n) == (verdict, 20)
+    assert sentence(entry).startswith(words)
 
 
-def test_identical_predictions_cannot_be_told_apart() -> None:
-    scores = binary_scores({"A": 0.5})
-    for entry in compare({"A": scores["A"], "copy": scores["A"]}):
-        assert (entry.difference, entry.low, entry.high) == (0, 0, 0)
-        assert (entry.p_value, entry.adjusted_p) == (1, 1)
-        assert entry.verdict is Verdict.NEITHER
-        assert entry.sentence == (
-            f"A and copy cannot be told apart on {entry.metric} (A minus copy is 0.000,"
-            " 95 % interval 0.000 to 0.000; p 1, 1 after Holm's correction for 3 comparisons)."
-        )
-
-
-def test_lower_is_better_for_errors() -> None:
+def test_errors_of_hours_are_better_where_they_are_lower() -> None:
     random = np.random.RandomState(2)
     truth = random.gamma(2, 60, size=500)
-    resampling = Resampling(300, 0)
     scores = {
         name: bootstrap.score(
-            LengthOfStay.of(truth, truth + spread * random.normal(size=500)), resampling
+            LengthOfStay.of(truth, truth + spread * random.normal(size=500)), Resampling(300, 0)
         )
         for name, spread in (("near", 5.0), ("far", 60.0))
     }
-    found = {entry.metric: entry for entry in compare(scores)}
-    assert list(found) == ["Kappa", "MAD", "MSE", "MAPE"]
-    assert {entry.verdict for entry in found.values()} == {Verdict.FIRST}
-    for metric, entry in found.items():
-        assert entry.difference is not None
-        assert (entry.difference < 0) == (metric in LOWER_IS_BETTER)
-        assert entry.sentence.startswith(f"near is better than far on {metric} by ")
-        assert ("(lower is better; 95 %" in entry.sentence) == (metric in LOWER_IS_BETTER)
-        assert "-" not in entry.sentence
+    for entry in compare(scores):
+        assert entry.verdict is Verdict.FIRST
+        assert ("(lower is better; 95 %" in sentence(entry)) == (entry.metric != "Kappa")
 
 
 def one_difference(values: tuple[float, float], samples: list[list[float]]) -> Difference:
@@ -390,18 +279,13 @@ def one_difference(values: tuple[float, float], samples: list[list[float]]) -> D
 def test_the_sentence_has_digits_that_the_interval_supports() -> None:
     samples = [[0.8 + 0.0040 + 0.034 * step / 99, 0.8] for step in range(100)]
     found = one_difference((0.821, 0.8), samples)
-    assert found.sentence == (
+    assert sentence(found) == (
         "A is better than B on AUC of ROC by 0.021 (95 % interval 0.005 to 0.037; p 0.02)."
     )
     wide = one_difference((121.0, 100.0), [[100.0 + step, 0.0] for step in range(100)])
-    assert "by 21.0 (95 % interval 102.5 to 196.5" in wide.sentence
+    assert "by 21.0 (95 % interval 102.5 to 196.5" in sentence(wide)
     tiny = one_difference((0.80003, 0.8), [[0.80001 + 1e-6 * step, 0.8] for step in range(100)])
-    assert "by 0.000030 (95 % interval 0.000012 to 0.000107" in tiny.sentence
-
-
-def test_rounding_is_no_difference() -> None:
-    found = one_difference((0.1 + 0.2, 0.3), [[0.1 + 0.2, 0.3]] * 99)
-    assert (found.difference, found.low, found.p_value) == (0, 0, 1)
+    assert "by 0.000030 (95 % interval 0.000012 to 0.000107" in sentence(tiny)
 
 
 def test_what_is_undefined_is_none_with_a_reason_and_counted() -> None:
@@ -409,7 +293,7 @@ def test_what_is_undefined_is_none_with_a_reason_and_counted() -> None:
     found = one_difference((0.9, nan), [[0.9, nan]] * 50)
     assert (found.second_value, found.difference, found.p_value) == (None, None, None)
     assert found.verdict is Verdict.UNDEFINED
-    assert found.sentence == "A and B cannot be compared on AUC of ROC: one class."
+    assert sentence(found) == "A and B cannot be compared on AUC of ROC: one class."
 
     some = one_difference((0.9, 0.5), [[0.9, 0.5]] * 50 + [[nan, nan]] * 7)
     assert (some.n_undefined, some.p_value) == (7, 2 / 51)
@@ -425,37 +309,6 @@ def test_what_is_undefined_is_none_with_a_reason_and_counted() -> None:
     assert undefined.adjusted_p is None
 
 
-def test_without_resamples_there_are_values_only() -> None:
-    names = ("AUC of ROC",)
-    scores = {
-        name: Scores(names, np.array([value]), np.empty((0, 1)), (None,))
-        for name, value in (("A", 0.9), ("B", 0.5))
-    }
-    (found,) = compare(scores)
-    assert found.difference == pytest.approx(0.4)
-    assert (found.p_value, found.reason) == (None, "no resamples")
-
-
-def test_few_units_say_nothing_however_clear_they_look() -> None:
-    truth = np.array([1] + [0] * 19)
-    first = np.array([0.9] + [0.1] * 19)
-    second = np.array([0.05] + [0.1] * 19)
-    resampling = Resampling(500, 0)
-    scores = {
-        "A": bootstrap.score(Binary.of(truth, first), resampling),
-        "B": bootstrap.score(Binary.of(truth, second), resampling),
-    }
-    assert compare(scores)[0].verdict is Verdict.FIRST
-    for units in (1, 5):
-        found = compare(scores, ["AUC of ROC"], units={"AUC of ROC": units})[0]
-        assert found.p_value is None
-        assert found.verdict is Verdict.NEITHER
-        assert "cannot be told apart" in found.sentence
-        assert f"no p value: it rests on {units} independent unit" in found.sentence
-        assert pair_sentences([found]) == [found.sentence]
-    assert compare(scores, ["AUC of ROC"], units={"AUC of ROC": 6})[0].p_value is not None
-
-
 def test_a_difference_may_vanish_in_the_correction() -> None:
     random = np.random.RandomState(0)
     names = tuple(f"metric {number}" for number in range(30))
@@ -467,74 +320,6 @@ def test_a_difference_may_vanish_in_the_correction() -> None:
     assert alone.p_value == among.p_value
     assert alone.verdict is Verdict.FIRST
     assert among.verdict is Verdict.NEITHER
-
-
-def test_equal_models_are_rarely_told_apart() -> None:
-    told = 0
-    for seed in range(60):
-        scores = binary_scores({"A": 1.0, "B": 1.0, "C": 1.0}, size=150, n_iters=400, seed=seed)
-        found = compare(scores, ["AUC of ROC"])
-        told += any(entry.verdict is not Verdict.NEITHER for entry in found)
-    assert told <= 7  # 3 expected at most; 8 or more have a chance of about 1 %
-
-
-def test_the_order_of_rows_changes_no_value_and_no_verdict() -> None:
-    truth, (first, second) = noisy(500, (0.1, 2.0))
-    order = np.random.RandomState(4).permutation(500)
-    resampling = Resampling(300, 0)
-    straight, shuffled = (
-        compare(
-            {
-                "A": bootstrap.score(Binary.of(truth[rows], first[rows]), resampling),
-                "B": bootstrap.score(Binary.of(truth[rows], second[rows]), resampling),
-            }
-        )
-        for rows in (np.arange(500), order)
-    )
-    for one, other in zip(straight, shuffled, strict=True):
-        assert one.difference == pytest.approx(other.difference)
-        assert one.verdict is other.verdict
-
-
-def test_compare_refuses_what_is_not_paired() -> None:
-    scores = binary_scores({"A": 0.5, "B": 0.5}, size=50, n_iters=10)
-    other = binary_scores({"C": 0.5}, size=50, n_iters=11)
-    with pytest.raises(ValueError, match="two to compare"):
-        compare({"A": scores["A"]})
-    with pytest.raises(ValueError, match="same metrics and resamples"):
-        compare({**scores, **other})
-    with pytest.raises(ValueError, match="no metric F1"):
-        compare(scores, ["F1"])
-
-
-def test_areas_and_answers_are_families_of_their_own() -> None:
-    truth, (first, second, third) = noisy(400, (0.1, 2.0, 2.0))
-    areas = compare_areas(["AUC of ROC"], truth, {"A": first, "B": second, "C": third})
-    assert [(area.first, area.second) for area in areas] == [("A", "B"), ("A", "C"), ("B", "C")]
-    assert [area.adjusted_p for area in areas] == holm([area.test.p_value for area in areas])
-    assert areas[0].test == delong_test(truth, first, second)
-    both = compare_areas(
-        ["one", "two"],
-        np.column_stack([truth, 1 - truth]),
-        {"A": np.column_stack([first, second]), "B": np.column_stack([second, second])},
-    )
-    assert [area.metric for area in both] == ["one", "two"]
-    assert both[1].test.p_value == 1
-    with pytest.raises(ValueError, match="2 columns"):
-        compare_areas(["one", "two"], truth, {"A": first, "B": second})
-
-    right = {"A": truth == 1, "B": truth == 0, "C": truth == 0}
-    answers = compare_answers(right)
-    assert answers[2].sentence.startswith("B and C cannot be told apart on accuracy (0 answers")
-    assert answers[0].sentence.startswith("B is better than A on accuracy by 0.")
-    assert answers[0].adjusted_p == pytest.approx(min(1, 3 * answers[0].test.p_value))
-
-
-def test_pairs_that_cannot_be_told_apart_share_a_sentence() -> None:
-    scores = binary_scores({"A": 2.0, "B": 2.0}, size=200)
-    assert pair_sentences(compare(scores), {"AUC of PRC": "the other area"}) == [
-        "A and B cannot be told apart on AUC of ROC, the other area and min(+P, Se)."
-    ]
 
 
 # The command
@@ -605,18 +390,6 @@ def test_command_tells_the_better_and_writes_json(ihm: dict[str, Path], tmp_path
     assert written["mcnemar"][0]["p_value"] < 0.05
     assert (written["meta"]["n"], written["meta"]["seed"]) == (400, 0)
     assert set(written["meta"]["inputs"]["predictions"]) == {"good", "weak", "alike"}
-
-
-def test_command_without_threshold_has_no_answers(ihm: dict[str, Path], tmp_path: Path) -> None:
-    out = tmp_path / "compared.json"
-    args = ("--task", "ihm", ihm["good"], ihm["weak"], "--listfile", ihm["listfile"])
-    result = run(*args, "--n-iters", 100, "--metric", "auc of roc", "--out", out)
-    assert result.exit_code == 0, result.output
-    assert "accuracy" not in result.output
-    written = json.loads(out.read_text())
-    assert "mcnemar" not in written
-    assert [entry["metric"] for entry in written["comparisons"]] == ["AUC of ROC"]
-    assert written["comparisons"][0]["n_comparisons"] == 1
 
 
 def test_command_is_blind_to_the_order_of_rows(ihm: dict[str, Path], tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.dummy import DummyRegressor  # type: ignore[import-untyped]
 from sklearn.exceptions import ConvergenceWarning  # type: ignore[import-untyped]
 from sklearn.impute import SimpleImputer  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression, Ridge  # type: ignore[import-untyped]
@@ -45,37 +46,6 @@ SPARSE = tuple(Penalty("l1", strength) for strength in (0.01, 0.1))
 RIDGE = tuple(Penalty("ridge", strength) for strength in (10_000.0, 1_000.0, 100.0, 10.0))
 
 
-class Estimator(Protocol):
-    """Predicts one number a row from prepared features."""
-
-    def predict(self, features: Floats) -> Floats:
-        """Return a probability, or the hours that remain."""
-
-
-@dataclass(frozen=True)
-class Constant:
-    """For a label that has one class in train: its prevalence there."""
-
-    value: float
-
-    def predict(self, features: Floats) -> Floats:
-        """Return the same for every row."""
-        return np.full(len(features), self.value)
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A model of scikit-learn that was fitted."""
-
-    model: Any
-
-    def predict(self, features: Floats) -> Floats:
-        """Return the probability of class 1, or the value."""
-        if hasattr(self.model, "predict_proba"):
-            return np.asarray(self.model.predict_proba(features)[:, 1], dtype=np.float64)
-        return np.asarray(self.model.predict(features), dtype=np.float64)
-
-
 @dataclass(frozen=True)
 class Part:
     """What is learnt from, or tuned on."""
@@ -90,24 +60,41 @@ class Baseline:
     """A trained baseline.
 
     Attributes:
+        prepare: imputes and standardises features.
+        models: of scikit-learn, one a label.
         penalty: the point of the grid that did best in validation.
         metric: by which.
         validation: its value for each point tried, in order; None where it is undefined.
-        constant_labels: numbers of the labels that had one class in train.
-        not_converged: numbers of the labels whose fit stopped at the limit of iterations.
     """
 
     prepare: Any
-    estimators: Sequence[Estimator]
+    models: Sequence[Any]
     penalty: Penalty
     metric: str
-    validation: list[tuple[Penalty, float | None]] = field(default_factory=list)
-    constant_labels: list[int] = field(default_factory=list)
-    not_converged: list[int] = field(default_factory=list)
+    validation: list[tuple[Penalty, float | None]]
 
     def predict(self, features: Floats) -> Floats:
         """Return one column a label for features as they come from the warehouse."""
-        return _predict(self.estimators, self.prepare.transform(features))
+        return _predict(self.models, self.prepare.transform(features))
+
+    @property
+    def constant_labels(self) -> list[int]:
+        """Return the numbers of the labels that had one class in train."""
+        return [
+            number
+            for number, model in enumerate(self.models, 1)
+            if isinstance(model, DummyRegressor)
+        ]
+
+    @property
+    def not_converged(self) -> list[int]:
+        """Return the numbers of the labels whose fit stopped at the limit of iterations."""
+        iterations = [getattr(model, "n_iter_", None) for model in self.models]
+        return [
+            number
+            for number, found in enumerate(iterations, 1)
+            if found is not None and np.max(found) >= MAX_ITERATIONS
+        ]
 
 
 def train(task: Task, training: Part, validation: Part, seed: int) -> Baseline:
@@ -125,63 +112,61 @@ def train(task: Task, training: Part, validation: Part, seed: int) -> Baseline:
     prepared = prepare.fit_transform(training.features)
     weights = training.weights / training.weights.mean()
     tuning = prepare.transform(validation.features) if len(validation.labels) else None
-    metric = "mean absolute error" if task.kind is Kind.HOURS else "AUC of ROC"
-
-    best: tuple[Penalty, list[Estimator], float | None] | None = None
+    hours = task.kind is Kind.HOURS
+    grid = RIDGE if hours else LOGISTIC if task.has_sample_times else LOGISTIC + SPARSE
     tried: list[tuple[Penalty, float | None]] = []
-    for penalty in _grid(task):
-        estimators = [_fit(penalty, prepared, label, weights, seed) for label in training.labels.T]
+    fitted = []
+    for penalty in grid:
+        models = [_fit(penalty, prepared, label, weights, seed) for label in training.labels.T]
         value = None
         if tuning is not None:
-            value = _evaluate(task, _predict(estimators, tuning), validation)
+            value = _evaluate(task, _predict(models, tuning), validation)
         tried.append((penalty, value))
-        if best is None or _is_better(task, value, best[2]):
-            best = (penalty, estimators, value)
-    assert best is not None  # noqa: S101 - no grid is empty
-    kept = best[1]
-    return Baseline(
-        prepare,
-        kept,
-        best[0],
-        metric,
-        tried,
-        [number for number, each in enumerate(kept, 1) if isinstance(each, Constant)],
-        [number for number, each in enumerate(kept, 1) if _stopped_early(each)],
-    )
+        fitted.append(models)
+    # Of equals, and of what is undefined, the first.
+    defined = [
+        (-value if hours else value, -place)
+        for place, (_, value) in enumerate(tried)
+        if value is not None
+    ]
+    best = -max(defined)[1] if defined and tried[0][1] is not None else 0
+    metric = "mean absolute error" if hours else "AUC of ROC"
+    return Baseline(prepare, fitted[best], tried[best][0], metric, tried)
 
 
-def _grid(task: Task) -> tuple[Penalty, ...]:
-    if task.kind is Kind.HOURS:
-        return RIDGE
-    return LOGISTIC if task.has_sample_times else LOGISTIC + SPARSE
-
-
-def _fit(
-    penalty: Penalty, features: Floats, label: Floats, weights: Floats, seed: int
-) -> Estimator:
+def _fit(penalty: Penalty, features: Floats, label: Floats, weights: Floats, seed: int) -> Any:
+    model: Any
     if penalty.name == "ridge":
         model = Ridge(alpha=penalty.strength, solver="cholesky")
-        return Fitted(model.fit(features, label, sample_weight=weights))
-    if len(np.unique(label)) == 1:
-        return Constant(float(label[0]))
-    is_sparse = penalty.name == "l1"
-    model = LogisticRegression(
-        C=penalty.strength,
-        l1_ratio=1.0 if is_sparse else 0.0,
-        solver="liblinear" if is_sparse else "lbfgs",
-        # liblinear also penalises the intercept, and so pulls rare labels towards one half.
-        intercept_scaling=100.0 if is_sparse else 1.0,
-        max_iter=MAX_ITERATIONS,
-        random_state=seed,
-    )
+    elif len(np.unique(label)) == 1:
+        model = DummyRegressor()  # its prevalence
+    else:
+        is_sparse = penalty.name == "l1"
+        model = LogisticRegression(
+            C=penalty.strength,
+            l1_ratio=1.0 if is_sparse else 0.0,
+            solver="liblinear" if is_sparse else "lbfgs",
+            # liblinear also penalises the intercept, and so pulls rare labels towards one half.
+            intercept_scaling=100.0 if is_sparse else 1.0,
+            max_iter=MAX_ITERATIONS,
+            random_state=seed,
+        )
     with warnings.catch_warnings():
         # The run's record says it of the model that is kept.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return Fitted(model.fit(features, label, sample_weight=weights))
+        return model.fit(features, label, sample_weight=weights)
 
 
-def _predict(estimators: Sequence[Estimator], prepared: Floats) -> Floats:
-    return np.column_stack([estimator.predict(prepared) for estimator in estimators])
+def _predict(models: Sequence[Any], prepared: Floats) -> Floats:
+    """Return the probability of class 1, or the hours that remain, one column a label."""
+    return np.column_stack(
+        [
+            model.predict_proba(prepared)[:, 1]
+            if hasattr(model, "predict_proba")
+            else model.predict(prepared)
+            for model in models
+        ]
+    )
 
 
 def _evaluate(task: Task, predicted: Floats, validation: Part) -> float | None:
@@ -198,14 +183,3 @@ def _evaluate(task: Task, predicted: Floats, validation: Part) -> float | None:
         if len(np.unique(truth)) == 2
     ]
     return float(np.mean(areas)) if areas else None
-
-
-def _is_better(task: Task, value: float | None, best: float | None) -> bool:
-    if value is None or best is None:
-        return False
-    return value < best if task.kind is Kind.HOURS else value > best
-
-
-def _stopped_early(estimator: Estimator) -> bool:
-    iterations = getattr(getattr(estimator, "model", None), "n_iter_", None)
-    return iterations is not None and bool(np.max(iterations) >= MAX_ITERATIONS)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
+import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -14,7 +16,6 @@ import numpy as np
 import sklearn  # type: ignore[import-untyped]
 
 import medeval
-from medeval.baselines.files import PREDICTIONS, prediction_file, write_run
 from medeval.baselines.learning import Baseline, Part, train
 from medeval.baselines.samples import (
     FEATURES,
@@ -31,7 +32,9 @@ from medeval.baselines.samples import (
 )
 from medeval.builds import Build, build_command, newest_build, open_built, read_source
 from medeval.errors import UserError
-from medeval.predictions.tasks import Task, task_named
+from medeval.models.text_files import save_text
+from medeval.predictions.inputs import PREDICTIONS, RUN
+from medeval.predictions.tasks import Kind, Task, task_named
 from medeval.warehouse import Warehouse, schema_name
 
 MODELS = ("logistic",)
@@ -81,7 +84,8 @@ def predict_to_run(
             ]
         )
         _hash_samples(test, digest)
-        text = prediction_file(chosen, test, predictions)
+        text = _prediction_file(chosen, test, predictions)
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
         record = {
             "task": chosen.name,
             "model": model,
@@ -97,7 +101,11 @@ def predict_to_run(
             "features": FEATURES,
             "parameters": _parameters(baseline),
             "files": [
-                {"path": PREDICTIONS, "rows": len(test), "sha256": hashlib.sha256(text).hexdigest()}
+                {
+                    "path": PREDICTIONS,
+                    "rows": len(test),
+                    "sha256": sha256,
+                }
             ],
             "target": warehouse.target.name,
             "builds": {floor: asdict(build) for floor, build in builds.items()},
@@ -110,7 +118,7 @@ def predict_to_run(
             },
         }
     name = f"{started:%Y%m%dT%H%M%SZ}-{chosen.name}-{model}"
-    return write_run(out, name, text, record)
+    return _write_run(out, name, text, record)
 
 
 def _builds(warehouse: Warehouse, task: Task) -> dict[str, Build]:
@@ -167,3 +175,44 @@ def _parameters(baseline: Baseline) -> dict[str, Any]:
         "constant_labels": baseline.constant_labels,
         "not_converged": baseline.not_converged,
     }
+
+
+def _prediction_file(task: Task, samples: Samples, predictions: Floats) -> str:
+    """Return the file: predictions in the shortest form that reads back to the same double."""
+    keys = ["stay", "period_length"] if task.has_period_length else ["stay"]
+    label_format = ".6f" if task.kind is Kind.HOURS else ".0f"
+    lines = [",".join([*keys, *task.prediction_columns, *task.truth_columns])]
+    for stay, length, values, labels in zip(
+        samples.stays,
+        samples.period_lengths.tolist(),
+        predictions.tolist(),
+        samples.labels.tolist(),
+        strict=True,
+    ):
+        cells = [stay, f"{length:.6f}"] if task.has_period_length else [stay]
+        cells += [repr(value) for value in values]
+        cells += [format(label, label_format) for label in labels]
+        lines.append(",".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+def _write_run(out: Path, name: str, predictions: str, record: dict[str, Any]) -> Path:
+    """Write the folder beside its place and rename it, so that a run is whole or not there.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    try:
+        out.mkdir(mode=0o700, parents=True, exist_ok=True)
+        half = Path(tempfile.mkdtemp(prefix=".incomplete-", dir=out))
+        save_text(half / PREDICTIONS, predictions)
+        save_text(half / RUN, json.dumps(record, indent=2) + "\n")
+        folder = out / name
+        number = 1
+        while folder.exists():  # another run of the same second
+            number += 1
+            folder = out / f"{name}-{number}"
+        half.rename(folder)
+    except OSError as error:
+        raise UserError(f"Cannot write {error.filename or out}: {error.strerror}.") from error
+    return folder

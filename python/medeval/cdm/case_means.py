@@ -12,7 +12,7 @@ import numpy as np
 
 from medeval.cdm.scores import SHARES, CaseScore
 from medeval.models.scores import Interval
-from medeval.scoring.results import Floats
+from medeval.scoring.resample import Floats
 from medeval.scoring.table import mean
 
 N_ITERS = 1000

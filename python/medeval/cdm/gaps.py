@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from medeval.scoring.results import Floats
+from medeval.scoring.resample import Floats
 
 N_PERMUTATIONS = 9999
 # Permuted places at a time.

@@ -24,9 +24,8 @@ from medeval.cdm.scores import SCORES
 from medeval.errors import UserError
 from medeval.models.clinical_case import ClinicalCase
 from medeval.predictions.attributes import age_band
-from medeval.predictions.small_cells import hidden, require_min_cell
-from medeval.predictions.subgroups import UNKNOWN
-from medeval.scoring.holm import holm
+from medeval.scoring.groups import UNKNOWN, hidden, require_min_cell
+from medeval.scoring.significance import holm
 
 MIN_CELL = 11
 GENDER = "gender"
@@ -186,7 +185,8 @@ def _groups(
     seed: int,
     n_iters: int,
 ) -> tuple[Group, ...]:
-    hide = _hidden(list(members.values()), min_cell)
+    cells = [Counter(case.pathology for case in found) for found in members.values()]
+    hide = hidden([cell.total() for cell in cells], cells, min_cell)
     if hide is None:
         return ()
     made = []
@@ -205,23 +205,6 @@ def hidden_reason(min_cell: int) -> str:
         f"hidden: fewer than {min_cell} cases, in all or of one pathology, or a group that has so"
         " few could be worked out from it"
     )
-
-
-def _hidden(members: Sequence[Sequence[ScoredCase]], min_cell: int) -> list[bool] | None:
-    """Return which groups are hidden; None if they are not even named.
-
-    The hidden ones together are known of each pathology: what is not of the others.
-    """
-    cells = [Counter(case.pathology for case in found) for found in members]
-
-    def hides_enough(hide: Sequence[bool]) -> bool:
-        gone: Counter[str] = sum(
-            (cell for cell, is_hidden in zip(cells, hide, strict=True) if is_hidden), Counter()
-        )
-        return all(count >= min_cell for count in gone.values())
-
-    small = [min(cell.values()) < min_cell for cell in cells]
-    return hidden([cell.total() for cell in cells], small, min_cell, hides_enough)
 
 
 def _gaps(

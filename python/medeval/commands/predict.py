@@ -29,8 +29,8 @@ def predict(
 ) -> None:
     """Train a baseline on the warehouse's features and predict the test rows of an ICU task."""
     # Here, not above: every other command starts without scikit-learn.
-    from medeval.baselines.files import PREDICTIONS, RUN
     from medeval.baselines.run import predict_to_run
+    from medeval.predictions.inputs import PREDICTIONS, RUN
 
     folder = predict_to_run(task, model, target=target, out=out, seed=seed, as_built=as_built)
     record = json.loads((folder / RUN).read_text(encoding="utf-8"))

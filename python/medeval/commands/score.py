@@ -11,7 +11,7 @@ import typer
 from medeval.commands import shared_options as shared
 from medeval.commands.flags import one_of, refuse_flags
 from medeval.errors import UserError
-from medeval.predictions.choices import Cluster, Grouping, Interval
+from medeval.predictions.tasks import Cluster, Grouping, Interval
 
 if TYPE_CHECKING:
     from medeval.predictions.scored import Scored
@@ -138,10 +138,9 @@ def score(
 ) -> None:
     """Score predictions or a model's answers: values with intervals, as a table and as JSON."""
     # Here, not above: every other command starts without these.
-    from medeval.predictions.evaluating import Method
+    from medeval.predictions.inputs import prediction_file, train_baseline
     from medeval.predictions.layout import require_writable, write_json
-    from medeval.predictions.runs import prediction_file, train_baseline
-    from medeval.predictions.scored import Request, score_files
+    from medeval.predictions.scored import Method, Request, score_files
     from medeval.predictions.tasks import is_icu_task, task_named
 
     groupings = [name.strip() for entry in by or [] for name in entry.split(",") if name.strip()]
@@ -223,8 +222,7 @@ def score(
 
 def _print(scored: Scored) -> None:
     """Print tables and the sentences that belong to them."""
-    from medeval.predictions.report import sentences
-    from medeval.predictions.terminal import label_names, metrics_table, subgroup_table
+    from medeval.predictions.layout import label_names, metrics_table, subgroup_table
     from medeval.terminal import Terminal
 
     console = Terminal()
@@ -239,5 +237,5 @@ def _print(scored: Scored) -> None:
         first = list(scored.result.metrics)[:3]
         shown = [(group, found.metrics if found else None) for group, found in cells]
         console.print(subgroup_table(title, shown, first))
-    for sentence in sentences(scored):
+    for sentence in scored.sentences():
         print(sentence)

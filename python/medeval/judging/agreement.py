@@ -12,7 +12,7 @@ from medeval.judging.results import JudgingResults
 from medeval.scoring.table import RowStatistic, row_interval
 
 if TYPE_CHECKING:
-    from medeval.scoring.results import Floats
+    from medeval.scoring.resample import Floats
 
 _NO_PAIRS = "no answer has scores of two judges"
 _NO_KAPPA = "no answer has scores of both, or all scores are the same"

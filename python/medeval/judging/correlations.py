@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from medeval.scoring.results import Floats
+    from medeval.scoring.resample import Floats
 
 
 # Means of several scores that are equal may differ in their last digit.

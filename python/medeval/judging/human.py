@@ -22,7 +22,7 @@ from medeval.judging.verdicts import number_in
 from medeval.models.text_files import read_text
 
 if TYPE_CHECKING:
-    from medeval.scoring.results import Floats
+    from medeval.scoring.resample import Floats
 
 # An answer's id has the name that one of a run's files gives it.
 ID_COLUMNS = ("id", "example_id", "item")

@@ -17,7 +17,7 @@ from medeval.judging.pair_statistics import pair_agreement
 from medeval.judging.results import JudgingResults
 
 if TYPE_CHECKING:
-    from medeval.scoring.results import Floats
+    from medeval.scoring.resample import Floats
 
 REWARD = "reward"
 

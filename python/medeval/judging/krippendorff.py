@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from medeval.scoring.results import Floats
+    from medeval.scoring.resample import Floats
 
 
 def ordinal_alpha(scores: Floats) -> float | None:

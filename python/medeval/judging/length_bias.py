@@ -9,7 +9,7 @@ from medeval.metrics.matching import token_f1, tokens
 from medeval.scoring.table import RowStatistic, row_interval
 
 if TYPE_CHECKING:
-    from medeval.scoring.results import Floats
+    from medeval.scoring.resample import Floats
 
 _FEWEST = 3
 _NO_VALUE = "fewer than three answers were judged, or length or score are all the same"

@@ -14,7 +14,7 @@ from medeval.models.scores import DRAWS
 from medeval.scoring.table import row_weights, sampled_interval
 
 if TYPE_CHECKING:
-    from medeval.scoring.results import Floats
+    from medeval.scoring.resample import Floats
 
 STATISTICS = (
     "exact",

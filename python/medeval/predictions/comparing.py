@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from medeval.errors import UserError
-from medeval.predictions.choices import Cluster
-
-if TYPE_CHECKING:
-    from medeval.predictions.files import Source
-    from medeval.predictions.joining import Joined
-    from medeval.predictions.keys import Whole
-    from medeval.predictions.tasks import Task
-    from medeval.scoring.compare import AnswerDifference, AreaDifference, Difference
-    from medeval.scoring.results import Scores
+from medeval.predictions.attributes import clusters
+from medeval.predictions.files import Source, provenance, read_predictions, read_source, read_truth
+from medeval.predictions.inputs import prediction_file, warehouse_truth
+from medeval.predictions.joining import Joined, Whole, join
+from medeval.predictions.layout import LABEL_METRIC
+from medeval.predictions.scored import ALIKE, GENERATOR, published
+from medeval.predictions.tasks import LABELS, Cluster, Kind, Task
+from medeval.progress import progress
+from medeval.scoring import binary, bootstrap, length_of_stay, phenotyping
+from medeval.scoring.compare import (
+    LEVEL,
+    Difference,
+    PairTest,
+    answer_sentence,
+    compare,
+    compare_answers,
+    compare_areas,
+    least_resamples,
+)
+from medeval.scoring.significance import DeLong, McNemar
 
 ENDINGS = (".gz", ".csv", ".parquet")
 
@@ -59,8 +72,113 @@ class Compared:
     request: Request
     inputs: Inputs
     differences: tuple[Difference, ...]
-    areas: tuple[AreaDifference, ...]
-    answers: tuple[AnswerDifference, ...]
+    areas: tuple[PairTest[DeLong], ...]
+    answers: tuple[PairTest[McNemar], ...]
+
+    def content(self, comparisons: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return what is written as JSON."""
+        request, inputs = self.request, self.inputs
+        delong = [
+            {
+                "first": entry.first,
+                "second": entry.second,
+                "metric": entry.metric,
+                **{
+                    f"{key}_value" if key in ("first", "second") else key: value
+                    for key, value in asdict(entry.test).items()
+                },
+                "adjusted_p": entry.adjusted_p,
+            }
+            for entry in self.areas
+        ]
+        answers = [
+            {
+                "first": entry.first,
+                "second": entry.second,
+                "threshold": request.threshold,
+                **asdict(entry.test),
+                "adjusted_p": entry.adjusted_p,
+                "sentence": answer_sentence(entry),
+            }
+            for entry in self.answers
+        ]
+        return {
+            "task": request.task.name,
+            "predictions": list(request.predictions),
+            "comparisons": comparisons,
+            "delong": delong,
+            **({} if request.threshold is None else {"mcnemar": answers}),
+            "meta": {
+                "n": len(inputs.rows.stays),
+                "n_stays": len(np.unique(inputs.rows.stays)),
+                "n_iters": request.n_iters,
+                "seed": request.seed,
+                "generator": GENERATOR,
+                "cluster": request.cluster.value if request.cluster else None,
+                "interval": {"method": "percentile of paired differences", "level": LEVEL},
+                "p_value": "two-sided, 2 min(1 + below, 1 + above) / (1 + resamples)",
+                "correction": "Holm over all pairs and metrics; DeLong and McNemar each by itself",
+                "warnings": self.warnings(),
+                **provenance(
+                    {
+                        "predictions": {
+                            name: one.described() for name, one in inputs.sources.items()
+                        }
+                    },
+                    inputs.listfile,
+                    inputs.data_class,
+                    is_file=request.listfile is not None,
+                ),
+            },
+        }
+
+    def warnings(self) -> list[str]:
+        """Return what the user should know: of the rows, and of comparisons that cannot succeed."""
+        n_iters = self.request.n_iters
+        found = [warning for joined in self.inputs.joined.values() for warning in joined.warnings]
+        made = self.differences[0].n_comparisons
+        if made and n_iters < (needed := least_resamples(made)):
+            found.append(
+                f"{n_iters:,} resamples are too few for {made:,} comparisons: no difference"
+                f" can be significant. Take at least --n-iters {needed}."
+            )
+        found += [
+            f"{entry.first} and {entry.second}: {entry.metric} is undefined in"
+            f" {entry.n_undefined:,} of {n_iters:,} resamples; the others count."
+            for entry in self.differences
+            if 0 < entry.n_undefined < n_iters
+        ]
+        return found
+
+    def answer_sentences(self) -> list[str]:
+        """Return what can be said of answers at the threshold."""
+        return [answer_sentence(entry) for entry in self.answers]
+
+    def method_sentences(self) -> tuple[list[str], list[str]]:
+        """Say how the numbers came about, and what they do not take into account."""
+        request = self.request
+        unit = f"{request.cluster.value}s" if request.cluster else "rows"
+        count = len(request.predictions)
+        said = [
+            f"{request.task.name}: {len(self.inputs.rows.stays):,} rows; truth from"
+            f" {self.inputs.listfile.name}.",
+            f"Intervals of differences (first minus second): 95 %, percentile, from"
+            f" {request.n_iters:,} resamples of {unit}, the same for all, seed {request.seed}. p"
+            " values are two-sided; Holm's correction is over"
+            f" {_counted(self.differences[0].n_comparisons, 'comparison')}"
+            f" ({_counted(count * (count - 1) // 2, 'pair')},"
+            f" {_counted(len(request.metrics), 'metric')}).",
+        ]
+        further = []
+        if request.task.has_sample_times and request.cluster is None:
+            further.append(
+                f"{ALIKE} differences look surer than they are. --cluster stay draws whole stays."
+            )
+        tests = ["DeLong's"] * bool(self.areas) + ["McNemar's"] * bool(self.answers)
+        if tests and (request.task.has_sample_times or request.cluster):
+            verb = "test takes" if len(tests) == 1 else "tests take"
+            further.append(f"{' and '.join(tests)} {verb} every row as independent in any case.")
+        return said, further
 
 
 def named_files(task: Task, paths: Sequence[Path]) -> dict[str, Path]:
@@ -72,8 +190,6 @@ def named_files(task: Task, paths: Sequence[Path]) -> dict[str, Path]:
     Raises:
         UserError: fewer than two, one of them twice, or one that is no prediction file.
     """
-    from medeval.predictions.runs import prediction_file
-
     if len(paths) < 2:
         raise UserError("compare takes two or more prediction files or runs of one task.")
 
@@ -81,18 +197,21 @@ def named_files(task: Task, paths: Sequence[Path]) -> dict[str, Path]:
         raise UserError(f"Name the predictions of {wanted.name} to compare.")
 
     files = [prediction_file(path, task, no_baseline) for path in paths]
+    whole = [file.resolve() for file in files]
+    for place, path in enumerate(paths):
+        if whole[place] in whole[:place]:
+            raise UserError(f"{path} is named twice.")
+    return dict(zip(short_names(paths), files, strict=True))
+
+
+def short_names(paths: Sequence[Path]) -> list[str]:
+    """Return the shortest names that tell paths apart, without the endings of prediction files."""
     whole = [path.resolve() for path in paths]
-    for place, file in enumerate(files):
-        if file.resolve() in [other.resolve() for other in files[:place]]:
-            raise UserError(f"{paths[place]} is named twice.")
-    longest = max(len(path.parts) for path in whole)
-    names: list[str] = []
-    for length in range(1, longest + 1):
+    for length in range(1, max(len(path.parts) for path in whole) + 1):
         names = ["/".join([*path.parts[-length:-1], _stem(path)]) for path in whole]
         if len(set(names)) == len(names):
-            return dict(zip(names, files, strict=True))
-    # Only endings are different.
-    return dict(zip([str(path) for path in paths], files, strict=True))
+            return names
+    return [str(path) for path in paths]  # only endings are different
 
 
 def chosen_metrics(task: Task, wanted: Sequence[str]) -> tuple[str, ...]:
@@ -116,10 +235,6 @@ def chosen_metrics(task: Task, wanted: Sequence[str]) -> tuple[str, ...]:
 
 def task_metrics(task: Task) -> tuple[str, ...]:
     """Return the metrics of a task in the published order."""
-    from medeval.predictions.tasks import LABELS, Kind
-    from medeval.predictions.terminal import LABEL_METRIC
-    from medeval.scoring import binary, length_of_stay, phenotyping
-
     if task.kind is Kind.BINARY:
         return binary.NAMES
     if task.kind is Kind.HOURS:
@@ -134,30 +249,19 @@ def compare_files(request: Request) -> Compared:
     Raises:
         UserError: a file or the warehouse cannot be read, or rows do not fit the truth.
     """
-    from medeval.predictions.clusters import clusters
-    from medeval.predictions.tasks import Kind
-    from medeval.scoring.compare import compare as compare_scores
-    from medeval.scoring.compare import compare_answers
-
     inputs = read_inputs(request)
     numbers = clusters(inputs.rows, request.cluster)
     scores = {name: _score(request, name, inputs.joined[name], numbers) for name in inputs.joined}
     units = independent_units(request.task, inputs.rows, numbers)
-    answers: tuple[AnswerDifference, ...] = ()
+    answers: tuple[PairTest[McNemar], ...] = ()
     if request.threshold is not None and request.task.kind is Kind.BINARY:
-        answers = compare_answers(
-            {
-                name: (joined.prediction > request.threshold) == (joined.truth == 1)
-                for name, joined in inputs.joined.items()
-            }
-        )
-    return Compared(
-        request,
-        inputs,
-        compare_scores(scores, request.metrics, units=units),
-        _areas(request, inputs),
-        answers,
-    )
+        right = {
+            name: (joined.prediction > request.threshold) == (joined.truth == 1)
+            for name, joined in inputs.joined.items()
+        }
+        answers = compare_answers(right, f"accuracy at threshold {request.threshold:g}")
+    differences = compare(scores, request.metrics, units=units)
+    return Compared(request, inputs, differences, _areas(request, inputs), answers)
 
 
 def read_inputs(request: Request) -> Inputs:
@@ -166,15 +270,11 @@ def read_inputs(request: Request) -> Inputs:
     Raises:
         UserError: a file or the warehouse cannot be read, or rows do not fit the truth.
     """
-    from medeval.predictions.files import read_source
-    from medeval.predictions.joining import join
-    from medeval.predictions.tables import read_predictions, read_truth
-
     data_class = None
     if request.listfile is not None:
         listfile = read_source(request.listfile)
     else:
-        listfile, data_class = _warehouse_truth(request)
+        listfile, data_class = warehouse_truth(request.task, request.target, request.as_built)
     truth = read_truth(request.task, listfile)
     joined, sources = {}, {}
     for name, path in request.predictions.items():
@@ -193,9 +293,6 @@ def independent_units(task: Task, joined: Joined, numbers: Whole | None) -> dict
         joined: its rows.
         numbers: each row's cluster; None if every row stands for itself.
     """
-    import numpy as np
-
-    from medeval.predictions.tasks import Kind
 
     def count(rows: Any) -> int:
         return int(rows.sum()) if numbers is None else len(np.unique(numbers[rows]))
@@ -212,64 +309,25 @@ def independent_units(task: Task, joined: Joined, numbers: Whole | None) -> dict
     return every
 
 
-def warnings(compared: Compared) -> list[str]:
-    """Return what the user should know: of the rows, and of comparisons that cannot succeed."""
-    from medeval.scoring.compare import least_resamples
-
-    request = compared.request
-    found = [warning for joined in compared.inputs.joined.values() for warning in joined.warnings]
-    made = max(entry.n_comparisons for entry in compared.differences)
-    if made and request.n_iters < (needed := least_resamples(made)):
-        found.append(
-            f"{request.n_iters:,} resamples are too few for {made:,} comparisons: no difference"
-            f" can be significant. Take at least --n-iters {needed}."
-        )
-    found += [
-        f"{entry.first} and {entry.second}: {entry.metric} is undefined in"
-        f" {entry.n_undefined:,} of {request.n_iters:,} resamples; the others count."
-        for entry in compared.differences
-        if 0 < entry.n_undefined < request.n_iters
-    ]
-    return found
-
-
-def _score(request: Request, name: str, joined: Joined, numbers: Whole | None) -> Scores:
-    from medeval.predictions.evaluating import published
-    from medeval.progress import progress
-    from medeval.scoring.bootstrap import Resampling, score
-
-    resampling = Resampling(request.n_iters, request.seed, numbers)
+def _score(request: Request, name: str, joined: Joined, numbers: Whole | None) -> bootstrap.Scores:
+    resampling = bootstrap.Resampling(request.n_iters, request.seed, numbers)
     with progress(name, lambda: request.n_iters) as advance:
         statistic = published(request.task.kind)(joined.truth, joined.prediction)
-        return score(statistic, resampling, progress=advance)
+        return bootstrap.score(statistic, resampling, progress=advance)
 
 
-def _areas(request: Request, inputs: Inputs) -> tuple[AreaDifference, ...]:
+def _areas(request: Request, inputs: Inputs) -> tuple[PairTest[DeLong], ...]:
     """Test the areas under one ROC curve; means of areas have no such test."""
-    from medeval.predictions.tasks import Kind
-    from medeval.predictions.terminal import LABEL_METRIC
-    from medeval.scoring.binary import NAMES
-    from medeval.scoring.compare import compare_areas
-
     truth = inputs.rows.truth
     predictions = {name: joined.prediction for name, joined in inputs.joined.items()}
-    if request.task.kind is Kind.BINARY and NAMES[0] in request.metrics:
-        return compare_areas(NAMES[:1], truth, predictions)
+    if request.task.kind is Kind.BINARY and binary.NAMES[0] in request.metrics:
+        return compare_areas(binary.NAMES[:1], truth, predictions)
     if request.task.kind is not Kind.LABELS:
         return ()
     names = [name for name in request.metrics if name.startswith(LABEL_METRIC)]
     columns = [int(name.removeprefix(LABEL_METRIC)) - 1 for name in names]
     chosen = {name: prediction[:, columns] for name, prediction in predictions.items()}
     return compare_areas(names, truth[:, columns], chosen)
-
-
-def _warehouse_truth(request: Request) -> tuple[Source, str]:
-    from medeval.builds import open_built
-    from medeval.predictions.listfiles import FLOOR, warehouse_listfile
-
-    with open_built(FLOOR, request.target, as_built=request.as_built) as warehouse:
-        found = warehouse_listfile(request.task, warehouse)
-    return found.source, found.data_class
 
 
 def _stem(path: Path) -> str:
@@ -279,3 +337,7 @@ def _stem(path: Path) -> str:
     for ending in ENDINGS:
         name = name.removesuffix(ending)
     return name or path.name
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,21 +1,28 @@
-"""The result as JSON: the layout that mimic3-benchmarks writes, and what is ours beside it."""
+"""How scores are shown: as JSON in the layout of mimic3-benchmarks, as tables, and in sentences."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
 from medeval.models.text_files import save_text
+from medeval.predictions.tasks import LABELS
 
 if TYPE_CHECKING:
-    from medeval.scoring.results import MetricSummary
+    from rich.table import Table
+
+    from medeval.predictions.attributes import Group
+    from medeval.scoring.summary import MetricSummary
 
 Metrics = Mapping[str, "MetricSummary"]
+LABEL_METRIC = "ROC AUC of task "
+NAMED = 3
+NO_INTERVAL = "all resamples lie on one side of the value, so there is no BCa interval"
 
 
 def entries(
@@ -68,3 +75,136 @@ def require_writable(path: Path) -> None:
         raise UserError(f"--out {path}: there is no folder {path.parent}.")
     if not os.access(path.parent, os.W_OK):
         raise UserError(f"--out {path}: the folder {path.parent} cannot be written.")
+
+
+def metrics_table(metrics: Metrics, n_iters: int, names: Mapping[str, str], title: str) -> Table:
+    """Return a table with one line a metric.
+
+    Args:
+        metrics: by name, in order.
+        n_iters: how many resamples there were; without any, only values are shown.
+        names: what to call some metrics instead of their keys.
+        title: stands above the table.
+    """
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("metric")
+    table.add_column("value", justify="right", no_wrap=True)
+    some_undefined = any(metric.n_undefined for metric in metrics.values())
+    if n_iters:
+        table.add_column("95 % interval", justify="right", no_wrap=True)
+        table.add_column("mean", justify="right", no_wrap=True)
+        if some_undefined:
+            table.add_column("undefined", justify="right", no_wrap=True)
+    for name, metric in metrics.items():
+        cells = [names.get(name, name), shown(metric.value)]
+        if n_iters:
+            cells += [interval(metric.low, metric.high), shown(metric.mean)]
+            if some_undefined:
+                cells.append(f"{metric.n_undefined:,}")
+        table.add_row(*cells)
+    return table
+
+
+def subgroup_table(
+    title: str, cells: Sequence[tuple[Group, Metrics | None]], first: Sequence[str]
+) -> Table:
+    """Return a table with one line a group: its size and the metrics named in `first`."""
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("group")
+    table.add_column("n", justify="right", no_wrap=True)
+    has_classes = any(group.n_positive is not None for group, _ in cells)
+    if has_classes:
+        table.add_column("positive", justify="right", no_wrap=True)
+    for name in first:
+        table.add_column(name, justify="right")
+    for group, metrics in cells:
+        line = [group.name, _count(group.n)]
+        if has_classes:
+            line.append(_count(group.n_positive))
+        if metrics is None:
+            line += [group.suppressed or "", *[""] * (len(first) - 1)]
+        else:
+            line += [
+                f"{shown(metrics[name].value)} ({interval(metrics[name].low, metrics[name].high)})"
+                if math.isfinite(metrics[name].low)
+                else shown(metrics[name].value)
+                for name in first
+            ]
+        table.add_row(*line)
+    return table
+
+
+def label_names(columns: Sequence[str]) -> dict[str, str]:
+    """Return what to call the metrics of single labels: number and phenotype."""
+    own = [f"label_{number}" for number in range(1, LABELS + 1)]
+    if list(columns) == own:
+        return {}
+    return {
+        f"{LABEL_METRIC}{number}": f"{number} {name}"
+        for number, name in enumerate(columns, start=1)
+    }
+
+
+def shown(value: float | None) -> str:
+    """Return a number as the table shows it."""
+    if value is None or not math.isfinite(value):
+        return "undefined"
+    return f"{value:.4f}" if abs(value) < 100 else f"{value:,.1f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval as the table shows it."""
+    ends = shown(low), shown(high)
+    return "undefined" if "undefined" in ends else " to ".join(ends)
+
+
+def undefined(metrics: Metrics, n_iters: int) -> dict[str, dict[str, Any]]:
+    """Return the metrics to tell of: in how many resamples they are undefined, and why.
+
+    A reason of None means that the metric has a value and an interval, from the other resamples.
+    """
+    told = {}
+    for name, metric in metrics.items():
+        reason = metric.reason
+        if not reason and n_iters > metric.n_undefined and not math.isfinite(metric.low):
+            reason = None if math.isnan(metric.mean) else NO_INTERVAL
+        if metric.n_undefined or reason:
+            told[name] = {"n_undefined": int(metric.n_undefined), "reason": reason}
+    return told
+
+
+def undefined_sentences(metrics: Metrics, n_iters: int, *, strict_nan: bool) -> Iterator[str]:
+    """Say it in as few sentences as there are reasons."""
+    by_reason: dict[str | None, list[str]] = {}
+    told = undefined(metrics, n_iters)
+    for name, entry in told.items():
+        by_reason.setdefault(entry["reason"], []).append(name)
+    for reason, names in by_reason.items():
+        many = len(names) > 1
+        verb = "are" if many else "is"
+        if reason == NO_INTERVAL:
+            yield f"{_listed(names)}: {reason}."
+        elif reason is not None:
+            yield f"{_listed(names)} {verb} undefined: {reason}."
+        else:
+            most = max(told[name]["n_undefined"] for name in names)
+            some = f"up to {most:,}" if many else f"{most:,}"
+            rest = "are NaN (--strict-nan)" if strict_nan else "are those of the others"
+            yield (
+                f"{_listed(names)} {verb} undefined in {some} of {n_iters:,} resamples; the"
+                f" statistics {rest}."
+            )
+
+
+def _count(value: int | None) -> str:
+    return "hidden" if value is None else f"{value:,}"
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) <= NAMED + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more metrics"

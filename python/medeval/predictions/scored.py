@@ -2,24 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from medeval.errors import UserError
-from medeval.predictions.choices import Cluster, Grouping
-from medeval.predictions.clusters import clusters
-from medeval.predictions.evaluating import Evaluated, Method, evaluate
-from medeval.predictions.files import Source, provenance, read_source
-from medeval.predictions.joining import Joined, join
-from medeval.predictions.layout import entries
-from medeval.predictions.small_cells import require_min_cell
-from medeval.predictions.subgroups import Group, groups
-from medeval.predictions.tables import Predictions, read_predictions, read_truth
-from medeval.predictions.tasks import Task
-from medeval.predictions.undefined import undefined, undefined_sentences
+from medeval.predictions.attributes import Group, clusters, groups, read_attributes
+from medeval.predictions.files import Source, provenance, read_predictions, read_source, read_truth
+from medeval.predictions.inputs import FLOOR, listed_rows
+from medeval.predictions.joining import Joined, Whole, join
+from medeval.predictions.layout import entries, undefined, undefined_sentences
+from medeval.predictions.tasks import Cluster, Grouping, Interval, Kind, Task
+from medeval.progress import progress
+from medeval.scoring.binary import EXCLUDE, STRICT, Binary, Undefined
+from medeval.scoring.bootstrap import Resampling, Statistic, jackknife, score
+from medeval.scoring.groups import require_min_cell
+from medeval.scoring.length_of_stay import LengthOfStay
+from medeval.scoring.phenotyping import Phenotyping
+from medeval.scoring.summary import MetricSummary, summarise
+
+GENERATOR = "MT19937, as numpy.random.RandomState(seed).randint"
+ALIKE = "The hours of one stay are alike, and here each is drawn as if it stood alone: the"
+# Makes the statistic of truth and predictions.
+Measure = Callable[..., Statistic]
+
+
+@dataclass(frozen=True)
+class Method:
+    """How numbers become values with intervals.
+
+    Attributes:
+        n_iters: resamples.
+        seed: of the generator that draws them.
+        interval: how an interval is made of them.
+        strict_nan: let one undefined resample make a statistic undefined.
+        extra: also compute the metrics that mimic3-benchmarks does not have.
+    """
+
+    n_iters: int
+    seed: int
+    interval: Interval = Interval.PERCENTILE
+    strict_nan: bool = False
+    extra: bool = False
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The published metrics and, if asked for, the others, by name."""
+
+    metrics: dict[str, MetricSummary]
+    extra: dict[str, MetricSummary]
+
+    def without(self, names: Collection[str]) -> Evaluated:
+        """Return the same without some metrics."""
+        return replace(
+            self,
+            metrics={name: found for name, found in self.metrics.items() if name not in names},
+        )
 
 
 @dataclass(frozen=True)
@@ -104,6 +146,37 @@ class Scored:
         )
         return [*self.inputs.joined.warnings, *sentences]
 
+    def sentences(self) -> Iterator[str]:
+        """Say what was scored, and what an interval stands for."""
+        request = self.request
+        joined = self.inputs.joined
+        method = request.method
+        task = request.task
+        rows, stays = len(joined.stays), len(np.unique(joined.stays))
+        counted = f"{rows:,} rows of {stays:,} stays" if rows != stays else f"{rows:,} stays"
+        if task.kind is Kind.BINARY:
+            counted += f", {int(joined.truth.sum()):,} positive"
+        yield f"{task.name}: {counted}; truth from {self.inputs.listfile.name}."
+        if method.n_iters:
+            unit = f"{request.cluster.value}s" if request.cluster else "rows"
+            kind = "BCa" if method.interval is Interval.BCA else "percentile"
+            yield (
+                f"Intervals: 95 %, {kind}, from {method.n_iters:,} resamples of {unit}, seed"
+                f" {method.seed}."
+            )
+            if task.has_sample_times and request.cluster is None:
+                yield f"{ALIKE} intervals are too narrow. --cluster stay draws whole stays."
+        few = f"fewer than {request.min_cell} stays in all or of one class (--min-cell)"
+        for grouping, cells in self.subgroups.items():
+            suppressed = sum(found is None for _, found in cells)
+            if not cells:
+                yield f"By {grouping.value}: nothing can be told, for it would tell of {few}."
+            elif suppressed:
+                yield (
+                    f"By {grouping.value}: {suppressed:,} of {len(cells):,} groups are hidden,"
+                    f" since one of them has {few}, or such a one could be worked out from it."
+                )
+
     def _group(
         self, group: Group, evaluated: Evaluated | None, *, bare_nan: bool
     ) -> dict[str, Any]:
@@ -136,7 +209,7 @@ class Scored:
             "n_stays": len(np.unique(joined.stays)),
             "n_iters": method.n_iters,
             "seed": method.seed,
-            "generator": "MT19937, as numpy.random.RandomState(seed).randint",
+            "generator": GENERATOR,
             "interval": {"method": method.interval.value, "level": 0.95},
             "cluster": request.cluster.value if request.cluster else None,
             "strict_nan": method.strict_nan,
@@ -192,32 +265,79 @@ def read_inputs(request: Request) -> Inputs:
     """
     prediction = read_source(request.prediction)
     predictions = read_predictions(request.task, prediction)
-    if request.listfile is not None and not request.groupings:
-        return _inputs(request, prediction, predictions, read_source(request.listfile))
+
+    def joined_with(listfile: Source) -> Joined:
+        truth = read_truth(request.task, listfile)
+        return join(request.task, truth, predictions, allow_duplicates=request.allow_duplicates)
+
+    listfile = None if request.listfile is None else read_source(request.listfile)
+    if listfile is not None and not request.groupings:
+        return Inputs(joined_with(listfile), prediction, listfile, None, {})
     # Here, not above: files alone need no warehouse, and it takes a while to load.
     from medeval.builds import open_built
-    from medeval.predictions.attributes import read_attributes
-    from medeval.predictions.listfiles import warehouse_listfile
 
-    with open_built("mimic3", request.target, as_built=request.as_built) as warehouse:
-        if request.listfile is not None:
-            inputs = _inputs(request, prediction, predictions, read_source(request.listfile))
-        else:
-            found = warehouse_listfile(request.task, warehouse)
-            inputs = _inputs(request, prediction, predictions, found.source, found.data_class)
-        if not request.groupings:
-            return inputs
-        attributes = read_attributes(warehouse, inputs.joined, request.groupings)
-    return Inputs(inputs.joined, prediction, inputs.listfile, inputs.data_class, attributes)
+    with open_built(FLOOR, request.target, as_built=request.as_built) as warehouse:
+        data_class = None
+        if listfile is None:
+            listfile, data_class = listed_rows(request.task, warehouse)
+        joined = joined_with(listfile)
+        attributes = read_attributes(warehouse, joined, request.groupings)
+    return Inputs(joined, prediction, listfile, data_class, attributes)
 
 
-def _inputs(
-    request: Request,
-    prediction: Source,
-    predictions: Predictions,
-    listfile: Source,
-    data_class: str | None = None,
-) -> Inputs:
-    truth = read_truth(request.task, listfile)
-    joined = join(request.task, truth, predictions, allow_duplicates=request.allow_duplicates)
-    return Inputs(joined, prediction, listfile, data_class, {})
+def evaluate(
+    task: Task, joined: Joined, rows: Whole, clusters: Whole | None, method: Method, label: str
+) -> Evaluated:
+    """Score some of the joined rows.
+
+    Args:
+        task: says which metrics.
+        joined: truth and predictions.
+        rows: which of them, in order.
+        clusters: each joined row's cluster; None resamples rows.
+        method: resamples, seed, interval.
+        label: stands beside the progress bar.
+    """
+    truth, prediction = joined.truth[rows], joined.prediction[rows]
+    own = None if clusters is None else clusters[rows]
+    resampling = Resampling(method.n_iters, method.seed, own)
+
+    def summaries(of: Measure, label: str, **options: Undefined) -> dict[str, MetricSummary]:
+        with progress(label, lambda: method.n_iters) as advance:
+            scores = score(of(truth, prediction, **options), resampling, progress=advance)
+        bca = method.interval is Interval.BCA and method.n_iters > 0
+        return summarise(
+            scores,
+            method="bca" if bca else "percentile",
+            strict_nan=method.strict_nan,
+            jackknife=jackknife(of(truth, prediction), own) if bca else None,
+        )
+
+    undefined = STRICT if method.strict_nan else EXCLUDE
+    return Evaluated(
+        summaries(published(task.kind), label, undefined=undefined),
+        summaries(others(task.kind), f"{label}, extra") if method.extra else {},
+    )
+
+
+def published(kind: Kind) -> Measure:
+    """Return what computes the metrics of mimic3-benchmarks."""
+    measures: dict[Kind, Measure] = {
+        Kind.BINARY: Binary.of,
+        Kind.HOURS: LengthOfStay.of,
+        Kind.LABELS: Phenotyping.of,
+    }
+    return measures[kind]
+
+
+def others(kind: Kind) -> Measure:
+    """Return what computes the metrics beside them."""
+    # Here, not above: seldom asked for.
+    from medeval.scoring.extra import ExtraBinary, ExtraPhenotyping, FixedKappa
+
+    measures: dict[Kind, Measure] = {
+        Kind.BINARY: ExtraBinary.of,
+        Kind.HOURS: FixedKappa.of,
+        Kind.LABELS: ExtraPhenotyping.of,
+    }
+    return measures[kind]

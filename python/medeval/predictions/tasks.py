@@ -1,4 +1,4 @@
-"""The four ICU tasks as files show them: their names, keys, columns and defaults."""
+"""The four ICU tasks as files show them, and what the options of `score` may be; loads nothing."""
 
 from __future__ import annotations
 
@@ -16,6 +16,29 @@ class Kind(StrEnum):
     BINARY = "binary"
     HOURS = "hours"
     LABELS = "labels"
+
+
+class Cluster(StrEnum):
+    """What is drawn as one unit in a resample, if not the row."""
+
+    STAY = "stay"
+    SUBJECT = "subject"
+
+
+class Interval(StrEnum):
+    """How an interval is made of the resampled values."""
+
+    PERCENTILE = "percentile"
+    BCA = "bca"
+
+
+class Grouping(StrEnum):
+    """What the rows can be divided by."""
+
+    SEX = "sex"
+    AGE_BAND = "age_band"
+    ETHNICITY = "ethnicity"
+    CARE_UNIT = "care_unit"
 
 
 @dataclass(frozen=True)
@@ -85,8 +108,5 @@ def task_named(name: str) -> Task:
 
 def is_icu_task(name: str) -> bool:
     """Tell whether a name, long or short, is that of an ICU task."""
-    try:
-        task_named(name)
-    except UserError:
-        return False
-    return True
+    key = name.strip().lower().replace("-", "_")
+    return any(key in (task.name, task.short) for task in TASKS)

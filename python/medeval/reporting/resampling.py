@@ -120,7 +120,7 @@ def _resampled_means(result: EvaluationResult, draws: int, seed: int) -> dict[st
     """Return one mean a resample for each metric, NaN where no drawn item has a score."""
     import numpy as np
 
-    from medeval.scoring.resamples import BinResamples
+    from medeval.scoring.resample import BinResamples
     from medeval.scoring.table import distinct_rows
 
     names = sorted(result.item_scores or {})

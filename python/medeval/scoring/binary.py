@@ -1,20 +1,120 @@
-"""Metrics of a binary outcome: in-hospital mortality and decompensation."""
+"""Metrics of a binary outcome, such as in-hospital mortality, and the ranking they depend on.
+
+Sorted from high to low score, a ROC or precision-recall curve only moves in a way that matters
+where a positive comes. So each distinct score with a positive is a step, with three counts: its
+positives, the negatives tied with them, and the negatives in the gap above it, which need not be
+told apart. 523,208 rows with 9,683 positives become 19,367 counts.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from medeval.scoring.engine import Engine
-from medeval.scoring.results import EXCLUDE, Floats, Labels, Undefined
-from medeval.scoring.statistic import Counts
-from medeval.scoring.steps import Steps, make_steps
+from medeval.scoring.bootstrap import Engine
+from medeval.scoring.resample import Counts, Floats, Integers, Labels
 
 NAMES = ("AUC of ROC", "AUC of PRC", "min(+P, Se)")
 ONE_CLASS = "one class"
+
+
+class Undefined(StrEnum):
+    """What a metric is where it has no meaning, as on rows of one class.
+
+    `EXCLUDE`: NaN, for the area under the ROC curve, the area under the precision-recall curve and
+    min(+P, Se) alike. `STRICT`: the numbers that scikit-learn 1.6 and later give: NaN for the first
+    one and, without any positive, 0.5 and 0 for the others.
+    """
+
+    EXCLUDE = "exclude"
+    STRICT = "strict"
+
+
+EXCLUDE = Undefined.EXCLUDE
+STRICT = Undefined.STRICT
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of one ranking, G of them.
+
+    Attributes:
+        labels: bin of each row, shape (n,): 0 to G are the gaps (the last one below all steps),
+            G + 1 to 2 G the positives of the steps, the rest (where there are ties between
+            positives and negatives) the tied negatives of the steps.
+        n_steps: G.
+        n_bins: 2 G + 1, or 3 G + 1 with ties.
+    """
+
+    labels: Labels
+    n_steps: int
+    n_bins: int
+
+    def gaps(self) -> slice:
+        """Return the place of the gaps, shape (G + 1,)."""
+        return slice(0, self.n_steps + 1)
+
+    def positives(self) -> slice:
+        """Return the place of the positives, shape (G,)."""
+        return slice(self.n_steps + 1, 2 * self.n_steps + 1)
+
+    def ties(self) -> slice | None:
+        """Return the place of the tied negatives, shape (G,); None where there are none."""
+        start = 2 * self.n_steps + 1
+        return slice(start, self.n_bins) if self.n_bins > start else None
+
+
+def make_steps(
+    truth: NDArray[np.bool_], scores: NDArray[np.float64], *, only_ranks: bool = False
+) -> Steps:
+    """Sort once and label the rows.
+
+    Args:
+        truth: whether a row is positive, shape (n,), n above 0.
+        scores: the higher, the more likely positive, shape (n,).
+        only_ranks: join steps between which there is no negative. The area under the ROC curve
+            stays as it is, the precision-recall curve does not.
+    """
+    order = np.argsort(-scores, kind="stable")
+    sorted_scores = scores[order]
+    positive = truth[order]
+    group = np.zeros(len(order), dtype=np.int64)  # of rows with one score
+    np.cumsum(sorted_scores[1:] != sorted_scores[:-1], out=group[1:])
+    n_groups = int(group[-1]) + 1
+    is_step = np.bincount(group[positive], minlength=n_groups) > 0
+    step_of_group: Integers = (
+        np.cumsum(is_step) - is_step
+    )  # of the first step at or below the group
+    n_steps = int(is_step.sum())
+    step: Integers = step_of_group[group]
+    tied = ~positive & is_step[group]
+    gap = ~positive & ~tied
+    if only_ranks and n_steps:
+        step, n_steps = _joined(step, n_steps, tied, gap)
+    labels = np.empty(len(order), dtype=np.int64)
+    labels[order] = step + (n_steps + 1) * positive + (2 * n_steps + 1) * tied
+    n_bins = (3 if tied.any() else 2) * n_steps + 1
+    # A small table stays in the cache while rows are drawn at random.
+    return Steps(labels.astype(np.min_scalar_type(n_bins)), n_steps, n_bins)
+
+
+def _joined(
+    step: Integers, n_steps: int, tied: NDArray[np.bool_], gap: NDArray[np.bool_]
+) -> tuple[Integers, int]:
+    """Number the steps anew so that steps without a negative between them are one."""
+    has_gap = np.bincount(step[gap], minlength=n_steps + 1)[:n_steps] > 0
+    has_tie = np.bincount(step[tied], minlength=n_steps) > 0
+    starts = has_gap | has_tie
+    starts[1:] |= has_tie[:-1]
+    starts[0] = True
+    number = np.cumsum(starts) - 1
+    n_joined = int(number[-1]) + 1
+    return np.append(number, n_joined)[step], n_joined
 
 
 @dataclass(frozen=True)
@@ -97,9 +197,8 @@ def min_precision_recall(curve: Curve) -> Floats:
     With the true positives divided by the larger of their two divisors. It is reached at a step:
     in between, precision falls and recall stays.
     """
-    divisor = np.maximum(curve.true + curve.false, curve.n_positives[:, None])
-    shares = np.divide(curve.true, divisor, out=np.zeros_like(divisor), where=divisor > 0)
-    best: Floats = shares.max(axis=1, initial=0.0)
+    divisor = np.maximum(curve.true + curve.false, np.maximum(curve.n_positives, 1)[:, None])
+    best: Floats = (curve.true / divisor).max(axis=1, initial=0.0)
     best[curve.n_positives == 0] = np.nan
     return best
 
@@ -107,7 +206,9 @@ def min_precision_recall(curve: Curve) -> Floats:
 def precision(true: Floats, false: Floats) -> Floats:
     """Return true / (true + false); 1 where there is no row yet, the curve's start."""
     rows = true + false
-    return np.divide(true, rows, out=np.ones_like(rows), where=rows > 0)
+    shares: Floats = true / np.maximum(rows, 1)
+    shares[rows == 0] = 1.0
+    return shares
 
 
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> Floats:
@@ -162,32 +263,26 @@ class Binary:
 
     def from_bins(self, counts: Counts, engine: Engine) -> Floats:
         """Return the metrics, shape (batch, 3), of counts of shape (batch, n_bins)."""
-        if engine is Engine.NUMBA:
-            from medeval.scoring import _fast  # numba is slow to load
-
-            values, classes = _fast.binary_metrics(counts, self.steps.n_steps)
-        else:
-            curve = make_curve(self.steps, counts)
-            values = np.stack(
-                [
-                    area_under_roc(curve),
-                    trapezoid_under_precision_recall(curve),
-                    min_precision_recall(curve),
-                ],
-                axis=1,
-            )
-            classes = np.stack([curve.n_positives, curve.n_negatives], axis=1)
+        curve = make_curve(self.steps, counts)
+        values = np.stack(
+            [
+                area_under_roc(curve),
+                trapezoid_under_precision_recall(curve),
+                min_precision_recall(curve),
+            ],
+            axis=1,
+        )
         if self.undefined is EXCLUDE:
-            values[(classes == 0).any(axis=1)] = np.nan
+            values[(curve.n_positives == 0) | (curve.n_negatives == 0)] = np.nan
         else:
             # Without a positive scikit-learn's recall is 1 at every score and its precision 0, then
             # 0 and 1 at the end: half a unit square, and nowhere both above 0.
-            values[classes[:, 0] == 0, 1:] = (0.5, 0.0)
+            values[curve.n_positives == 0, 1:] = (0.5, 0.0)
         return values
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
         """Say why a point value has no meaning."""
-        return tuple(ONE_CLASS if np.isnan(value) else None for value in values)
+        return where_undefined(values, (ONE_CLASS,) * len(NAMES))
 
 
 def binary_arrays(truth: ArrayLike, prediction: ArrayLike) -> tuple[NDArray[np.bool_], Floats]:
@@ -199,6 +294,14 @@ def binary_arrays(truth: ArrayLike, prediction: ArrayLike) -> tuple[NDArray[np.b
     check_binary(outcome)
     check_finite(scores)
     return outcome == 1, scores
+
+
+def where_undefined(values: Floats, reasons: Sequence[str]) -> tuple[str | None, ...]:
+    """Return the reasons of the values that are not finite; None for the others."""
+    return tuple(
+        None if np.isfinite(value) else reason
+        for value, reason in zip(values, reasons, strict=True)
+    )
 
 
 def check_binary(truth: NDArray[Any]) -> None:

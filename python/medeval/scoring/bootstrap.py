@@ -1,21 +1,111 @@
-"""Point values and their bootstrap (Efron 1979; plain or of whole clusters)."""
+"""Point values and their bootstrap (Efron 1979; plain or of whole clusters).
+
+Both engines give the same numbers: numpy, and numba for what is large enough to pay for loading it.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
 
 import numpy as np
 
-from medeval.scoring.engine import Engine, choose
-from medeval.scoring.resamples import BinResamples, ClusterResamples, Resamples, RowResamples
-from medeval.scoring.results import Advance, Integers, Scores
-from medeval.scoring.statistic import Statistic
+from medeval.scoring.resample import (
+    BinResamples,
+    ClusterResamples,
+    Counts,
+    FastRowResamples,
+    Floats,
+    Integers,
+    Labels,
+    Resamples,
+    RowResamples,
+)
+
+Advance = Callable[[int], object]
+
+SETTING = "MEDEVAL_SCORING_ENGINE"
+# Loading numba and its compiled code takes longer than numpy needs for so many steps.
+WORTHWHILE_STEPS = 200_000_000
+MOST_AT_ONCE = 64
+LARGEST_SEED = 2**32 - 1
+# Up to so many rows or clusters are left out one by one for the acceleration of BCa intervals.
+MOST_PARTS = 2_000
+PARTS_SEED = 0
+
+
+class Engine(StrEnum):
+    """What counts resamples and sums over them."""
+
+    AUTO = "auto"
+    NUMPY = "numpy"
+    NUMBA = "numba"
+
 
 # Numbers per batch: few enough to stay in the processor's cache, enough to hide numpy's calls.
 # numba needs them for other reasons only: it takes up to 64 resamples through a ranking at a time.
 BATCH_NUMBERS = {Engine.NUMPY: 1 << 19, Engine.NUMBA: 1 << 20}
-MOST_AT_ONCE = 64
-LARGEST_SEED = 2**32 - 1
+
+
+class Statistic(Protocol):
+    """Some metrics as a function of how often each kind of row occurs.
+
+    Rows that no metric can tell apart share a bin, so a resample is a few counts rather than many
+    rows, and nothing is sorted again.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Keys of the m metrics."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, n."""
+        ...
+
+    @property
+    def labels(self) -> Labels | None:
+        """Bin of each row, shape (n,); None where each row is a bin."""
+        ...
+
+    @property
+    def n_bins(self) -> int:
+        """Number of bins; n without labels."""
+        ...
+
+    @property
+    def rankings(self) -> int:
+        """How many passes over n rows one evaluation takes, about; for the choice of engine."""
+        ...
+
+    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
+        """Return the metrics, shape (batch, m), of counts of shape (batch, n_bins)."""
+        ...
+
+    def reasons(self, values: Floats) -> tuple[str | None, ...]:
+        """Say why each point value that has no meaning has none; None where it has one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Some metrics on the data and on every resample.
+
+    Attributes:
+        names: keys of the m metrics, in order.
+        values: point estimates, shape (m,); NaN is undefined.
+        samples: values of the resamples, shape (n_iters, m); NaN is undefined in that resample.
+        reasons: why a point estimate is undefined; None where it is defined.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    samples: Floats
+    reasons: tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -67,43 +157,100 @@ def score(
         raise ValueError(f"{len(resampling.clusters)} cluster ids for {statistic.rows} rows")
     chosen = choose(engine, statistic.rows * resampling.n_iters * statistic.rankings)
     # By the same engine as the samples, with which BCa intervals compare them.
-    values = statistic.from_bins(all_rows(statistic), chosen)[0]
+    values = statistic.from_bins(_all_rows(statistic), chosen)[0]
     samples = np.empty(shape)
-    if resampling.n_iters:
-        resamples = draw(statistic, resampling, chosen)
-        done = 0
-        for size in batches(statistic, resampling, chosen):
-            counts = resamples.counts(size, statistic.labels, statistic.n_bins)
-            samples[done : done + size] = statistic.from_bins(counts, chosen)
-            done += size
-            if progress is not None:
-                progress(size)
+    resamples = _resamples(statistic, resampling, chosen)
+    # Memory does not grow with the number of resamples.
+    most = max(1, BATCH_NUMBERS[chosen] // max(statistic.rows, statistic.n_bins))
+    size = min(most, MOST_AT_ONCE)
+    for start in range(0, resampling.n_iters, size):
+        part = samples[start : start + size]
+        counts = resamples.counts(len(part), statistic.labels, statistic.n_bins)
+        part[:] = statistic.from_bins(counts, chosen)
+        if progress is not None:
+            progress(len(part))
     return Scores(statistic.names, values, samples, statistic.reasons(values))
 
 
-def all_rows(statistic: Statistic) -> Integers:
+def choose(engine: Engine, steps: int) -> Engine:
+    """Return the engine for a task of so many steps (rows times resamples times rankings).
+
+    `AUTO` follows the environment variable `MEDEVAL_SCORING_ENGINE` where it is set; else it takes
+    numba where it works and the task is long enough to pay for loading it.
+    """
+    engine = Engine(engine)  # a plain "numba" is understood as well
+    if engine is Engine.AUTO:
+        engine = Engine(os.environ.get(SETTING) or Engine.AUTO)
+    if engine is not Engine.AUTO:
+        return engine
+    return Engine.NUMBA if steps >= WORTHWHILE_STEPS and has_numba() else Engine.NUMPY
+
+
+def has_numba() -> bool:
+    """Tell whether numba is installed, goes with this numpy and can keep what it compiles."""
+    try:
+        import medeval.scoring.fast  # noqa: F401  (slow to load, so only where it is used next)
+    except (ImportError, RuntimeError):
+        return False
+    return True
+
+
+def jackknife(
+    statistic: Statistic, clusters: Integers | None = None, most_parts: int = MOST_PARTS
+) -> Floats:
+    """Return the metrics without each part of the data, shape (parts, m), for BCa intervals.
+
+    Leaving out every single row costs n evaluations, too many for hundreds of thousands of rows.
+    Above `most_parts` rows (or clusters, where clusters are resampled) they are dealt at random,
+    seeded, into that many parts, and whole parts are left out (delete-d jackknife, Shao and Wu
+    1989). The acceleration is a third moment over the power 3/2 of a second one of the rows'
+    influences; sums of independent influences over parts estimate the same two moments, with a
+    standard error near 0.4 / parts.
+
+    Args:
+        statistic: the metrics of the data.
+        clusters: cluster id of each row, shape (n,); None where rows are resampled.
+        most_parts: up to so many rows or clusters are left out one by one.
+    """
+    if not statistic.rows:
+        return np.empty((0, len(statistic.names)))
+    unit_of_row: Integers = np.arange(statistic.rows)
+    if clusters is not None:
+        unit_of_row = np.unique(clusters, return_inverse=True)[1]
+    n_units = int(unit_of_row.max()) + 1
+    dealt: Integers = np.arange(n_units)
+    if n_units > most_parts:
+        dealt = np.random.default_rng(PARTS_SEED).permutation(n_units) % most_parts
+    part = dealt[unit_of_row]
+    n_parts = int(part.max()) + 1
+    labels = np.arange(statistic.rows) if statistic.labels is None else statistic.labels
+    order = np.argsort(part, kind="stable")
+    bounds = np.searchsorted(part[order], np.arange(n_parts + 1))
+    everything = _all_rows(statistic)
+    size = max(1, BATCH_NUMBERS[Engine.NUMPY] // statistic.n_bins)
+    values = np.empty((n_parts, len(statistic.names)))
+    for first in range(0, n_parts, size):
+        last = min(first + size, n_parts)
+        rows = order[bounds[first] : bounds[last]]
+        bins = (part[rows] - first) * statistic.n_bins + labels[rows]
+        left_out = np.bincount(bins, minlength=(last - first) * statistic.n_bins)
+        counts = everything - left_out.reshape(last - first, statistic.n_bins)
+        values[first:last] = statistic.from_bins(counts, Engine.NUMPY)
+    return values
+
+
+def _all_rows(statistic: Statistic) -> Integers:
     """Return the counts of the data themselves, shape (1, n_bins)."""
     if statistic.labels is None:
         return np.ones((1, statistic.rows), dtype=np.int64)
     return np.bincount(statistic.labels, minlength=statistic.n_bins)[None, :]
 
 
-def draw(statistic: Statistic, resampling: Resampling, engine: Engine) -> Resamples:
-    """Return the resamples as they are counted by this engine."""
+def _resamples(statistic: Statistic, resampling: Resampling, engine: Engine) -> Resamples:
     if not resampling.replay:
-        return BinResamples(resampling.seed, all_rows(statistic)[0])
+        return BinResamples(resampling.seed, _all_rows(statistic)[0])
     if resampling.clusters is not None:
         return ClusterResamples(resampling.seed, resampling.clusters)
-    if engine is Engine.NUMBA:
-        from medeval.scoring.fast_resamples import FastRowResamples  # numba is slow to load
-
+    if engine is Engine.NUMBA and statistic.rows > 1:  # of one row there is nothing to draw
         return FastRowResamples(resampling.seed, statistic.rows)
     return RowResamples(resampling.seed, statistic.rows)
-
-
-def batches(statistic: Statistic, resampling: Resampling, engine: Engine) -> list[int]:
-    """Return how many resamples are done at a time; memory does not grow with n_iters."""
-    size = max(1, BATCH_NUMBERS[engine] // max(statistic.rows, statistic.n_bins))
-    size = min(size, MOST_AT_ONCE)
-    whole, rest = divmod(resampling.n_iters, size)
-    return [size] * whole + [rest] * bool(rest)

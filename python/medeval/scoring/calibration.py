@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medeval.scoring.binary import ratio
-from medeval.scoring.results import Floats
+from medeval.scoring.resample import Floats
 
 ERROR_BINS = 10
 # A prediction of exactly 0 or 1 has no logit; it counts as one in a million.

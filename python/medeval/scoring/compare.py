@@ -1,25 +1,23 @@
-"""Which of several predictions is better, with an interval, a p value and a plain sentence.
+"""Which of several systems is better, with an interval, a p value and a plain sentence.
 
-The bootstrap is paired: predictions are scored on the same resamples, so what is resampled is the
-difference of their metrics. From it come
+The comparison is paired: systems are scored on the same resamples of the same rows, so what is
+resampled is the difference of their metrics. From it comes the percentile interval of the
+difference (B. Efron and R. J. Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13). The
+two-sided p value is
 
-* the percentile interval of the difference (B. Efron and R. J. Tibshirani, An Introduction to the
-  Bootstrap, 1993, chapter 13);
-* a two-sided p value, twice the smaller of (1 + resamples with a difference of at most 0) and
-  (1 + resamples with a difference of at least 0), divided by (1 + resamples), and at most 1: the
-  level at which the interval just reaches 0. The ones keep it from being 0 (A. C. Davison and
-  D. V. Hinkley, Bootstrap Methods and their Application, 1997, section 4.2).
+* of metrics that are no ratio of sums over rows (`compare`): twice the smaller of (1 + resamples
+  with a difference of at most 0) and (1 + resamples with a difference of at least 0), divided by
+  (1 + resamples), and at most 1: the level at which the interval just reaches 0 (A. C. Davison and
+  D. V. Hinkley, Bootstrap Methods and their Application, 1997, section 4.2);
+* of ratios of sums (`paired_difference`): how often a difference as large appears when the two
+  scores of a unit are exchanged at random (E. W. Noreen, Computer-Intensive Methods for Testing
+  Hypotheses, 1989).
 
-The family of comparisons is all pairs of the predictions given, times all metrics given; Holm's
+The family of comparisons is all pairs of the systems given, times all metrics given; Holm's
 correction is over all of it. A difference that is not significant after the correction is not said
-to be zero: the two cannot be told apart on these data.
-
-Resamples of very few rows are too much alike, and would call any difference significant. So a
-metric has no p value where it rests on so few independent units that even the sign test, with all
-of them on one side, could not be significant: fewer than six at the usual level.
-
-DeLong's test of areas under the ROC curve and McNemar's test of right and wrong answers stand
-beside it, each a family of its own. They take rows as independent and do not change the sentence.
+to be zero: the two cannot be told apart on these data. Resamples of very few rows are too much
+alike, and would call any difference significant: a metric has no p value where it rests on so few
+independent units that even the sign test, with all of them on one side, could not be significant.
 """
 
 from __future__ import annotations
@@ -29,39 +27,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from medeval.scoring.delong import DeLong, delong_test
-from medeval.scoring.holm import holm
-from medeval.scoring.mcnemar import McNemar, mcnemar
-from medeval.scoring.results import Floats, Scores
+from medeval.scoring.bootstrap import Scores
+from medeval.scoring.resample import Floats, RowResamples
+from medeval.scoring.significance import DeLong, McNemar, delong_test, holm, mcnemar
 
 LEVEL = 0.95
 LOWER_IS_BETTER = frozenset({"MAD", "MSE", "MAPE"})
+BATCH = 256
 
 # Equal in exact arithmetic, apart by rounding: relative to the values, absolute below 1.
 ROUNDING = 1e-12
 FEWEST_DECIMALS, USUAL_DECIMALS, MOST_DECIMALS = 1, 3, 6
 SMALLEST_P_SHOWN = 0.0001
+Test = TypeVar("Test", DeLong, McNemar)
 
 
 class Verdict(StrEnum):
-    """What can be said of two predictions by one metric."""
+    """What can be said of two systems by one metric."""
 
     FIRST = "first is better"
     SECOND = "second is better"
+    FIRST_HIGHER = "first is higher"
+    SECOND_HIGHER = "second is higher"
     NEITHER = "cannot be told apart"
     UNDEFINED = "undefined"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Two predictions by one metric.
+    """Two systems by one metric.
 
     Attributes:
-        first: name of the first prediction.
+        first: name of the first system.
         second: name of the second.
         metric: name of the metric.
         first_value: the metric of the first; None if undefined, as below.
@@ -71,8 +73,10 @@ class Difference:
         high: upper end of the difference's interval.
         p_value: two-sided, of this comparison alone.
         adjusted_p: after Holm's correction over the family.
+        n: how many items both have a score for; None where that is the same of all metrics.
         n_comparisons: size of the family: comparisons that have a p value.
         n_undefined: resamples that are left out, since the metric of one of the two is undefined.
+        direction: which way is better, `higher`, `lower` or `neither`.
         verdict: what can be said.
         reason: why there is no difference, no interval or no p value.
         level: coverage of the interval; 1 less the level of significance.
@@ -83,47 +87,29 @@ class Difference:
     metric: str
     first_value: float | None
     second_value: float | None
-    difference: float | None
-    low: float | None
-    high: float | None
-    p_value: float | None
-    adjusted_p: float | None
-    n_comparisons: int
-    n_undefined: int
-    verdict: Verdict
-    reason: str | None
-    level: float
-
-    @property
-    def sentence(self) -> str:
-        """Say it in words."""
-        return sentence(self, self.metric)
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    adjusted_p: float | None = None
+    n: int | None = None
+    n_comparisons: int = 0
+    n_undefined: int = 0
+    direction: str = "higher"
+    verdict: Verdict = Verdict.UNDEFINED
+    reason: str | None = None
+    level: float = LEVEL
 
 
 @dataclass(frozen=True)
-class AreaDifference:
-    """DeLong's test of two predictions by one area; `adjusted_p` after Holm's correction."""
+class PairTest(Generic[Test]):
+    """A test of two systems by one metric; `adjusted_p` after Holm's correction."""
 
     first: str
     second: str
     metric: str
-    test: DeLong
+    test: Test
     adjusted_p: float | None
-
-
-@dataclass(frozen=True)
-class AnswerDifference:
-    """McNemar's test of two sets of answers; `adjusted_p` after Holm's correction."""
-
-    first: str
-    second: str
-    test: McNemar
-    adjusted_p: float
-
-    @property
-    def sentence(self) -> str:
-        """Say it in words."""
-        return answer_sentence(self)
 
 
 def compare(
@@ -133,10 +119,10 @@ def compare(
     units: Mapping[str, int] | None = None,
     level: float = LEVEL,
 ) -> tuple[Difference, ...]:
-    """Compare all pairs of predictions by each metric.
+    """Compare all pairs of systems by each metric.
 
     Args:
-        scores: of each prediction by its name, all with the same resampling of the same rows.
+        scores: of each system by its name, all with the same resampling of the same rows.
         metrics: some of their metrics; None takes all.
         units: on how many independent rows or clusters a metric rests, those of the rarer class
             if it needs both; a metric that is not named has enough.
@@ -146,30 +132,76 @@ def compare(
         Pair by pair in the order given, and within a pair metric by metric.
 
     Raises:
-        ValueError: fewer than two predictions, other metrics or numbers of resamples in one than
-            in another, or a metric that they do not have.
+        ValueError: fewer than two systems, other metrics or numbers of resamples in one than in
+            another, or a metric that they do not have.
     """
-    names = _names(scores)
-    every, shape = scores[names[0]].names, scores[names[0]].samples.shape
+    pairs = _pairs(scores)
+    some = next(iter(scores.values()))
+    every, shape = some.names, some.samples.shape
     if any(found.names != every or found.samples.shape != shape for found in scores.values()):
         raise ValueError("the predictions are not scored by the same metrics and resamples")
     chosen = every if metrics is None else tuple(metrics)
     if unknown := [metric for metric in chosen if metric not in every]:
         raise ValueError(f"no metric {', '.join(unknown)}; there are {', '.join(every)}")
-    places = [every.index(metric) for metric in chosen]
     found = [
-        _without_few(
-            _difference(first, second, scores[first], scores[second], place, level), units or {}
-        )
-        for first, second in combinations(names, 2)
-        for place in places
+        _difference(first, second, scores[first], scores[second], every.index(metric), level)
+        for first, second in pairs
+        for metric in chosen
     ]
-    adjusted = holm([entry.p_value for entry in found])
+    return corrected([_without_few(entry, (units or {}).get(entry.metric)) for entry in found])
+
+
+def corrected(differences: Sequence[Difference]) -> tuple[Difference, ...]:
+    """Return the comparisons of one family with their corrected p values and verdicts."""
+    adjusted = holm([entry.p_value for entry in differences])
     made = sum(p is not None for p in adjusted)
     return tuple(
-        _judged(replace(entry, adjusted_p=p, n_comparisons=made))
-        for entry, p in zip(found, adjusted, strict=True)
+        replace(entry, adjusted_p=p, n_comparisons=made, verdict=_verdict(entry, p))
+        for entry, p in zip(differences, adjusted, strict=True)
     )
+
+
+def paired_difference(
+    metric: str,
+    first: npt.ArrayLike,
+    second: npt.ArrayLike,
+    n: int,
+    *,
+    draws: int,
+    seed: int,
+    direction: str = "higher",
+) -> Difference:
+    """Compare two ratios of sums over the same units; names and corrections are left open.
+
+    Args:
+        metric: its name.
+        first: numerator and denominator of each unit in the first run, shape (units, 2); the ratio
+            is 0 where denominators sum to 0.
+        second: the same of the second run.
+        n: how many items there are in the units.
+        draws: how many resamples, and how many random exchanges; 1 or more.
+        seed: of both.
+        direction: which way is better, `higher`, `lower` or `neither`.
+    """
+    one, two = (np.asarray(rows, dtype=np.float64) for rows in (first, second))
+    value, other = (float(_ratio(rows.sum(axis=0))) for rows in (one, two))
+    difference = value - other
+    resamples = RowResamples(seed, len(one))
+    random = np.random.default_rng([seed, 1])
+    between, reached = [], 0
+    for start in range(0, draws, BATCH):
+        size = min(BATCH, draws - start)
+        weights = resamples.counts(size, None, len(one))
+        between.append(_ratio(weights @ one) - _ratio(weights @ two))
+        stay = random.integers(0, 2, size=(size, len(one)))
+        mixed = _ratio(stay @ one + (1 - stay) @ two) - _ratio(stay @ two + (1 - stay) @ one)
+        reached += int((np.abs(mixed) >= abs(difference) - ROUNDING).sum())
+    low, high = _ends(np.concatenate(between), LEVEL)
+    p_value = (1 + reached) / (1 + draws)
+    return Difference(
+        "", "", metric, value, other, difference, low, high, p_value,
+        n=n, direction=direction,
+    )  # fmt: skip
 
 
 def compare_areas(
@@ -178,7 +210,7 @@ def compare_areas(
     predictions: Mapping[str, npt.ArrayLike],
     *,
     level: float = LEVEL,
-) -> tuple[AreaDifference, ...]:
+) -> tuple[PairTest[DeLong], ...]:
     """Test all pairs of predictions by DeLong's method.
 
     Args:
@@ -192,43 +224,38 @@ def compare_areas(
     """
     outcome = _columns(truth)
     scores = {name: _columns(values) for name, values in predictions.items()}
-    if outcome.shape[1] != len(metrics) or any(
-        values.shape != outcome.shape for values in scores.values()
-    ):
+    shapes = {outcome.shape, *(values.shape for values in scores.values())}
+    if shapes != {(len(outcome), len(metrics))}:
         raise ValueError(f"not every array has the truth's rows and {len(metrics)} columns")
     tests = [
-        (
-            first,
-            second,
-            metric,
-            delong_test(
-                outcome[:, place], scores[first][:, place], scores[second][:, place], level=level
-            ),
+        (first, second, metric, delong_test(column, one, two, level=level))
+        for first, second in _pairs(scores)
+        for metric, column, one, two in zip(
+            metrics, outcome.T, scores[first].T, scores[second].T, strict=True
         )
-        for first, second in combinations(_names(scores), 2)
-        for place, metric in enumerate(metrics)
     ]
     adjusted = holm([test.p_value for *_, test in tests])
-    return tuple(AreaDifference(*test, p) for test, p in zip(tests, adjusted, strict=True))
+    return tuple(PairTest(*test, p) for test, p in zip(tests, adjusted, strict=True))
 
 
 def compare_answers(
-    right: Mapping[str, npt.ArrayLike], *, mid_p: bool = False
-) -> tuple[AnswerDifference, ...]:
+    right: Mapping[str, npt.ArrayLike], metric: str = "accuracy", *, mid_p: bool = False
+) -> tuple[PairTest[McNemar], ...]:
     """Test all pairs by McNemar's method.
 
     Args:
         right: for each name, whether each answer is right; the same questions for all.
+        metric: what to call the share of right answers.
         mid_p: take the mid-p value instead of the exact one.
 
     Raises:
         ValueError: fewer than two sets of answers, or not to the same questions.
     """
-    pairs = list(combinations(_names(right), 2))
+    pairs = _pairs(right)
     tests = [mcnemar(right[first], right[second], mid_p=mid_p) for first, second in pairs]
     adjusted = holm([test.p_value for test in tests])
     return tuple(
-        AnswerDifference(first, second, test, test.p_value if p is None else p)
+        PairTest(first, second, metric, test, p)
         for (first, second), test, p in zip(pairs, tests, adjusted, strict=True)
     )
 
@@ -236,7 +263,7 @@ def compare_answers(
 def least_resamples(n_comparisons: int, *, level: float = LEVEL) -> int:
     """Return how many resamples a family needs so that a difference can be significant in it.
 
-    The smallest possible p value is 2 / (1 + resamples).
+    The smallest possible p value of `compare` is 2 / (1 + resamples).
     """
     return math.ceil(2 * n_comparisons / (1 - level) - 1 - ROUNDING * n_comparisons)
 
@@ -248,32 +275,36 @@ def bootstrap_p(differences: Floats) -> float:
     return min(1.0, 2 * min(below, above) / (1 + len(differences)))
 
 
-def sentence(found: Difference, metric: str) -> str:
-    """Say what can be said.
-
-    Args:
-        found: the comparison.
-        metric: what to call the metric.
-    """
+def sentence(found: Difference, metric: str | None = None) -> str:
+    """Say what can be said; `metric` is what to call the metric, if not by its key."""
+    metric = metric or found.metric
     first, second = found.first, found.second
     if found.difference is None or found.low is None or found.high is None:
         return f"{first} and {second} cannot be compared on {metric}: {found.reason}."
     difference, low, high = found.difference, found.low, found.high
-    told = found.verdict in (Verdict.FIRST, Verdict.SECOND)
+    told = found.verdict not in (Verdict.NEITHER, Verdict.UNDEFINED)
     if told and difference < 0:
         difference, low, high = -difference, -high, -low
     places = _decimals(low, high)
-    shown = [f"{_whole(value, places):,.{places}f}" for value in (difference, low, high)]
-    interval = f"{_percent(found.level)} interval {shown[1]} to {shown[2]}; {_p_values(found)}"
+    # Rounded; zero is added to make one zero of 0 and -0.
+    shown = [f"{round(value, places) + 0.0:,.{places}f}" for value in (difference, low, high)]
+    p = f"no p value: {found.reason}"
+    if found.p_value is not None and found.adjusted_p is not None:
+        p = f"p {shown_p(found.p_value)}"
+        if found.n_comparisons > 1:
+            p += f", {shown_p(found.adjusted_p)} after Holm's correction for"
+            p += f" {found.n_comparisons:,} comparisons"
+    interval = f"{100 * found.level:g} % interval {shown[1]} to {shown[2]}; {p}"
     if not told:
         return (
             f"{first} and {second} cannot be told apart on {metric}"
             f" ({first} minus {second} is {shown[0]}, {interval})."
         )
-    if found.verdict is Verdict.SECOND:
+    if found.verdict in (Verdict.SECOND, Verdict.SECOND_HIGHER):
         first, second = second, first
-    lower = "lower is better; " if found.metric in LOWER_IS_BETTER else ""
-    return f"{first} is better than {second} on {metric} by {shown[0]} ({lower}{interval})."
+    lower = "lower is better; " if found.direction == "lower" else ""
+    word = "higher" if found.direction == "neither" else "better"
+    return f"{first} is {word} than {second} on {metric} by {shown[0]} ({lower}{interval})."
 
 
 def pair_sentences(
@@ -301,28 +332,22 @@ def pair_sentences(
     return said
 
 
-def answer_sentence(
-    found: AnswerDifference, what: str = "accuracy", *, level: float = LEVEL
-) -> str:
-    """Say which of two is right more often, or that they cannot be told apart.
-
-    Args:
-        found: the comparison.
-        what: what to call the share of right answers.
-        level: 1 less the level of significance.
-    """
-    test = found.test
+def answer_sentence(found: PairTest[McNemar], *, level: float = LEVEL) -> str:
+    """Say which of two is right more often, or that they cannot be told apart."""
+    test, p = found.test, 1.0 if found.adjusted_p is None else found.adjusted_p
     counts = (
         f"{test.only_first:,} answers right only in {found.first}, {test.only_second:,} only in"
-        f" {found.second}; p {shown_p(found.adjusted_p)} after Holm's correction"
+        f" {found.second}; p {shown_p(p)} after Holm's correction"
     )
-    if found.adjusted_p > 1 - level or test.only_first == test.only_second:
-        return f"{found.first} and {found.second} cannot be told apart on {what} ({counts})."
+    if p > 1 - level or test.only_first == test.only_second:
+        return (
+            f"{found.first} and {found.second} cannot be told apart on {found.metric} ({counts})."
+        )
     better, worse = found.first, found.second
     if test.only_first < test.only_second:
         better, worse = worse, better
     share = abs(test.only_first - test.only_second) / test.asked
-    return f"{better} is better than {worse} on {what} by {share:.2g} ({counts})."
+    return f"{better} is better than {worse} on {found.metric} by {share:.2g} ({counts})."
 
 
 def shown_p(p: float) -> str:
@@ -333,24 +358,18 @@ def shown_p(p: float) -> str:
 def _difference(
     first: str, second: str, one: Scores, two: Scores, place: int, level: float
 ) -> Difference:
+    metric = one.names[place]
     values = float(one.values[place]), float(two.values[place])
     between = one.samples[:, place] - two.samples[:, place]
     defined = between[np.isfinite(between)]
     found = Difference(
-        first=first,
-        second=second,
-        metric=one.names[place],
-        first_value=_or_none(values[0]),
-        second_value=_or_none(values[1]),
-        difference=None,
-        low=None,
-        high=None,
-        p_value=None,
-        adjusted_p=None,
-        n_comparisons=0,
+        first,
+        second,
+        metric,
+        values[0] if math.isfinite(values[0]) else None,
+        values[1] if math.isfinite(values[1]) else None,
         n_undefined=len(between) - len(defined),
-        verdict=Verdict.UNDEFINED,
-        reason=None,
+        direction="lower" if metric in LOWER_IS_BETTER else "higher",
         level=level,
     )
     difference = values[0] - values[1]
@@ -358,55 +377,46 @@ def _difference(
         reason = one.reasons[place] or two.reasons[place] or "the metric is undefined"
         return replace(found, reason=reason)
     rounding = ROUNDING * max(1.0, abs(values[0]), abs(values[1]))
-    difference = 0.0 if abs(difference) <= rounding else difference
+    found = replace(found, difference=0.0 if abs(difference) <= rounding else difference)
     if not len(defined):
         reason = "the metric is undefined in every resample" if len(between) else "no resamples"
-        return replace(found, difference=difference, reason=reason)
+        return replace(found, reason=reason)
     defined = np.where(np.abs(defined) <= rounding, 0.0, defined)
-    tail = 50 * (1 - level)
-    low, high = np.percentile(defined, [tail, 100 - tail])
-    return replace(
-        found,
-        difference=difference,
-        low=float(low),
-        high=float(high),
-        p_value=bootstrap_p(defined),
-    )
+    low, high = _ends(defined, level)
+    return replace(found, low=low, high=high, p_value=bootstrap_p(defined))
 
 
-def _without_few(found: Difference, units: Mapping[str, int]) -> Difference:
+def _without_few(found: Difference, units: int | None) -> Difference:
     """Take the p value away where no sign test of so few units could be significant."""
-    few = units.get(found.metric)
-    if found.p_value is None or few is None or 2.0 ** (1 - few) <= 1 - found.level:
+    if found.p_value is None or units is None or 2.0 ** (1 - units) <= 1 - found.level:
         return found
-    what = "unit" if few == 1 else "units"
-    return replace(found, p_value=None, reason=f"it rests on {few} independent {what} only")
+    what = "unit" if units == 1 else "units"
+    return replace(found, p_value=None, reason=f"it rests on {units} independent {what} only")
 
 
-def _judged(found: Difference) -> Difference:
-    """Add the verdict: significant after the correction, and all of the interval on one side."""
+def _verdict(found: Difference, adjusted_p: float | None) -> Verdict:
+    """Return a side if it is significant after the correction and has all of the interval."""
     if found.difference is None or found.low is None or found.high is None:
-        return found
-    if found.adjusted_p is None or found.adjusted_p > 1 - found.level + ROUNDING:
-        return replace(found, verdict=Verdict.NEITHER)
+        return Verdict.UNDEFINED
+    if adjusted_p is None or adjusted_p > 1 - found.level + ROUNDING:
+        return Verdict.NEITHER
     higher = found.difference > 0 and found.low > 0
     lower = found.difference < 0 and found.high < 0
     if not (higher or lower):
-        return replace(found, verdict=Verdict.NEITHER)
-    first = higher != (found.metric in LOWER_IS_BETTER)
-    return replace(found, verdict=Verdict.FIRST if first else Verdict.SECOND)
+        return Verdict.NEITHER
+    if found.direction == "neither":
+        return Verdict.FIRST_HIGHER if higher else Verdict.SECOND_HIGHER
+    return Verdict.FIRST if higher == (found.direction == "higher") else Verdict.SECOND
 
 
-def _p_values(found: Difference) -> str:
-    if found.p_value is None or found.adjusted_p is None:
-        return f"no p value: {found.reason}"
-    alone = f"p {shown_p(found.p_value)}"
-    if found.n_comparisons < 2:
-        return alone
-    return (
-        f"{alone}, {shown_p(found.adjusted_p)} after Holm's correction for"
-        f" {found.n_comparisons:,} comparisons"
-    )
+def _ends(between: Floats, level: float) -> tuple[float, float]:
+    low, high = np.percentile(between, [50 * (1 - level), 50 * (1 + level)])
+    return float(low), float(high)
+
+
+def _ratio(sums: Floats) -> Floats:
+    tops, bottoms = sums[..., 0], sums[..., 1]
+    return np.divide(tops, bottoms, out=np.zeros_like(tops), where=bottoms != 0)
 
 
 def _decimals(low: float, high: float) -> int:
@@ -426,25 +436,12 @@ def _decimals(low: float, high: float) -> int:
     return places
 
 
-def _whole(value: float, places: int) -> float:
-    """Round, and make one zero of 0 and -0."""
-    return round(value, places) + 0.0
-
-
-def _percent(level: float) -> str:
-    return f"{100 * level:g} %"
-
-
-def _names(values: Mapping[str, object]) -> list[str]:
-    if len(values) < 2:
+def _pairs(systems: Mapping[str, object]) -> list[tuple[str, str]]:
+    if len(systems) < 2:
         raise ValueError("it takes two to compare")
-    return list(values)
+    return list(combinations(systems, 2))
 
 
-def _columns(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def _columns(values: npt.ArrayLike) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     return array[:, None] if array.ndim == 1 else array
-
-
-def _or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None

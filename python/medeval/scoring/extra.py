@@ -13,18 +13,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from medeval.scoring.binary import (
     ONE_CLASS,
+    Steps,
     average_precision,
     binary_arrays,
-    check_binary,
-    check_finite,
     make_curve,
+    make_steps,
+    where_undefined,
 )
+from medeval.scoring.bootstrap import Engine
 from medeval.scoring.calibration import brier, expected_calibration_error, fit_slope, logits
-from medeval.scoring.engine import Engine
 from medeval.scoring.length_of_stay import N_BINS, ONE_BIN, LengthOfStay, linear_kappa
-from medeval.scoring.results import Floats, Labels
-from medeval.scoring.statistic import Counts
-from medeval.scoring.steps import Steps, make_steps
+from medeval.scoring.resample import Counts, Floats, Labels
 
 BINARY = ("average_precision", "brier", "calibration_slope", "expected_calibration_error")
 LENGTH_OF_STAY = ("kappa_fixed_bins",)
@@ -108,7 +107,7 @@ class ExtraBinary:
         if not is_probability(self.prediction):
             slope = NO_PROBABILITY
         reasons = (ONE_CLASS, NO_PROBABILITY, slope, NO_PROBABILITY)
-        return _where_undefined(values, reasons)
+        return where_undefined(values, reasons)
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class FixedKappa:
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
         """Say why a point value has no meaning."""
-        return _where_undefined(values, (ONE_BIN,))
+        return where_undefined(values, (ONE_BIN,))
 
 
 @dataclass(frozen=True)
@@ -153,10 +152,8 @@ class ExtraPhenotyping:
     def of(cls, truth: ArrayLike, prediction: ArrayLike) -> ExtraPhenotyping:
         """Find the distinct rows of each label; shapes as in `Phenotyping.of`."""
         outcome, scores = np.asarray(truth), np.asarray(prediction, dtype=np.float64)
-        if outcome.ndim != 2 or outcome.shape != scores.shape:
+        if outcome.ndim != 2:
             raise ValueError(f"truth has shape {outcome.shape}, prediction {scores.shape}")
-        check_binary(outcome)
-        check_finite(scores)
         by_label = [
             ExtraBinary.of(one, guess, has_slope=False)
             for one, guess in zip(outcome.T, scores.T, strict=True)
@@ -183,15 +180,9 @@ class ExtraPhenotyping:
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
         """Say why a point value has no meaning."""
-        return _where_undefined(values, (ONE_CLASS, NO_PROBABILITY, NO_PROBABILITY))
+        return where_undefined(values, (ONE_CLASS, NO_PROBABILITY, NO_PROBABILITY))
 
 
 def is_probability(prediction: Floats) -> bool:
     """Tell whether all predictions lie in 0 to 1."""
     return bool(((prediction >= 0) & (prediction <= 1)).all())
-
-
-def _where_undefined(values: Floats, reasons: tuple[str, ...]) -> tuple[str | None, ...]:
-    return tuple(
-        reason if np.isnan(value) else None for value, reason in zip(values, reasons, strict=True)
-    )

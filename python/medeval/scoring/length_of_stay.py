@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from medeval.scoring.binary import check_finite, ratio
-from medeval.scoring.engine import Engine
-from medeval.scoring.results import EXCLUDE, Floats, Undefined
-from medeval.scoring.statistic import Counts
+from medeval.scoring.binary import EXCLUDE, Undefined, check_finite, ratio, where_undefined
+from medeval.scoring.bootstrap import Engine
+from medeval.scoring.resample import Counts, Floats
 
 NAMES = ("Kappa", "MAD", "MSE", "MAPE")
 # Upper edges of all bins but the last, half-open: mimic3models/metrics.py, class CustomBins.
@@ -80,9 +79,9 @@ class LengthOfStay:
     def from_bins(self, counts: Counts, engine: Engine) -> Floats:
         """Return the metrics, shape (batch, 4), of row counts of shape (batch, n)."""
         if engine is Engine.NUMBA:
-            from medeval.scoring import _fast  # numba is slow to load
+            from medeval.scoring import fast  # numba is slow to load
 
-            sums, cells = _fast.sums_of_errors(
+            sums, cells = fast.sums_of_errors(
                 np.ascontiguousarray(counts), self.errors, self.cells, N_BINS**2
             )
         else:
@@ -98,11 +97,7 @@ class LengthOfStay:
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
         """Say why a point value has no meaning."""
-        reasons = (ONE_BIN, *["infinite"] * 3)
-        return tuple(
-            None if np.isfinite(value) else reason
-            for value, reason in zip(values, reasons, strict=True)
-        )
+        return where_undefined(values, (ONE_BIN, *["infinite"] * 3))
 
 
 def _dot(left: Floats, right: Floats) -> Floats:

@@ -9,11 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from medeval.scoring.binary import ONE_CLASS, check_binary, check_finite, ratio
-from medeval.scoring.engine import Engine
-from medeval.scoring.results import EXCLUDE, STRICT, Floats, Integers, Undefined
-from medeval.scoring.statistic import Counts
-from medeval.scoring.steps import Steps, make_steps
+from medeval.scoring.binary import (
+    EXCLUDE,
+    ONE_CLASS,
+    STRICT,
+    Steps,
+    Undefined,
+    check_binary,
+    check_finite,
+    make_steps,
+    ratio,
+    where_undefined,
+)
+from medeval.scoring.bootstrap import Engine
+from medeval.scoring.resample import Counts, Floats, Integers
 
 MEANS = ("Macro ROC AUC", "Micro ROC AUC", "Weighted ROC AUC")
 # Largest count that float32 holds exactly, as do all counts below it.
@@ -107,26 +116,24 @@ class Phenotyping:
 
     def from_bins(self, counts: Counts, engine: Engine) -> Floats:
         """Return the metrics, shape (batch, k + 3), of row counts of shape (batch, n)."""
-        if engine is Engine.NUMBA:
-            areas, positives = self._fast_areas(counts)
-        else:
-            areas, positives = self._areas(counts)
-        return np.concatenate([means(areas, positives, self.undefined), areas[:, :-1]], axis=1)
-
-    def _areas(self, counts: Counts) -> tuple[Floats, Floats]:
-        """Return areas of all rankings, shape (batch, k + 1), and positives, shape (batch, k)."""
         areas = np.empty((len(counts), self.n_labels + 1))
         positives = np.empty((len(counts), self.n_labels + 1))
+        fill = self._fill_fast if engine is Engine.NUMBA else self._fill
+        fill(counts, areas, positives)
+        averages = means(areas, positives[:, :-1], self.undefined)
+        return np.concatenate([averages, areas[:, :-1]], axis=1)
+
+    def _fill(self, counts: Counts, areas: Floats, positives: Floats) -> None:
+        """Write areas and positives of all rankings, shape (batch, k + 1)."""
         matrices = self._bins_of_rows
         columns = np.ascontiguousarray(counts.T, dtype=matrices[0].dtype)
         for place, steps in enumerate(self.rankings_by_label):
             bins = matrices[place] @ columns
             areas[:, place], positives[:, place] = area_and_positives(steps, bins)
-        return areas, positives[:, :-1]
 
     @cached_property
     def _rows_of_bins(self) -> tuple[NDArray[np.int32], Integers, Integers]:
-        """Return the rows of all rankings in their order, as `_fast.areas` takes them."""
+        """Return the rows of all rankings in their order, as `fast.areas` takes them."""
         rows, ends, last = [], [], []
         done = n_steps = 0
         for place, steps in enumerate(self.rankings_by_label):
@@ -149,33 +156,26 @@ class Phenotyping:
             last.append(n_steps)
         return np.concatenate(rows), np.concatenate(ends), np.array(last)
 
-    def _fast_areas(self, counts: Counts) -> tuple[Floats, Floats]:
-        """Return what `_areas` returns."""
-        from medeval.scoring import _fast  # numba is slow to load
+    def _fill_fast(self, counts: Counts, areas: Floats, positives: Floats) -> None:
+        """Do what `_fill` does."""
+        from medeval.scoring import fast  # numba is slow to load
 
-        areas = np.empty((len(counts), self.n_labels + 1))
-        positives = np.empty((len(counts), self.n_labels + 1))
-        for start in range(0, len(counts), _fast.LANES):
-            part = counts[start : start + _fast.LANES]
-            if len(part) < _fast.LANES or part.dtype == np.int64:
-                lanes = np.zeros((self.rows, _fast.LANES), dtype=np.int32)
+        for start in range(0, len(counts), fast.LANES):
+            part = counts[start : start + fast.LANES]
+            if len(part) < fast.LANES or part.dtype == np.int64:
+                lanes = np.zeros((self.rows, fast.LANES), dtype=np.int32)
                 lanes[:, : len(part)] = part.T
             else:
                 lanes = np.ascontiguousarray(part.T)
-            found = _fast.areas(lanes, *self._rows_of_bins)
+            found = fast.areas(lanes, *self._rows_of_bins)
             areas[start : start + len(part)] = found[0].T[: len(part)]
             positives[start : start + len(part)] = found[1].T[: len(part)]
-        return areas, positives[:, :-1]
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
         """Say why a point value has no meaning."""
         missing = int(np.isnan(values[len(MEANS) :]).sum())
         some = f"{ONE_CLASS} in {missing} of {self.n_labels} labels"
-        reasons = (some, ONE_CLASS, some, *[ONE_CLASS] * self.n_labels)
-        return tuple(
-            reason if np.isnan(value) else None
-            for value, reason in zip(values, reasons, strict=True)
-        )
+        return where_undefined(values, (some, ONE_CLASS, some, *[ONE_CLASS] * self.n_labels))
 
 
 def area_and_positives(steps: Steps, bins: NDArray[Any]) -> tuple[Floats, Floats]:

@@ -1,20 +1,45 @@
-"""From resamples to means, spreads and 95 % intervals."""
+"""From resamples of many metrics to values with means, spreads and 95 % intervals."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
-from medeval.scoring.results import Floats, MetricSummary, Scores
-
-__all__ = ["Method", "MetricSummary", "summarise"]
+from medeval.scoring.bootstrap import Scores
+from medeval.scoring.resample import Floats
 
 Method = Literal["percentile", "bca"]
 TAILS = (0.025, 0.975)
 NORMAL = NormalDist()
+
+
+@dataclass(frozen=True)
+class MetricSummary:
+    """One metric over all resamples; NaN where there is nothing to say.
+
+    Attributes:
+        value: on the data itself.
+        mean: of the resamples, as are the next three.
+        median: the middle one.
+        std: standard deviation with divisor n.
+        low: lower end of the interval.
+        high: upper end of the interval.
+        n_undefined: resamples in which the metric is undefined.
+        reason: why `value` is undefined; None where it is defined.
+    """
+
+    value: float
+    mean: float
+    median: float
+    std: float
+    low: float
+    high: float
+    n_undefined: int
+    reason: str | None = None
 
 
 def summarise(
@@ -34,44 +59,29 @@ def summarise(
         strict_nan: one undefined resample leaves every statistic undefined, as in mimic3-benchmarks
             with scikit-learn 1.6 and later; else undefined resamples are left out and counted.
         jackknife: metrics without each part of the data, shape (parts, m); `bca` needs them.
+
+    Raises:
+        ValueError: BCa intervals without a jackknife.
     """
     if method == "bca" and jackknife is None:
         raise ValueError("BCa intervals need the metrics without each part of the data")
-    return {
-        name: _summary(
-            float(scores.values[place]),
-            scores.samples[:, place],
-            scores.reasons[place],
-            strict_nan,
-            None if method == "percentile" or jackknife is None else jackknife[:, place],
-        )
-        for place, name in enumerate(scores.names)
-    }
-
-
-def _summary(
-    value: float, samples: Floats, reason: str | None, strict_nan: bool, without: Floats | None
-) -> MetricSummary:
-    defined = samples[~np.isnan(samples)]
-    n_undefined = len(samples) - len(defined)
-    if not len(defined) or (strict_nan and n_undefined):
-        nothing = (math.nan,) * 5
-        return MetricSummary(value, *nothing, n_undefined=n_undefined, reason=reason)
-    tails = TAILS if without is None else bca_tails(value, defined, without)
-    if tails is None:
-        low, high = math.nan, math.nan
-    else:
-        low, high = (float(np.percentile(defined, 100 * tail)) for tail in tails)
-    return MetricSummary(
-        value=value,
-        mean=float(np.mean(defined)),
-        median=float(np.median(defined)),
-        std=float(np.std(defined)),
-        low=low,
-        high=high,
-        n_undefined=n_undefined,
-        reason=reason,
-    )
+    found = {}
+    for place, name in enumerate(scores.names):
+        samples = scores.samples[:, place]
+        defined = samples[~np.isnan(samples)]
+        n_undefined = len(samples) - len(defined)
+        value = float(scores.values[place])
+        mean = median = std = low = high = math.nan
+        if len(defined) and not (strict_nan and n_undefined):
+            mean, median, std = map(float, (defined.mean(), np.median(defined), defined.std()))
+            tails: tuple[float, float] | None = TAILS
+            if method == "bca" and jackknife is not None:
+                tails = bca_tails(value, defined, jackknife[:, place])
+            if tails is not None:
+                low, high = map(float, np.quantile(defined, tails))
+        reason = scores.reasons[place]
+        found[name] = MetricSummary(value, mean, median, std, low, high, n_undefined, reason)
+    return found
 
 
 def bca_tails(value: float, samples: Floats, without: Floats) -> tuple[float, float] | None:

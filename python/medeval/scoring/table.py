@@ -19,11 +19,8 @@ from typing import Any
 import numpy as np
 
 from medeval.models.scores import DRAWS, LEVEL, Interval
-from medeval.scoring.bootstrap import Resampling, score
-from medeval.scoring.engine import Engine
-from medeval.scoring.resamples import BinResamples
-from medeval.scoring.results import Floats, Integers, Labels
-from medeval.scoring.statistic import Counts
+from medeval.scoring.bootstrap import Engine, Resampling, score
+from medeval.scoring.resample import BinResamples, Counts, Floats, Integers, Labels
 
 WILSON = "wilson"
 BOOTSTRAP = "bootstrap_percentile"
@@ -215,7 +212,7 @@ def interval(
         ends = percentiles(samples(column, draws, seed), level)
     else:
         ends = NO_ENDS
-    return _made(value, ends, level, column.rows, column.n_undefined, column.reason)
+    return _made(value, ends, column.rows, column.n_undefined, column.reason, level)
 
 
 def mean(
@@ -254,7 +251,7 @@ def row_interval(
     """
     value = statistic(rows) if len(rows) else None
     if value is None:
-        return _made(None, NO_ENDS, LEVEL, len(rows), 0, reason)
+        return _made(None, NO_ENDS, len(rows), 0, reason)
     distinct, weights = row_weights(rows, draws, seed)
     drawn = [statistic(np.repeat(distinct, weight, axis=0)) for weight in weights[1:]]
     return sampled_interval(value, np.array(drawn, dtype=np.float64), len(rows), reason)
@@ -263,9 +260,8 @@ def row_interval(
 def sampled_interval(value: float | None, drawn: Floats, n: int, reason: str) -> Interval:
     """Return a value with the interval of its resamples; NaN ones are left out and counted."""
     if value is None:
-        return _made(None, NO_ENDS, LEVEL, n, 0, reason)
-    ends = percentiles(drawn, LEVEL)
-    return _made(value, ends, LEVEL, n, int(np.isnan(drawn).sum()), None)
+        return _made(None, NO_ENDS, n, 0, reason)
+    return _made(value, percentiles(drawn, LEVEL), n, int(np.isnan(drawn).sum()), None)
 
 
 def row_weights(rows: Floats, draws: int, seed: int) -> tuple[Floats, Counts]:
@@ -307,7 +303,12 @@ def wilson(share: float, n: int, level: float = LEVEL) -> tuple[float, float]:
 
 
 def _made(
-    value: float | None, ends: Ends, level: float, n: int, n_undefined: int, reason: str | None
+    value: float | None,
+    ends: Ends,
+    n: int,
+    n_undefined: int,
+    reason: str | None,
+    level: float = LEVEL,
 ) -> Interval:
     low, high, method = ends
     return Interval(

@@ -41,7 +41,7 @@ from medeval.tasks.task import AskedTask, Method, TaskScore
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.types import Episode, Model
-    from medeval.scoring.paired import Difference
+    from medeval.scoring.compare import Difference
 
 __all__ = ["NAME", "CdmOptions", "CdmTask", "begin", "options_of"]
 

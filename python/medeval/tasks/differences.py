@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
@@ -10,11 +10,15 @@ from medeval.models.evaluation_result import EvaluationResult
 from medeval.tasks.task import Method
 
 if TYPE_CHECKING:
-    from medeval.scoring.paired import Difference
+    from medeval.scoring.compare import Difference
 
 
 def paired_differences(
-    first: EvaluationResult, second: EvaluationResult, key: str, method: Method
+    first: EvaluationResult,
+    second: EvaluationResult,
+    key: str,
+    method: Method,
+    directions: Mapping[str, str] | None = None,
 ) -> list[Difference]:
     """Compare the item scores of two results, item by item.
 
@@ -23,6 +27,7 @@ def paired_differences(
         second: of another.
         key: of the inputs, that names an item.
         method: resamples and their seed.
+        directions: which way metrics are better that are no score: `lower` or `neither`.
 
     Raises:
         UserError: the results have no item in common.
@@ -38,6 +43,7 @@ def paired_differences(
             [one[name][place] for place, _ in pairs],
             [two[name][place] for _, place in pairs],
             method,
+            direction=(directions or {}).get(name, "higher"),
         )
         for name in one
         if name in two
@@ -49,6 +55,8 @@ def mean_difference(
     first: Sequence[float | None],
     second: Sequence[float | None],
     method: Method,
+    *,
+    direction: str = "higher",
 ) -> Difference:
     """Compare the means of item scores; items that either run has no score for are left out.
 
@@ -57,11 +65,12 @@ def mean_difference(
         first: scores of the first run, None where undefined.
         second: aligned with them.
         method: resamples and their seed.
+        direction: which way is better, `higher`, `lower` or `neither`.
 
     Raises:
         UserError: the runs have different items, or none that both have a score for.
     """
-    from medeval.scoring.paired import paired_difference  # numpy is slow to load
+    from medeval.scoring.compare import paired_difference  # numpy is slow to load
 
     if len(first) != len(second):
         raise UserError(
@@ -78,5 +87,7 @@ def mean_difference(
     if method.n_iters < 1:
         raise UserError("a comparison needs resamples: --n-iters 1 or more.")
     one_run, other = ([(score, 1.0) for score in scores] for scores in zip(*pairs, strict=True))
-    options = {"draws": method.n_iters, "seed": method.seed}
-    return paired_difference(metric, one_run, other, len(pairs), **options)
+    return paired_difference(
+        metric, one_run, other, len(pairs),
+        draws=method.n_iters, seed=method.seed, direction=direction,
+    )  # fmt: skip

@@ -45,7 +45,8 @@ from medeval.tasks.task import (
 if TYPE_CHECKING:
     from medeval.judging.rubric import Rubric
     from medeval.judging.subjects import Subject
-    from medeval.scoring.paired import Difference
+    from medeval.metrics.metric import Metric
+    from medeval.scoring.compare import Difference
 
 SETTINGS = "task_file"
 # Names of tasks that are no task files; runs are found by them.
@@ -198,15 +199,9 @@ class MedicalTaskRun(ItemTask):
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """See `AskedTask`."""
-        from medeval.metrics.registry import default_registry
-
-        registry = default_registry()
-        found = {
-            name: registry.find(name) for name in self.task.metrics or self.task.simple_metrics
-        }
         return {
             name: (1.0, 0.0)
-            for name, metric in found.items()
+            for name, metric in self._metrics().items()
             if metric.direction == "higher" and metric.name not in _NOT_OF_THE_GOLD
         }
 
@@ -237,7 +232,14 @@ class MedicalTaskRun(ItemTask):
         """See `AskedTask`."""
         plain = Method(0, method.seed)
         one, two = self.score(first, plain).result, other.score(second, plain).result
-        return paired_differences(one, two, "id", method)
+        directions = {name: metric.direction for name, metric in self._metrics().items()}
+        return paired_differences(one, two, "id", method, directions)
+
+    def _metrics(self) -> dict[str, Metric]:
+        from medeval.metrics.registry import default_registry
+
+        registry = default_registry()
+        return {name: registry.find(name) for name in self.task.metrics or self.task.simple_metrics}
 
     def _shown_to_judges(self, answer: Answer) -> str:
         """Return the answer itself where the reply holds it in a form, else the reply."""

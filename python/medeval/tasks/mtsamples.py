@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from medeval.judging.results import JudgingResults
     from medeval.judging.rubric import Rubric
     from medeval.judging.subjects import Subject
-    from medeval.scoring.paired import Difference
+    from medeval.scoring.compare import Difference
 
 NAME = "mtsamples_procedures"
 SHORT = "mtsamples"

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.types import Episode, Item, Model
     from medeval.models.evaluation_result import EvaluationResult
-    from medeval.scoring.paired import Difference
+    from medeval.scoring.compare import Difference
 
 LocalModel = Callable[["Item"], str]
 

@@ -22,7 +22,7 @@ from medeval.errors import UserError
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES
 from medeval.inference.types import Item, Outcome
-from medeval.scoring.paired import Difference
+from medeval.scoring.compare import Difference
 from medeval.sources import project_root
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import facts_of_run, read_record
@@ -54,7 +54,7 @@ from medeval.yier.replies import Extraction
 from medeval.yier.score import NOTHING, Answered, score
 
 if TYPE_CHECKING:
-    from medeval.scoring.paired import Difference
+    from medeval.scoring.compare import Difference
 
 NAME = "yier"
 SETTINGS = "yier"

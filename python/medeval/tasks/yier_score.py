@@ -17,7 +17,7 @@ import numpy as np
 from medeval.errors import UserError
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import Interval
-from medeval.scoring.paired import Difference, paired_difference
+from medeval.scoring.compare import Difference, paired_difference
 from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_interval, samples
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.task import Method, TaskScore

@@ -1,62 +1,29 @@
-"""The exact replay of numpy's legacy resamples, in batches of counts.
+"""Resamples as counts: plain rows, whole clusters, or bins of like rows.
 
 mimic3-benchmarks draws its resamples through `sklearn.utils.resample` from numpy's global legacy
 generator: iteration i uses the i-th block of n numbers of `RandomState(seed).randint(0, n)`. That
 stream is made of 32-bit words of MT19937, masked with the smallest 2^b - 1 that covers n - 1; words
 above n - 1 are rejected. No state is kept between calls, so any number of blocks may be drawn at
-once.
+once. `RowResamples`, `FastRowResamples` and `ClusterResamples` replay it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from medeval.scoring.results import Integers, Labels
-from medeval.scoring.statistic import Counts
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Labels = NDArray[np.integer[Any]]
+Counts = NDArray[np.integer[Any]]
 
 # Above it, the generator's own loop guesses its branches right and beats masking whole arrays.
 MANY_ACCEPTED = 0.95
 # Words drawn at a time: arrays of this size stay in the cache, and their memory is used again.
 WORDS_AT_ONCE = 1 << 16
-
-
-class IndexStream:
-    """Positions below `units`, drawn as `numpy.random.RandomState(seed).randint` draws them."""
-
-    def __init__(self, seed: int, units: int) -> None:
-        self._random = np.random.RandomState(seed)
-        self._units = units
-        self._mask = np.uint32((1 << (units - 1).bit_length()) - 1)
-        self._accepted = units / (int(self._mask) + 1)
-        self._ahead: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
-
-    def fill(self, drawn: Integers) -> None:
-        """Write the next positions of the stream, as many as there is room for."""
-        filled = 0
-        while filled < len(drawn):
-            wanted = len(drawn) - filled
-            if self._accepted >= MANY_ACCEPTED:
-                size = min(wanted, WORDS_AT_ONCE)
-                drawn[filled : filled + size] = self._random.randint(0, self._units, size=size)
-                filled += size
-                continue
-            if not len(self._ahead):
-                self._ahead = self._next_words(wanted)
-            part = self._ahead[:wanted]
-            drawn[filled : filled + len(part)] = part
-            filled += len(part)
-            self._ahead = self._ahead[len(part) :]
-
-    def _next_words(self, wanted: int) -> NDArray[np.uint32]:
-        """Return accepted words, about as many as are wanted; now and then none."""
-        size = min(int(wanted / self._accepted) + 64, WORDS_AT_ONCE)
-        words = self._random.randint(0, 1 << 32, size=size, dtype=np.uint32)
-        words &= self._mask
-        return np.compress(words < self._units, words)
 
 
 class Resamples(Protocol):
@@ -80,8 +47,11 @@ class RowResamples:
     """Single rows are drawn: n out of n, with replacement."""
 
     def __init__(self, seed: int, rows: int) -> None:
-        self._stream = IndexStream(seed, rows)
+        self._random = np.random.RandomState(seed)
         self._rows = rows
+        self._mask = _mask(rows)
+        self._accepted = rows / (int(self._mask) + 1)
+        self._ahead: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
         self._drawn: Integers = np.empty(0, dtype=np.int64)
 
     def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
@@ -90,7 +60,7 @@ class RowResamples:
         if len(self._drawn) < size:
             self._drawn = np.empty(size, dtype=np.int64)
         drawn = self._drawn[:size]
-        self._stream.fill(drawn)
+        self._fill(drawn)
         if labels is not None:
             # The positions are in range; `wrap` spares the copy that a check needs.
             drawn[:] = np.take(labels, drawn, mode="wrap")
@@ -98,6 +68,64 @@ class RowResamples:
             drawn.reshape(iterations, self._rows)[:] += np.arange(iterations)[:, None] * n_bins
         counted = np.bincount(drawn, minlength=iterations * n_bins)
         return counted.reshape(iterations, n_bins)
+
+    def _fill(self, drawn: Integers) -> None:
+        """Write the next positions of the stream, as many as there is room for."""
+        filled = 0
+        while filled < len(drawn):
+            wanted = len(drawn) - filled
+            if self._accepted >= MANY_ACCEPTED:
+                part: Labels = self._random.randint(0, self._rows, size=min(wanted, WORDS_AT_ONCE))
+            else:
+                if not len(self._ahead):
+                    self._ahead = self._next_words(wanted)
+                part, self._ahead = self._ahead[:wanted], self._ahead[wanted:]
+            drawn[filled : filled + len(part)] = part
+            filled += len(part)
+
+    def _next_words(self, wanted: int) -> NDArray[np.uint32]:
+        """Return accepted words, about as many as are wanted; now and then none."""
+        size = min(int(wanted / self._accepted) + 64, WORDS_AT_ONCE)
+        words = self._random.randint(0, 1 << 32, size=size, dtype=np.uint32)
+        words &= self._mask
+        return np.compress(words < self._rows, words)
+
+
+class FastRowResamples:
+    """Two rows or more, from the same stream as `RowResamples`, counted as numba draws them."""
+
+    def __init__(self, seed: int, rows: int) -> None:
+        from medeval.scoring import fast  # numba is slow to load
+
+        self._count = fast.count
+        self._stream = np.zeros((3, fast.STATE_WORDS), dtype=np.uint32)
+        self._stream[0] = np.random.RandomState(seed).get_state(legacy=False)["state"]["key"]
+        self._position = fast.STATE_WORDS
+        self._rows, self._mask = rows, _mask(rows)
+        self._labels: Labels | None = None
+        self._labels_of_words: Labels | None = None
+
+    def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
+        """See `Resamples.counts`."""
+        counts: Counts
+        if labels is None:
+            # The counts of one row side by side, as rankings take them; half the bytes will do.
+            smallest = np.uint16 if n_bins <= np.iinfo(np.uint16).max else np.int32
+            by_row = np.zeros((n_bins, iterations), dtype=smallest)
+            counts = by_row.T if iterations > 1 else by_row.reshape(1, n_bins)
+        else:
+            counts = np.zeros((iterations, n_bins + 1), dtype=np.int32)
+        if labels is not None and labels is not self._labels:
+            self._labels = labels
+            padded = np.full(int(self._mask) + 1, n_bins, np.min_scalar_type(n_bins))
+            padded[: len(labels)] = labels
+            self._labels_of_words = padded
+        of_words = None if labels is None else self._labels_of_words
+        units = np.uint32(self._rows)
+        self._position = self._count(
+            self._stream, self._position, self._mask, units, of_words, counts
+        )
+        return counts[:, :n_bins]
 
 
 class ClusterResamples:
@@ -135,3 +163,7 @@ class BinResamples:
         """See `Resamples.counts`."""
         rows = int(self._sizes.sum())
         return self._random.multinomial(rows, self._sizes / rows, size=iterations)
+
+
+def _mask(rows: int) -> np.uint32:
+    return np.uint32((1 << (rows - 1).bit_length()) - 1)

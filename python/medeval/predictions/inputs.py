@@ -1,4 +1,4 @@
-"""Which prediction file is meant: a file, a run's folder, or the newest run of the task."""
+"""Which files are scored: the predictions that are meant, and the truth where none is named."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.predictions.tasks import Task, task_named
+from medeval.predictions.files import Source, source_of
+from medeval.predictions.tasks import Kind, Task, task_named
+from medeval.warehouse import Warehouse, schema_name
 
+FLOOR = "mimic3"
 RUNS = Path("runs")
 PREDICTIONS = "predictions.csv"
 RUN = "run.json"
@@ -73,6 +76,51 @@ def train_baseline(task: Task, target: str | None, seed: int, as_built: bool) ->
     return predict_to_run(
         task.name, "logistic", target=target, out=RUNS, seed=seed, as_built=as_built
     )
+
+
+def warehouse_truth(task: Task, target: str | None, as_built: bool) -> tuple[Source, str]:
+    """Open the warehouse and return the test rows of a task and their data class.
+
+    Raises:
+        UserError: the tables are not there, or their last build failed.
+    """
+    from medeval.builds import open_built
+
+    with open_built(FLOOR, target, as_built=as_built) as warehouse:
+        return listed_rows(task, warehouse)
+
+
+def listed_rows(task: Task, warehouse: Warehouse) -> tuple[Source, str]:
+    """Return the test rows of a task, byte for byte as `export` writes them, and their data class.
+
+    The rows take the way through the listfile's text on purpose: truth and hours are then rounded
+    as in the file that a model was given, and the hash is that of the exported file.
+
+    Raises:
+        UserError: the tables are not there, or their last build failed.
+    """
+    # Here, not above: files alone need no warehouse, and it takes a while to load.
+    from medeval.builds import newest_build, read_source
+    from medeval.mimic3.export import LISTFILES, RowOrder, order_by, phenotype_names
+
+    listfile = LISTFILES[task.name]
+    tables = [listfile.table, "mimic3_data_class", "mimic3_source_tables"]
+    labelled = task.kind is Kind.LABELS
+    newest_build(warehouse, FLOOR, [*tables, "phenotypes"] if labelled else tables)
+    header = listfile.header
+    if labelled:
+        header = ",".join([header, *phenotype_names(warehouse)])
+    ordered = order_by(RowOrder.SORTED, has_sample_times=listfile.has_sample_times)
+    batches = warehouse.select(
+        listfile.columns,
+        schema_name(FLOOR),
+        listfile.table,
+        f"where partition = $1 {ordered}",
+        ("test",),
+    )
+    text = "".join([f"{header}\n", *("".join(listfile.lines(batch)) for batch in batches)])
+    name = f"{listfile.table} (test rows, target {warehouse.target.name})"
+    return source_of(name, text.encode()), read_source(warehouse, FLOOR)["data_class"]
 
 
 def _task_of(folder: Path) -> str | None:
