@@ -215,9 +215,8 @@ def compare(
     if method.n_iters < 1:
         raise UserError(f"{method.n_iters} draws; there must be 1 or more.")
     one, two = (_ratios(units_of(some, method.cluster)) for some in (first, second))
-    draws = {"draws": method.n_iters, "seed": method.seed}
     return [
-        paired_difference(HEADLINE, one, two, len(first), **draws),
+        paired_difference(HEADLINE, one, two, len(first), draws=method.n_iters, seed=method.seed),
         *(
             mean_difference(name, list(map(value, first)), list(map(value, second)), method)
             for name, value in _BY_QUESTION.items()
