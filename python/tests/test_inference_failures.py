@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inference_runs import named_parts
 
 from medeval.inference.errors import (
     Failure,
@@ -110,11 +111,6 @@ def test_an_error_under_status_200_is_an_error(body: str, kind: Kind) -> None:
     assert found.kind is kind
 
 
-@pytest.mark.parametrize("body", ['{"choices": []}', '{"error": null}', "[]", "3", "null"])
-def test_a_body_without_an_error_is_none(body: str) -> None:
-    assert failure_in_body(json.loads(body), body, NOW) is None
-
-
 def test_what_the_endpoint_wrote_is_in_the_detail_only() -> None:
     found = failure(400, "about the patient", code="two words", param="the patient")
     assert (found.code, found.parameter) == ("", "")
@@ -149,23 +145,6 @@ def test_waits_are_the_same_again_bounded_and_never_shorter_than_told(
         assert told <= wait <= told + 1.0
 
 
-def test_items_do_not_come_back_at_one_moment() -> None:
-    waits = {RetryPolicy().wait(Failure(Kind.SERVER), str(item), 3) for item in range(50)}
-    assert len(waits) == 50
-
-
-def test_attempts_and_waits_end() -> None:
-    policy = RetryPolicy(attempts=3, longest_told=60)
-    assert [policy.may_retry(Failure(Kind.SERVER), attempt) for attempt in (1, 2, 3)] == [
-        True,
-        True,
-        False,
-    ]
-    assert not policy.may_retry(Failure(Kind.REQUEST), 1)
-    assert policy.asks_too_much(Failure(Kind.LIMIT, retry_after=60.1))
-    assert not policy.asks_too_much(Failure(Kind.LIMIT, retry_after=60.0))
-
-
 ASKED = {"max_tokens": 5, "temperature": 0, "response_format": {"type": "json_object"}, "seed": 1}
 
 
@@ -193,15 +172,12 @@ ASKED = {"max_tokens": 5, "temperature": 0, "response_format": {"type": "json_ob
         ),
     ],
 )
-def test_a_refused_parameter_is_learned(found: Failure, learned: dict[str, str]) -> None:
-    adaptation = ParameterFallbacks()
-    assert adaptation.learn(found, adaptation.apply(ASKED))
-    assert adaptation.learned == learned
-    again = adaptation.apply(ASKED)
-    assert again == {learned.get(k, k): v for k, v in ASKED.items() if learned.get(k, k)}
-    # The same refusal of a request that was under way teaches nothing new, but is worth a retry.
-    assert adaptation.learn(found, ASKED)
-    assert adaptation.learned == learned
+def test_a_refused_parameter_is_the_first_to_be_left_out(
+    found: Failure, learned: dict[str, str]
+) -> None:
+    assert named_parts(found, ASKED) == [learned]
+    sent = ParameterFallbacks(learned).parameters(ASKED)
+    assert sent == {learned.get(k, k): v for k, v in ASKED.items() if learned.get(k, k)}
 
 
 @pytest.mark.parametrize(
@@ -217,14 +193,11 @@ def test_a_refused_parameter_is_learned(found: Failure, learned: dict[str, str])
     ],
 )
 def test_other_failures_teach_nothing(found: Failure) -> None:
-    adaptation = ParameterFallbacks()
-    assert not adaptation.learn(found, ASKED)
-    assert adaptation.learned == {}
+    assert not named_parts(found, ASKED)
 
 
 def test_a_limit_of_tokens_refused_under_both_names_is_an_error() -> None:
-    adaptation = ParameterFallbacks()
-    adaptation.recall({"max_tokens": "max_completion_tokens"})
+    learned = {"max_tokens": "max_completion_tokens"}
     found = failure(400, "x", code="unsupported_parameter", param="max_completion_tokens")
-    assert not adaptation.learn(found, adaptation.apply(ASKED))
-    assert adaptation.apply(ASKED)["max_completion_tokens"] == 5
+    assert not named_parts(found, ASKED, learned=learned)
+    assert ParameterFallbacks(learned).parameters(ASKED)["max_completion_tokens"] == 5

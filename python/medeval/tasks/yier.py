@@ -22,7 +22,6 @@ from medeval.errors import UserError
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES
 from medeval.inference.types import Item, Outcome
-from medeval.scoring.compare import Difference
 from medeval.sources import project_root
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import facts_of_run, read_record
