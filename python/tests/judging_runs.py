@@ -46,7 +46,7 @@ def subjects(count: int) -> list[Subject]:
 
 
 def judge_at(url: str, model: str = "tested-judge", **changed: Any) -> Judge:
-    usual = {"base_url": url, "needs_key": False, "timeout": 5.0, "opening": 0.5}
+    usual = {"base_url": url, "needs_key": False, "timeout": 5.0}
     return Judge(model, **{**usual, **changed})
 
 

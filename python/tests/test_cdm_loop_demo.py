@@ -20,9 +20,8 @@ from medeval.cdm.prompts import PROMPT_VERSION, SYSTEM_SUMMARY
 from medeval.cdm.toolbox import TOOLS
 from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
 from medeval.cdm.transcripts import Transcript, read_transcripts
-from medeval.inference.engine import converse
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.run import AUDIT, RunConfig, RunFolder, settings_of
+from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
 from medeval.inference.types import Completion, Episode, Outcome, Request, body_of
 from medeval.models.clinical_case import ClinicalCase, read_case
 
@@ -55,9 +54,9 @@ def run(
 ) -> tuple[list[Transcript], list[tuple[str, dict[str, Any]]]]:
     folder.mkdir(exist_ok=True)
     model = Listening(DataUseGuard({}, folder / AUDIT))
-    place = RunFolder(folder, settings_of(model, PROMPT_VERSION))
+    place = Run(folder, settings_of(model, PROMPT_VERSION), model)
     conversations = episodes(of, mode, tests or mapping(), **options)
-    ended = converse(conversations, model, place, RunConfig(PROMPT_VERSION))
+    ended = place.execute(conversations, RunConfig())
     assert ended.stopped == ""
     return read_transcripts(folder, of), model.asked
 

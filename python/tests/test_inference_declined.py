@@ -17,7 +17,7 @@ FORBIDDEN = error(403, "This model is not for you")
 UNKNOWN = error(404, "No such model")
 FLAGGED = error(403, "Your chosen model requires moderation and your input was flagged for harm")
 OPTIONS = RunConfig(retries=QUICK, concurrency=1)
-AGAIN = RunConfig(retries=QUICK, concurrency=8, ask_again=frozenset({Outcome.ERRORED}))
+AGAIN = RunConfig(retries=QUICK, concurrency=8, retry=frozenset({Outcome.ERRORED}))
 
 
 def those(fault: Fault, *names: str) -> Callable[[Body, int], Fault | None]:

@@ -16,7 +16,7 @@ from judging_runs import GOOD, RUBRIC, judge_at, judged, subjects
 from model_server import BAD_REQUEST, Script, model_server
 
 from medeval.errors import UserError
-from medeval.inference.engine import STEPS, converse
+from medeval.inference.engine import STEPS
 from medeval.inference.errors import Failure, Kind
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, Line, read_journal
@@ -29,7 +29,7 @@ from medeval.inference.lines import (
     turn_line,
 )
 from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT, RESPONSES, RunConfig, RunFolder, read_answers, settings_of
+from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers, settings_of
 from medeval.inference.types import (
     Ask,
     AskModel,
@@ -175,7 +175,7 @@ def test_an_edited_journal_of_answers_is_told_wherever_it_is_read(tmp_path: Path
         where = (
             rf"{RESPONSES}, line 2: not a line of a journal \(outcome: .*'answered'.*asks it again"
         )
-        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=QUICK, retry=frozenset({Outcome.ERRORED}))
         for read in (
             lambda: list(read_answers(path, items)),
             lambda: list(read_journal(path)),
@@ -230,7 +230,7 @@ class Twice:
 
 def talk(folder: Path) -> None:
     provider = PythonModel(lambda item: "yes", "f", DataUseGuard({}, folder / AUDIT))
-    converse([Twice()], provider, RunFolder(folder, settings_of(provider, "")), RunConfig())
+    Run(folder, settings_of(provider, ""), provider).execute([Twice()], RunConfig())
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,7 @@ def test_answers_whose_place_is_known() -> None:
 
 
 def test_all_parts_of_an_audit_share_one_limit_on_cost(tmp_path: Path) -> None:
-    prices = Prices("USD", (Price(model="tested-judge", input=Decimal(1), output=Decimal(10)),))
+    prices = Prices(price=(Price(model="tested-judge", input=Decimal(1), output=Decimal(10)),))
     usage = {"prompt_tokens": 1000, "completion_tokens": 500}
     run = replace(QUICKLY, prices=prices, max_cost=Decimal("0.1"))
     with model_server(Script(reply=lambda body: GOOD, usage=usage)) as server:

@@ -104,7 +104,7 @@ def test_of_a_jury_only_the_judge_that_stopped_says_so(tmp_path: Path) -> None:
 def test_a_limit_on_cost_that_is_met_is_kept(tmp_path: Path) -> None:
     price = Price(model="tested-judge", input=Decimal(1000), output=Decimal(1000))
     run = RunConfig(
-        retries=QUICK, concurrency=1, prices=Prices(prices=(price,)), max_cost=Decimal(5)
+        retries=QUICK, concurrency=1, prices=Prices(price=(price,)), max_cost=Decimal(5)
     )
     listed = subjects(60)
     with model_server(Script(reply=lambda body: GOOD)) as server:

@@ -59,7 +59,7 @@ from medeval.judging.running import read_results, run_judges
 from medeval.judging.verdicts import Status
 
 NO_RE_ASK = JudgingOptions(QUICKLY, re_asks=0)
-PRICES = Prices("USD", (Price(model="tested-judge", input=Decimal(1), output=Decimal(10)),))
+PRICES = Prices(price=(Price(model="tested-judge", input=Decimal(1), output=Decimal(10)),))
 # 100 tokens read and 10 written, as the server counts them.
 CALL = Decimal("0.0002")
 
@@ -280,7 +280,7 @@ def test_a_call_that_fails_is_missing_with_its_reason(tmp_path: Path) -> None:
         # Asked again, only what has failed is.
         asked = server.seen.requests
         server.script.fault = lambda body, before: None
-        again = replace(QUICKLY, ask_again=frozenset({Outcome.ERRORED}))
+        again = replace(QUICKLY, retry=frozenset({Outcome.ERRORED}))
         results = judged(server.url, tmp_path, listed, JudgingOptions(again))
         assert server.seen.requests == asked + 2
     assert [each.reward for each in results.subjects] == [pytest.approx(0.8)] * 3
@@ -341,7 +341,8 @@ def test_what_the_endpoint_refuses_is_learned_step_by_step_and_recorded(tmp_path
         return None
 
     with model_server(Script(fault, lambda body: GOOD)) as server:
-        results = judged(server.url, tmp_path, subjects(6), opening=60.0)
+        in_turn = JudgingOptions(replace(QUICKLY, concurrency=1))
+        results = judged(server.url, tmp_path, subjects(6), in_turn)
         # One failed call for each refusal, whatever the number of answers.
         assert server.seen.requests == 6 + 4
         formats = [body.get("response_format", {}).get("type") for body in server.seen.bodies]
@@ -365,7 +366,8 @@ def test_an_endpoint_that_takes_plain_json_objects_gets_no_less(tmp_path: Path) 
         return None
 
     with model_server(Script(fault, lambda body: GOOD)) as server:
-        results = judged(server.url, tmp_path, subjects(4), opening=60.0)
+        in_turn = JudgingOptions(replace(QUICKLY, concurrency=1))
+        results = judged(server.url, tmp_path, subjects(4), in_turn)
         assert server.seen.requests == 5
         assert server.seen.bodies[-1]["response_format"] == {"type": "json_object"}
     assert results.judges[0].learned == {"response_format": "json_object"}

@@ -51,7 +51,7 @@ def test_a_failure_beside_the_turns_that_all_would_meet_stops_the_run(
 def test_episodes_that_stay_keep_their_turns_when_others_are_had_again(tmp_path: Path) -> None:
     with model_server(in_turn("case-001", 2, BAD_REQUEST, times=1)) as server:
         talk(server.url, tmp_path, dialogues(3))
-        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=QUICK, retry=frozenset({Outcome.ERRORED}))
         talk(server.url, tmp_path, dialogues(3), again)
     kept = sorted((line["item"], line["turn"]) for line in steps(tmp_path))
     assert kept == [(episode.id, turn) for episode in dialogues(3) for turn in range(TURNS)]

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.commands.amounts import amount, read_price_file
-from medeval.commands.context_told import tell_default_limit
 from medeval.commands.graceful_exit import command_of, graceful_exit, with_flags
 from medeval.commands.judging import (
     JudgeFlags,
@@ -23,7 +22,6 @@ from medeval.commands.judging import (
     taken_from_arguments,
     verdicts_kept,
 )
-from medeval.commands.left_out_told import tell_left_out
 from medeval.commands.run_progress import ledger_table, shown_progress
 from medeval.commands.task_options import moved_to
 from medeval.errors import UserError
@@ -32,7 +30,6 @@ from medeval.inference.guard import IN_PROCESS
 from medeval.inference.run import Progress, RunConfig, RunResult
 from medeval.inference.types import Outcome
 from medeval.tasks import catalogue
-from medeval.tasks.cdm_taken_up import taken_up
 from medeval.tasks.judged import JUDGINGS, judged, required
 from medeval.tasks.judging_plan import JudgingPlan
 from medeval.tasks.models import ModelChoice
@@ -158,6 +155,8 @@ def resume(folder: Path, given: Mapping[str, Any], flags: RunFlags) -> tuple[Tas
             may not decide alone is not.
         typer.Exit: the user or the system has ended it; see `graceful_exit`.
     """
+    from medeval.tasks.cdm_taken_up import taken_up
+
     judges, model = flags.judges, given["--model"]
     is_same = model is not None and model == read_record(folder).asked_model
     allowed = {"--model": None if is_same else model, "--key-variable": None}
@@ -215,8 +214,9 @@ def execute(run: TaskRun, flags: RunFlags) -> bool:
 def _executed(run: TaskRun, flags: RunFlags) -> bool:
     if not run.made:
         print(f"run {run.folder}")
-    tell_default_limit(run)
-    tell_left_out(run.task)
+    _warn_of_the_context(run)
+    for sentence in getattr(run.task, "left_out", ()):
+        _warn(sentence)
     if flags.prompts is not None:
         _export(run, flags, flags.prompts)
         return True
@@ -236,7 +236,8 @@ def _executed(run: TaskRun, flags: RunFlags) -> bool:
 
 def _plan(task: AskedTask, judges: JudgeFlags, flags: RunFlags) -> JudgingPlan | None:
     """Return who judges; checked, so that no answer is paid that cannot be judged."""
-    named = judges.plan(None if flags.no_judge else default_judge(task))
+    is_judged = judged(task) is not None and not flags.no_judge
+    named = judges.plan(default_judge(task) if is_judged else None)
     if named is None:
         if judges.choices() or judges.key_variable:
             flag = "--judge-key-variable" if judges.key_variable else "--jury"
@@ -339,6 +340,22 @@ def _print_ledger(run: TaskRun, sums: Progress, flags: RunFlags, spent: Spent | 
 def _report_errors(run: TaskRun, sums: Progress, flags: RunFlags) -> None:
     if count := sum(sums.errors.values()):
         _warn(f"{count:,} items have no reply; ask them again with `{resume_command(run, flags)}`")
+
+
+def _warn_of_the_context(run: TaskRun) -> None:
+    """Say that the length of a model's context is only supposed, if the task minds it.
+
+    Built-in models take whatever they are given.
+    """
+    if run.choice.is_demo:
+        return
+    for settings in run.task.settings().values():
+        context = settings.get("context") if isinstance(settings, Mapping) else None
+        if isinstance(context, Mapping) and context.get("limit_from") == "default":
+            _warn(
+                f"nobody says how much {run.choice.model} takes in; longer than"
+                f" {context['limit']:,} tokens is shortened. Say it with --context-limit."
+            )
 
 
 def _name(run: TaskRun) -> None:

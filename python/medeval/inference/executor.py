@@ -119,7 +119,7 @@ class CircuitBreaker:
         return len(self._held) + 1 >= most
 
     def hold(self, call: int) -> asyncio.Future[bool]:
-        """Hold an item by its last call; the future tells whether it is lost, else it is asked again."""
+        """Hold an item by its last call until it is known whether it is lost."""
         is_lost: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._held.append((call, is_lost))
         return is_lost

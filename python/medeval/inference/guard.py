@@ -181,16 +181,20 @@ class DataUseGuard:
                     await stream.aclose()
                     raise RefusedError(f"{not_local(address)} Nothing was sent.")
 
-        async def be_looked_at(request: httpx2.Request) -> None:
-            request.extensions["trace"] = look_at_peer
+        async def prepare(request: httpx2.Request) -> None:
+            request.headers.pop("Cookie", None)  # by which an endpoint knows one request by another
+            if self._is_local(address):
+                request.extensions["trace"] = look_at_peer
 
         route = self.route(address)
         proxy, roots = route.get("proxy"), route.get("ca_file")
         try:
             # What vouches for an endpoint; variables of the environment are not looked at.
-            trusted = httpx2.create_ssl_context(trust_env=False)
+            is_plain = address.startswith("http://") and not proxy
+            trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # nobody, where nobody is asked
+            if not (is_plain or roots):
+                trusted = httpx2.create_ssl_context(trust_env=False)
             if roots:
-                trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
                 is_file = not any(Path(part).is_dir() for part in roots.split(os.pathsep))
                 trusted.load_verify_locations(**{"cafile" if is_file else "capath": roots})
             of_proxy = trusted if proxy and proxy.startswith("https://") else None
@@ -203,7 +207,7 @@ class DataUseGuard:
                 # How many requests are under way is for the runner to say.
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
                 event_hooks={
-                    "request": [be_looked_at] if self._is_local(address) else [],
+                    "request": [prepare],
                     "response": [keep_bounded],
                 },
             )

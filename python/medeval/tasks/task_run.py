@@ -9,11 +9,10 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import medeval
 from medeval.errors import UserError
-from medeval.inference.batch import Imported, export_batch, import_batch
 from medeval.inference.cost import Prices
 from medeval.inference.endpoints import read_endpoints
 from medeval.inference.guard import IN_PROCESS, DataUseGuard
@@ -31,6 +30,9 @@ from medeval.inference.types import Model
 from medeval.tasks.models import ModelChoice, code_sha256, model_of
 from medeval.tasks.run_record import RUNS, RunRecord
 from medeval.tasks.task import AskedTask, ItemTask
+
+if TYPE_CHECKING:
+    from medeval.inference.batch import Imported
 
 ENDPOINTS = Path("endpoints.toml")
 # Names of folders have an end, and so has the patience of those who read them.
@@ -204,6 +206,8 @@ def export_prompts(run: TaskRun, path: Path, endpoints: Path = ENDPOINTS) -> int
         UserError: the model answers in this process, the text may not go to its endpoint, or the
             file is there already.
     """
+    from medeval.inference.batch import export_batch
+
     _require_batch(run)
     guard = DataUseGuard(read_endpoints(endpoints), run.folder / AUDIT)
     return export_batch(run, run.task.items(run.limit), guard, path)
@@ -215,6 +219,8 @@ def import_answers(run: TaskRun, paths: Sequence[Path], prices: Prices) -> Impor
     Raises:
         UserError: a file cannot be read, or holds answers to other questions.
     """
+    from medeval.inference.batch import import_batch
+
     _require_batch(run)
     return import_batch(run, run.task.items(run.limit), paths, prices, run.task.can_read)
 
