@@ -77,11 +77,6 @@ def test_a_mean_goes_on_after_loading(tmp_path: Path, name: str, has_counts: boo
     assert read.metric_counts["t"] == {"a": 3}
 
 
-def test_results_given_to_the_constructor_fill_no_scores() -> None:
-    report = BenchmarkReport(model_id="m", detailed_results=[result("t", a=0.5)])
-    assert (report.task_scores, report.overall_scores) == ({}, {})
-
-
 def test_results_of_another_model_are_refused() -> None:
     report = report_of(result("t", a=0.5))
     with pytest.raises(ValueError, match="of model 'other', not of 'm'"):
@@ -90,15 +85,6 @@ def test_results_of_another_model_are_refused() -> None:
     assert report.overall_scores == {"a": 0.5}
     with pytest.raises(ValidationError, match=r"detailed_results\[0\] is of model"):
         BenchmarkReport(model_id="m", detailed_results=[result("t", "other")])
-
-
-def test_a_score_that_was_made_not_a_number_is_refused_at_add() -> None:
-    spoilt = result("t", a=0.5)
-    spoilt.metrics_results["a"] = float("nan")
-    report = report_of()
-    with pytest.raises(ValueError, match="a: must be finite"):
-        report.add_evaluation_result(spoilt)
-    assert (report.detailed_results, report.task_scores) == ([], {})
 
 
 @pytest.mark.parametrize("value", ["high", None, float("nan"), float("inf")])
@@ -183,23 +169,6 @@ def test_weights_that_cannot_be_used(weights: dict[str, float]) -> None:
         three_tasks().add_combined_score(weights)
 
 
-def test_scores_as_csv() -> None:
-    report = three_tasks()
-    assert report.overall_scores_to_csv().splitlines() == [
-        "metric,score",
-        "a,0.65",
-        "b,1.0",
-        "z,0.1",
-    ]
-    assert report.task_scores_to_csv().splitlines() == [
-        "task_id,metric,score",
-        "t1,a,0.5",
-        "t1,b,1.0",
-        "t2,a,0.8",
-        "t3,z,0.1",
-    ]
-
-
 def test_statistics_over_tasks() -> None:
     report = three_tasks()
     assert report.metric_history("a") == [0.5, 0.8]
@@ -261,3 +230,34 @@ def test_means_are_those_of_all_results_wherever_the_report_was_saved(
                 each[metric] for task, each in results if task == task_id and metric in each
             ]
             assert score == pytest.approx(fmean(given_scores), abs=1e-6)
+
+
+def test_results_given_to_the_constructor_fill_no_scores() -> None:
+    report = BenchmarkReport(model_id="m", detailed_results=[result("t", a=0.5)])
+    assert (report.task_scores, report.overall_scores) == ({}, {})
+
+
+def test_a_score_that_was_made_not_a_number_is_refused_at_add() -> None:
+    spoilt = result("t", a=0.5)
+    spoilt.metrics_results["a"] = float("nan")
+    report = report_of()
+    with pytest.raises(ValueError, match="a: must be finite"):
+        report.add_evaluation_result(spoilt)
+    assert (report.detailed_results, report.task_scores) == ([], {})
+
+
+def test_scores_as_csv() -> None:
+    report = three_tasks()
+    assert report.overall_scores_to_csv().splitlines() == [
+        "metric,score",
+        "a,0.65",
+        "b,1.0",
+        "z,0.1",
+    ]
+    assert report.task_scores_to_csv().splitlines() == [
+        "task_id,metric,score",
+        "t1,a,0.5",
+        "t1,b,1.0",
+        "t2,a,0.8",
+        "t3,z,0.1",
+    ]

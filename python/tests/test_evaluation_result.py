@@ -178,3 +178,12 @@ def test_a_result_that_cannot_be_the_tasks(
 def test_any_result_comes_back_from_its_json(scores: dict[str, float], time: datetime) -> None:
     made = result(metrics_results=scores, timestamp=time)
     assert EvaluationResult.from_json(made.to_json()) == made
+
+
+def test_summary_of_metrics() -> None:
+    made = result(metrics_results={"accuracy": 0.9})
+    assert made.metric_summary() == {
+        "accuracy": {"count": 1.0, "mean": 0.9, "min": 0.9, "max": 0.9}
+    }
+    assert made.has_metric("accuracy")
+    assert not made.has_metric("f1_score")

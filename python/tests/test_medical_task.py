@@ -124,14 +124,6 @@ def test_python_and_json_values_give_an_equal_task(task: dict[str, Any]) -> None
     assert MedicalTask.from_yaml(made.to_yaml()) == made
 
 
-def test_a_task_of_rows_alone_comes_back() -> None:
-    made = MedicalTask(task_id="t", task_type=TaskType.QA, dataset=[NESTED_ROW])
-    for text in (made.to_json(), made.model_dump_json()):
-        assert "inputs" not in json.loads(text)
-        assert MedicalTask.from_json(text) == made
-    assert MedicalTask.model_validate(made.model_dump()) == made
-
-
 def test_unknown_fields_are_kept_and_stand_where_they_stood(tmp_path: Path) -> None:
     given = {**MINIMAL, "difficulty": "hard", "source": {"year": 2024}}
     task = MedicalTask.from_dict(given)
@@ -179,17 +171,6 @@ def test_assigning_checks_nothing_and_validate_does() -> None:
     task.metrics = [""]
     with pytest.raises(ValidationError):
         task.validate()
-
-
-def test_pairs_come_from_the_rows_or_else_from_the_lists() -> None:
-    task = MedicalTask(**MINIMAL, expected_outputs=[ANSWER])
-    assert task.pairs() == ([QUESTION], [ANSWER])
-    assert MedicalTask(**MINIMAL).pairs() == ([QUESTION], [{}])
-    row = {"id": "r1", **QUESTION, **ANSWER, "label": "a", "rationale": "because"}
-    task.dataset = [row, {"input": QUESTION}]
-    shown, expected = task.pairs()
-    assert shown == [{"id": "r1", **QUESTION}, QUESTION]
-    assert expected == [{**ANSWER, "label": "a", "rationale": "because"}, {}]
 
 
 def test_save_takes_its_format_from_the_suffix_or_the_argument(tmp_path: Path) -> None:
@@ -278,6 +259,32 @@ def test_csv_of_texts_comes_back(rows: list[dict[str, str]]) -> None:
     ]
 
 
+def test_example_of_what_is_refused() -> None:
+    with pytest.raises(ValidationError) as caught:
+        MedicalTask(
+            task_id="", task_type="invalid_type", inputs=[], expected_outputs=[{}], metrics=[""]
+        )
+    assert fields_at_fault(caught.value) == ["inputs", "metrics", "task_id", "task_type"]
+
+
+@pytest.mark.parametrize("task_type", ["QA", " qa", "diagnostic-reasoning", 1, None])
+def test_task_types_match_exactly(task_type: Any) -> None:
+    assert refused(task_type=task_type) == ["task_type"]
+
+
+def test_example_of_a_question_task() -> None:
+    task = MedicalTask(
+        task_id="task_123",
+        task_type=TaskType.QA,
+        description="Answer a question.",
+        inputs=[QUESTION],
+        expected_outputs=[ANSWER],
+        metrics=["accuracy", "f1_score"],
+    )
+    assert task.expected_outputs == [ANSWER]
+    assert (task.name, task.dataset, task.schema_version) == (None, [], 1)
+
+
 def test_example_of_a_diagnostic_task() -> None:
     task = MedicalTask(
         task_id="diagnosis",
@@ -304,11 +311,3 @@ def test_example_of_a_diagnostic_task() -> None:
     )
     result.validate_against_task(task)
     assert result.timestamp.utcoffset() is not None
-
-
-def test_example_of_what_is_refused() -> None:
-    with pytest.raises(ValidationError) as caught:
-        MedicalTask(
-            task_id="", task_type="invalid_type", inputs=[], expected_outputs=[{}], metrics=[""]
-        )
-    assert fields_at_fault(caught.value) == ["inputs", "metrics", "task_id", "task_type"]

@@ -228,32 +228,6 @@ def test_lengths_that_differ(outputs: list[dict[str, str]]) -> None:
             task.evaluate(outputs, level=level)
 
 
-def test_without_a_pair_what_is_no_proxy_has_no_value() -> None:
-    with pytest.warns(UserWarning, match="0 model outputs"):
-        scores = CommunicationTask("x").evaluate([])
-    assert scores == {
-        "rouge_l": 0.0,
-        "clinical_relevance": 0.0,
-        "factual_consistency": 0.0,
-        "readability": None,
-    }
-
-
-def test_bad_calls_are_refused() -> None:
-    task = MedicalQATask("x", dataset=[QUESTION])
-    with pytest.raises(ValueError, match="unknown level 'best'"):
-        task.evaluate([{"answer": "a"}], level="best")  # type: ignore[arg-type]
-    for level in ("simple", "calculator", "proper"):
-        with pytest.raises(ValueError, match=r"model_outputs\[0\] is a str"):
-            task.evaluate(["pressure"], level=level)  # type: ignore[list-item]
-
-
-def test_an_unknown_metric_is_an_error_before_anything_is_scored() -> None:
-    task = MedicalQATask("x", dataset=[QUESTION], metrics=["accuracy", "acuracy"])
-    with pytest.raises(UserError, match=r"Unknown metric 'acuracy'\. Did you mean accuracy"):
-        task.evaluate([], level="proper")
-
-
 def write(folder: Path, name: str, content: object) -> Path:
     path = folder / name
     text = content if isinstance(content, str) else json.dumps(content)
@@ -315,3 +289,18 @@ def test_rows_that_cannot_be_used_change_nothing(
         task.load_data(path)
     assert str(path) in str(raised.value)
     assert task.model_dump() == before
+
+
+def test_bad_calls_are_refused() -> None:
+    task = MedicalQATask("x", dataset=[QUESTION])
+    with pytest.raises(ValueError, match="unknown level 'best'"):
+        task.evaluate([{"answer": "a"}], level="best")  # type: ignore[arg-type]
+    for level in ("simple", "calculator", "proper"):
+        with pytest.raises(ValueError, match=r"model_outputs\[0\] is a str"):
+            task.evaluate(["pressure"], level=level)  # type: ignore[list-item]
+
+
+def test_an_unknown_metric_is_an_error_before_anything_is_scored() -> None:
+    task = MedicalQATask("x", dataset=[QUESTION], metrics=["accuracy", "acuracy"])
+    with pytest.raises(UserError, match=r"Unknown metric 'acuracy'\. Did you mean accuracy"):
+        task.evaluate([], level="proper")
