@@ -59,14 +59,6 @@ def test_usual_names_of_answers_are_not_shown_of_flat_rows(key: str) -> None:
     assert shown_input(task, {"question": "q", key: GOLD}) == {"question": "q"}
 
 
-def test_other_names_are_shown_unless_the_output_schema_names_them() -> None:
-    rows = [{"question": "q", "verdict": GOLD}]
-    assert MedicalQATask("q", dataset=rows).pairs()[0] == rows
-    schema = {"required": ["answer"], "properties": {"Verdict": {}}}
-    task = MedicalQATask("q", dataset=rows, output_schema=schema)
-    assert task.pairs() == ([{"question": "q"}], [{"verdict": GOLD}])
-
-
 def test_the_runner_shows_a_model_no_answer_of_the_task_it_is_told_of() -> None:
     task = DiagnosticReasoningTask("d")
     model = Model(lambda row: {"diagnosis": "x"})

@@ -28,15 +28,11 @@ from inference_runs import (
     lines,
     open_item,
     open_items,
-    run_record,
 )
 from model_server import (
     DROP,
-    ERROR_IN_BODY,
     LIMIT,
-    OVERLOADED,
     QUOTA,
-    SERVER,
     Body,
     Fault,
     ModelServer,
@@ -44,7 +40,6 @@ from model_server import (
     error,
     model_server,
     prompt_of,
-    refuses,
     slow,
 )
 
@@ -53,7 +48,6 @@ from medeval.inference.batch import custom_id, import_batch
 from medeval.inference.cost import Budget, Price, Prices, read_prices
 from medeval.inference.endpoints import Endpoint
 from medeval.inference.guard import DataUseGuard, RefusedError
-from medeval.inference.journal import Journal
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import (
@@ -85,67 +79,11 @@ def asked_with(
 # Parameters the model refuses
 
 
-def test_many_at_once_learn_from_one_refusal_of_each_parameter(tmp_path: Path) -> None:
-    def fault(body: Body, before: int) -> Fault | None:
-        if "max_tokens" in body:
-            return refuses("max_tokens", "max_completion_tokens")
-        if "temperature" in body:
-            message = "Unsupported value: 'temperature' does not support 0 with this model."
-            return error(400, message, code="unsupported_value", param="temperature")
-        return None
-
-    parameters = {"max_tokens": 9, "temperature": 0}
-    with model_server(Script(fault)) as server:
-        ended = ask(
-            server.url,
-            tmp_path,
-            open_items(64),
-            RunConfig(concurrency=32, retries=QUICK),
-            parameters=parameters,
-        )
-        # Those that were under way are repeated; all others know.
-        assert 2 + 64 <= server.seen.requests < 2 * 32 + 64
-    assert ended.progress.ledger[Outcome.ANSWERED] == 64
-    assert run_record(tmp_path)["learned"] == {
-        "max_tokens": "max_completion_tokens",
-        "temperature": "",
-    }
-
-
 # Limits and quota
 
 
 def http_date(seconds: float) -> str:
     return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
-
-
-@pytest.mark.parametrize(
-    ("fault", "least"),
-    [
-        (LIMIT, 0.0),
-        (error(429, "slow down", {"Retry-After": "1"}), 1.0),
-        (error(429, 'busy {\\"retryDelay\\": \\"1s\\"}'), 1.0),
-        (SERVER, 0.0),
-        (error(503, "unavailable"), 0.0),
-        (OVERLOADED, 0.0),
-        (DROP, 0.0),
-        (ERROR_IN_BODY, 0.0),
-    ],
-)
-def test_what_passes_is_waited_for_as_told_and_asked_once_more(
-    tmp_path: Path, fault: Fault, least: float
-) -> None:
-    times: list[float] = []
-
-    def once(body: Body, before: int) -> Fault | None:
-        times.append(time.monotonic())
-        return None if before else fault
-
-    with model_server(Script(once)) as server:
-        ended = ask(server.url, tmp_path, [open_item("one")])
-        assert server.seen.requests == 2
-    assert (ended.progress.ledger[Outcome.ANSWERED], ended.progress.retries) == (1, 1)
-    assert times[1] - times[0] >= least
 
 
 def test_a_wait_until_a_date_is_kept(tmp_path: Path) -> None:
@@ -257,14 +195,6 @@ def test_items_that_break_the_connection_are_errors_where_others_are_answered(
     assert ended.progress.ledger.asked == len(lines(tmp_path)) == 20
 
 
-def test_fewer_items_than_would_stop_a_run_are_errors_at_its_end(tmp_path: Path) -> None:
-    options = RunConfig(concurrency=8, retries=replace(QUICK, attempts=2))
-    with model_server(Script(lambda body, before: DROP)) as server:
-        ended = ask(server.url, tmp_path, open_items(4), options)
-    assert ended.stopped == ""
-    assert ended.progress.errors == {"connection": 4}
-
-
 def test_an_address_where_nobody_takes_the_connection_is_no_endpoint(tmp_path: Path) -> None:
     options = RunConfig(concurrency=5, retries=replace(QUICK, attempts=1))
     with socket.socket() as listening, ExitStack() as waiting:
@@ -326,20 +256,6 @@ def test_a_process_ends_though_a_function_still_hangs(tmp_path: Path) -> None:
     assert "'answered': 2" in done.stdout
 
 
-@pytest.mark.parametrize("raised", [StopIteration, SystemExit, TimeoutError, ValueError])
-def test_whatever_a_function_raises_is_an_error_of_its_item(
-    tmp_path: Path, raised: type[BaseException]
-) -> None:
-    def function(item: Item) -> str:
-        if item.id == "item-001":
-            raise raised
-        return "A"
-
-    ended = asked_with(function, tmp_path, open_items(3))
-    assert ended.progress.ledger[Outcome.ANSWERED] == 2
-    assert ended.progress.errors == {"callable": 1}
-
-
 # Resume
 
 
@@ -373,38 +289,6 @@ def test_a_disk_that_fills_up_stops_the_run_which_then_goes_on(tmp_path: Path) -
     assert [line["item"] for line in content(tmp_path)] == [item.id for item in open_items(60)]
 
 
-def taken_out_with_little_room(path: str) -> str:
-    """Open a journal to ask an item again when there is no room for writing it anew."""
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100, most))
-    try:
-        Journal(Path(path), lambda line: line["outcome"] == Outcome.ERRORED)
-    except UserError as told:
-        return str(told)
-    return "nothing"
-
-
-def test_a_journal_that_cannot_be_written_anew_stays_as_it_was(tmp_path: Path) -> None:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    def function(item: Item) -> str:
-        if item.id == "item-001":
-            raise ValueError
-        return "A"
-
-    asked_with(function, tmp_path, open_items(3))
-    path = tmp_path / RESPONSES
-    assert [line["outcome"] for line in lines(tmp_path)].count("errored") == 1
-    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        told = pool.submit(taken_out_with_little_room, str(path)).result()
-    assert told.startswith(str(path))
-    assert "It is as it was" in told
-    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
-
-
 # Replies that the task cannot read
 
 SIGNS = ["发热", "咳嗽", "皮疹", "腹痛"]
@@ -431,17 +315,6 @@ def test_one_broken_reply_in_two_hundred_is_unparsed_and_not_wrong(tmp_path: Pat
     assert (broken["item"], broken["text"]) == ("item-137", '{"answer": ["A", "C"')
 
 
-def test_whether_a_reply_is_read_may_depend_on_the_item(tmp_path: Path) -> None:
-    def reads_its_own_name(item: Item, answer: str) -> bool:
-        return answer == item.id
-
-    options = RunConfig(retries=QUICK, can_read=reads_its_own_name)
-    with model_server(Script(reply=lambda body: "item-002")) as server:
-        ask(server.url, tmp_path, open_items(4), options)
-    outcomes = [line["outcome"] for line in content(tmp_path)]
-    assert outcomes == ["unparsed", "unparsed", "answered", "unparsed"]
-
-
 def test_a_batch_is_read_as_a_live_run_is(tmp_path: Path) -> None:
     items = open_items(3)
     asked = {"endpoint": "http://127.0.0.1:9/v1", "model": MODEL, "parameters": {}}
@@ -464,36 +337,6 @@ PRICE = Price(model=MODEL, input=Decimal(2), output=Decimal(5))
 LIMITED = {"max_tokens": 20}
 # One call of the tests' server at that price: 100 tokens in, 10 out.
 COST = Decimal("0.00025")
-
-
-def test_a_judge_without_a_price_is_unknown_and_the_model_keeps_its_own_cost(
-    tmp_path: Path,
-) -> None:
-    options = RunConfig(retries=QUICK, prices=Prices(price=(PRICE,)))
-    with model_server() as server:
-        model = ask(server.url, tmp_path / "model", open_items(3), options).progress
-        judge = ask(server.url, tmp_path / "judge", open_items(3), options, model="judge").progress
-    assert (model.known_cost, model.as_json()["cost"]) == (3 * COST, str(3 * COST))
-    assert (judge.known_cost, judge.as_json()["cost"], judge.unpriced) == (None, None, 3)
-    assert (judge.input_tokens, judge.output_tokens) == (300, 30)
-
-
-def test_a_limit_with_a_judge_without_a_price_is_refused_before_its_first_call(
-    tmp_path: Path,
-) -> None:
-    options = RunConfig(retries=QUICK, prices=Prices(price=(PRICE,)), budget=Budget(Decimal(1)))
-    with model_server() as server:
-        ask(server.url, tmp_path / "model", open_items(2), options, parameters=LIMITED)
-        with pytest.raises(UserError, match=r"the price of judge at .* is unknown"):
-            ask(
-                server.url,
-                tmp_path / "judge",
-                open_items(2),
-                options,
-                model="judge",
-                parameters=LIMITED,
-            )
-        assert server.seen.requests == 2
 
 
 PRICES = """
@@ -526,14 +369,6 @@ def test_cached_and_reasoning_tokens_have_their_own_prices(tmp_path: Path) -> No
     assert price.at_most(100, 20) == (100 * Decimal(2) + 20 * 8) / Decimal(1_000_000)
 
 
-def test_a_reply_whose_reasoning_is_not_counted_has_no_known_cost(tmp_path: Path) -> None:
-    (tmp_path / "prices.toml").write_text(PRICES)
-    options = RunConfig(retries=QUICK, prices=read_prices(tmp_path / "prices.toml"))
-    with model_server() as server:
-        progress = ask(server.url, tmp_path / "run", open_items(2), options).progress
-    assert (progress.known_cost, progress.unpriced) == (None, 2)
-
-
 def test_the_limit_holds_over_model_judges_and_retries_together(tmp_path: Path) -> None:
     """Every other call breaks off, and is booked at the most that it can have cost."""
     budget = Budget(14 * COST)
@@ -556,18 +391,6 @@ def test_the_limit_holds_over_model_judges_and_retries_together(tmp_path: Path) 
         for line in lines(tmp_path / name)
     ]
     assert 0 < sum(booked) <= budget.spent
-
-
-def test_what_was_never_connected_costs_nothing(tmp_path: Path) -> None:
-    with model_server() as server:
-        url = server.url
-    budget = Budget(8 * COST)
-    options = RunConfig(
-        retries=replace(QUICK, attempts=3), prices=Prices(price=(PRICE,)), budget=budget
-    )
-    ended = ask(url, tmp_path, open_items(3), options, parameters=LIMITED)
-    assert ended.progress.errors == {"connection": 3}
-    assert (budget.spent, ended.progress.known_cost) == (0, 0)
 
 
 # Credentialed text to an open endpoint
@@ -633,11 +456,4 @@ def test_this_machines_own_address_is_declared_or_gets_nothing(tmp_path: Path) -
             {proxy.url: Endpoint(base_url=proxy.url, runs_locally=True)}, tmp_path / AUDIT
         )
         ended = ask(proxy.url, tmp_path / "declared", [case_item()], gate=gate)
-    assert ended.progress.ledger[Outcome.ANSWERED] == 1
-
-
-def test_an_open_case_is_sent_as_it_is(tmp_path: Path) -> None:
-    with model_server() as server:
-        ended = ask(server.url, tmp_path, [case_item(data_class="open")])
-        assert prompt_of(server.seen.bodies[0]) == CASE["history_of_present_illness"]
     assert ended.progress.ledger[Outcome.ANSWERED] == 1

@@ -27,61 +27,76 @@ from medeval.evaluation.harness import EvaluationHarness, ItemsFailedError, Misa
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_registry import TaskRegistry
-from medeval.metrics.registry import default_registry
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import Row
-from medeval.models.task_types import DiagnosticReasoningTask, MedicalQATask
-
-GOLD = {
-    "diagnosis": "MI with chest pain, no fever, BP 150/90",
-    "differential_diagnosis": ["angina"],
-    "explanation": "Because of chest pain and BP 150/90.",
-    "confidence": 1.0,
-}
+from medeval.models.task_types import MedicalQATask
 
 
 @pytest.mark.parametrize("task_id", BUNDLED_IDS)
-def test_an_oracle_scores_one_on_every_bundled_task(task_id: str, tmp_path: Path) -> None:
+def test_an_oracle_scores_one_and_an_empty_model_zero_or_nothing(
+    task_id: str, tmp_path: Path
+) -> None:
     task = BUNDLED.load_task(task_id)
     with EvaluationHarness(results_dir=tmp_path, draws=50) as harness:
-        report = harness.evaluate("oracle", [task_id], "interface", model=oracle(task))
-    assert set(task.metrics) <= set(report.task_scores[task_id])
-    assert set(report.task_scores[task_id].values()) == {1.0}
-    assert set(report.overall_scores.values()) == {1.0}
-    assert report.detailed_results[0].metadata["status"] == "ok"
-
-
-@pytest.mark.parametrize("task_id", BUNDLED_IDS)
-def test_an_empty_model_scores_zero_or_nothing(task_id: str, tmp_path: Path) -> None:
-    with EvaluationHarness(results_dir=tmp_path, draws=50) as harness:
-        report = harness.evaluate("empty", [task_id], "interface", model=always({}))
-    result = report.detailed_results[0]
-    assert set(report.task_scores[task_id].values()) <= {0.0}
-    without = set(result.metadata["metrics"]) - set(result.metrics_results)
-    for metric in without:
+        best = harness.evaluate("oracle", [task_id], "interface", model=oracle(task))
+        worst = harness.evaluate("empty", [task_id], "interface", model=always({}))
+    assert set(task.metrics) <= set(best.task_scores[task_id])
+    assert set(best.task_scores[task_id].values()) == set(best.overall_scores.values()) == {1.0}
+    assert best.detailed_results[0].metadata["status"] == "ok"
+    assert set(worst.task_scores[task_id].values()) <= {0.0}
+    (result,) = worst.detailed_results
+    outcomes = result.metadata["outcomes"]
+    assert outcomes["empty"] == outcomes["asked"]
+    for metric in set(result.metadata["metrics"]) - set(result.metrics_results):
         about = result.metadata["metrics"][metric]
-        assert about["n"] == 0
-        assert about["n_undefined"] == result.metadata["outcomes"]["asked"]
+        assert (about["n"], about["n_undefined"]) == (0, outcomes["asked"])
         assert about["reason"]
-    assert result.metadata["outcomes"]["empty"] == result.metadata["outcomes"]["asked"]
 
 
-def test_an_oracle_reaches_every_metric_that_can_be_reached(tmp_path: Path) -> None:
-    names = [
-        metric.name
-        for metric in default_registry()
-        # The proxy looks for fixed words, whatever the gold says.
-        if metric.direction != "neither" and metric.name != "clinical_relevance_proxy"
-    ]
-    rows = [{"input": {"case": GOLD["diagnosis"]}, "output": GOLD} for _ in range(2)]
-    task = DiagnosticReasoningTask("all", dataset=rows, metrics=names)
-    result = evaluate(tmp_path, oracle(task), [task]).detailed_results[0]
-    assert list(result.metrics_results) == names
-    for metric in default_registry():
-        if metric.name in names:
-            best = 0.0 if metric.direction == "lower" else 1.0
-            assert result.metrics_results[metric.name] == pytest.approx(best), metric.name
+def test_a_task_that_cannot_be_run_fails_and_asks_nothing(tmp_path: Path) -> None:
+    odd = questions(1)
+    odd.dataset = [{"input": {"question": object()}, "output": {"answer": "x"}}]
+    also = questions(1, "also")
+    also.dataset = ["no row"]  # type: ignore[list-item]
+    model = always({"answer": "x"})
+    report = evaluate(tmp_path, model, [odd, also, MedicalQATask("blank")])
+    assert report.metadata["failed_tasks"] == ["questions", "also", "blank"]
+    assert "has no rows" in report.detailed_results[2].metadata["error"]["message"]
+    assert model.asked == []
+
+
+def broken_rows() -> MedicalQATask:
+    task = questions(2)
+    task.dataset = [{"input": {}, "output": {"answer": "x"}}]
+    return task
+
+
+@pytest.mark.parametrize(
+    ("task", "answer", "error", "message"),
+    [
+        (broken_rows(), {}, ValueError, r"questions: inputs\[0\] missing required keys"),
+        (questions(2), {"reply": "x"}, ValueError, r"model_outputs\[0\] missing required keys"),
+        (questions(2), None, ItemsFailedError, r"2 of 2 items failed \(NotAMapping\)"),
+    ],
+)
+def test_strict_raises_at_the_first_violation_or_failed_item(
+    tmp_path: Path, task: MedicalQATask, answer: Any, error: type[Exception], message: str
+) -> None:
+    model, ended = always(answer), []
+    with pytest.raises(error, match=message):
+        evaluate(
+            tmp_path,
+            model,
+            [task],
+            strict_validation=True,
+            harness={"on_task_end": lambda task_id, _: ended.append(task_id)},
+        )
+    assert ended == []
+    # What can be told without the model is told before it is asked.
+    assert bool(model.asked) == (not message.startswith("questions"))
+    with pytest.raises(FileNotFoundError):
+        harness_for(tmp_path).evaluate("m", ["nowhere"], "interface", strict_validation=True)
 
 
 def test_a_score_has_item_scores_an_interval_and_a_number(tmp_path: Path) -> None:
@@ -180,24 +195,6 @@ def test_a_task_that_cannot_be_loaded_is_shown_as_failed(tmp_path: Path) -> None
     assert report.overall_scores == {"accuracy": 1.0, "diagnostics": 1.0}
 
 
-def test_a_task_without_rows_fails_and_asks_nothing(tmp_path: Path) -> None:
-    model = always({"answer": ""})
-    report = evaluate(tmp_path, model, [MedicalQATask("blank")])
-    assert "has no rows" in report.detailed_results[0].metadata["error"]["message"]
-    assert model.asked == []
-
-
-def test_a_task_with_what_no_file_could_hold_fails_and_asks_nothing(tmp_path: Path) -> None:
-    task = questions(1)
-    task.dataset = [{"input": {"question": object()}, "output": {"answer": "x"}}]
-    also = questions(1, "also")
-    also.dataset = ["no row"]  # type: ignore[list-item]
-    model = always({"answer": "x"})
-    report = evaluate(tmp_path, model, [task, also])
-    assert report.metadata["failed_tasks"] == ["questions", "also"]
-    assert model.asked == []
-
-
 def test_an_unknown_metric_is_an_error_before_any_call(tmp_path: Path) -> None:
     model = always({})
     tasks = [questions(2, "fine"), questions(2, "odd", metrics=["acuracy"])]
@@ -255,51 +252,16 @@ def test_outputs_that_are_not_one_for_each_input_always_raise(tmp_path: Path) ->
 def test_violations_are_noted_and_the_work_goes_on(tmp_path: Path) -> None:
     task = questions(3)
     task.dataset = [{"input": {}, "output": {"answer": "x"}}, *task.dataset[1:]]
+    task.metrics = ["accuracy", "accuracy"]
     report = evaluate(tmp_path, always({"reply": "1"}), [task, questions(3, "other")])
     first, second = (one.metadata["validation_errors"] for one in report.detailed_results)
     missing = [f"model_outputs[{n}] missing required keys: ['answer']" for n in range(3)]
-    assert first == ["inputs[0] missing required keys: ['question']", *missing]
+    twice = "metrics: Value error, listed more than once: ['accuracy']"
+    assert first == [twice, "inputs[0] missing required keys: ['question']", *missing]
     assert second == missing
     # Each once, in the order in which they came up.
     assert report.metadata["validation_errors"] == first
     assert report.detailed_results[0].metadata["status"] == "ok"
-
-
-def test_a_rule_that_an_assignment_broke_is_a_violation(tmp_path: Path) -> None:
-    task = questions(2)
-    task.metrics = ["accuracy", "accuracy"]
-    report = evaluate(tmp_path, right_below(2), [task])
-    assert "metrics: Value error, listed more than once" in str(report.metadata)
-
-
-def test_strict_raises_at_the_first_violation_before_any_call(tmp_path: Path) -> None:
-    task = questions(2)
-    task.dataset = [{"input": {}, "output": {"answer": "x"}}]
-    model = always({})
-    with pytest.raises(ValueError, match=r"questions: inputs\[0\] missing required keys"):
-        evaluate(tmp_path, model, [questions(1, "fine"), task], strict_validation=True)
-    assert model.asked == []
-    with pytest.raises(FileNotFoundError):
-        harness_for(tmp_path).evaluate("m", ["nowhere"], "interface", strict_validation=True)
-
-
-def test_strict_raises_at_an_output_that_breaks_the_schema(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"questions: model_outputs\[0\] missing required keys"):
-        evaluate(tmp_path, always({"reply": "x"}), [questions(2)], strict_validation=True)
-
-
-def test_strict_raises_at_a_failed_item(tmp_path: Path) -> None:
-    model = Model(lambda row: {"answer": "0"} if number_of(row) == 0 else None)
-    ended: list[str] = []
-    with pytest.raises(ItemsFailedError, match=r"1 of 2 items failed \(NotAMapping\)"):
-        evaluate(
-            tmp_path,
-            model,
-            [questions(2)],
-            strict_validation=True,
-            harness={"on_task_end": lambda task_id, _: ended.append(task_id)},
-        )
-    assert ended == []
 
 
 def test_callbacks_are_called_in_order(tmp_path: Path) -> None:
@@ -322,11 +284,10 @@ def test_callbacks_are_called_in_order(tmp_path: Path) -> None:
         ("error", "blank", UserError),
     ]
 
-
-def test_what_a_callback_raises_is_not_taken_for_a_failed_task(tmp_path: Path) -> None:
     def stop(*_: Any) -> None:
         raise KeyError("enough")
 
+    # What a callback raises is not taken for a failed task.
     with pytest.raises(KeyError, match="enough"):
         evaluate(tmp_path, right_below(2), [questions(2)], harness={"on_task_end": stop})
 
@@ -353,10 +314,6 @@ def test_a_model_is_never_mistaken_for_one_that_is_loaded(tmp_path: Path) -> Non
         harness.evaluate("absent", ["questions"])
     with pytest.raises(UserError, match="name its model_type"):
         harness.evaluate("mine", ["questions"], path="model.py")
-
-
-def test_a_model_that_cannot_be_loaded_raises_and_leaves_nothing(tmp_path: Path) -> None:
-    harness = harness_for(tmp_path, questions(2))
     with pytest.raises(FileNotFoundError, match="no model file"):
         harness.evaluate("absent", ["questions"], "local", path=tmp_path / "absent.py")
     assert not (tmp_path / "results").exists()
@@ -374,13 +331,6 @@ def test_no_task_and_two_of_one_name_are_bad_usage(tmp_path: Path) -> None:
         harness_for(tmp_path).evaluate(
             "m", ["clinical_qa_basic", str(copy)], "interface", model=always({})
         )
-
-
-def test_a_task_that_is_named_twice_is_run_once(tmp_path: Path) -> None:
-    harness = harness_for(tmp_path, questions(2))
-    model = right_below(2)
-    report = harness.evaluate("m", ["questions", "questions"], "interface", model=model)
-    assert (len(report.detailed_results), len(model.asked)) == (1, 2)
 
 
 def test_a_harness_takes_a_folder_or_a_loader_or_a_registry(tmp_path: Path) -> None:
@@ -429,13 +379,6 @@ def test_what_a_model_raises_is_not_quoted_for_a_task_that_is_not_open(tmp_path:
         assert (SECRET_TEXT in report.to_json()) == quoted
 
 
-def test_what_a_model_calls_an_error_is_not_quoted_unless_it_is_a_name(tmp_path: Path) -> None:
-    model = always({"error": {"type": SECRET_TEXT, "attempts": 1}})
-    report = evaluate(tmp_path, model, [questions(2, data_class="credentialed")])
-    error = report.detailed_results[0].metadata["error"]
-    assert error["message"] == "questions: 2 of 2 items failed (other)"
-
-
 def test_reports_are_written_in_the_formats_that_are_asked_for(tmp_path: Path) -> None:
     model = always({})
     with pytest.raises(UserError, match="Unknown report format 'pdf'"):
@@ -454,12 +397,8 @@ def test_reports_are_written_in_the_formats_that_are_asked_for(tmp_path: Path) -
     assert written == [f"{name}.html", f"{name}.md", f"{name}.yaml"]
 
 
-def test_two_runs_have_names_of_their_own_and_equal_scores(tmp_path: Path) -> None:
-    tasks = [questions(6, metrics=["accuracy", "f1", "rouge_l"]), questions(3, "other")]
-    one, two = (evaluate(tmp_path, right_below(4), tasks) for _ in range(2))
-    assert one.metadata["run_id"] != two.metadata["run_id"]
-    assert one.metadata["run_id"].split("-")[1] == two.metadata["run_id"].split("-")[1]
-    assert one.task_scores == two.task_scores
-    assert one.metadata["intervals"] == two.metadata["intervals"]
-    intervals = [[one.intervals for one in report.detailed_results] for report in (one, two)]
-    assert intervals[0] == intervals[1]
+def test_what_a_model_calls_an_error_is_not_quoted_unless_it_is_a_name(tmp_path: Path) -> None:
+    model = always({"error": {"type": SECRET_TEXT, "attempts": 1}})
+    report = evaluate(tmp_path, model, [questions(2, data_class="credentialed")])
+    error = report.detailed_results[0].metadata["error"]
+    assert error["message"] == "questions: 2 of 2 items failed (other)"

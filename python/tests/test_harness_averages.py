@@ -13,22 +13,11 @@ from hypothesis import strategies as st
 
 from medeval.errors import UserError
 from medeval.evaluation.harness import CATEGORIES
-from medeval.evaluation.harness_plan import members
 from medeval.metrics.registry import default_registry
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.scores import Interval
 from medeval.reporting.resampling import METHOD, TaskScores, mean_interval
 
 REGISTRY = default_registry()
-
-
-def test_the_categories_are_those_that_are_documented() -> None:
-    assert {name: len(metrics) for name, metrics in CATEGORIES.items()} == {
-        "diagnostics": 6,
-        "safety": 4,
-        "communication": 5,
-        "summarization": 8,
-    }
 
 
 def test_a_category_is_the_mean_of_the_metrics_that_are_there(tmp_path: Path) -> None:
@@ -46,22 +35,6 @@ def test_a_category_is_the_mean_of_the_metrics_that_are_there(tmp_path: Path) ->
     assert report.overall_scores["diagnostics"] == 0.25
     # The result keeps to the metrics of its task.
     report.validate_against_tasks({"questions": task})
-
-
-def test_names_of_one_metric_are_one_member() -> None:
-    wanted = {"c": ["rouge1", "rouge_1", "f1_score", "nothing"]}
-    assert members(wanted, ["rouge_1", "f1"], REGISTRY) == {"c": ["rouge_1", "f1"]}
-    assert members(wanted, ["rouge1", "rouge_1"], REGISTRY) == {"c": ["rouge1"]}
-    assert members(wanted, ["accuracy"], REGISTRY) == {}
-
-
-def test_own_categories_replace_the_usual_ones(tmp_path: Path) -> None:
-    report = evaluate(
-        tmp_path, right_below(1), [questions(4)], category_map={"knowledge": ["accuracy"]}
-    )
-    assert report.overall_scores == {"accuracy": 0.25, "knowledge": 0.25}
-    none = evaluate(tmp_path, right_below(1), [questions(4)], category_map={})
-    assert none.overall_scores == {"accuracy": 0.25}
 
 
 def test_a_combined_score_may_be_of_metrics_and_categories(tmp_path: Path) -> None:
@@ -160,18 +133,6 @@ def test_metrics_of_one_task_are_drawn_together() -> None:
     assert tilted.high == pytest.approx(0.25 + alone.high / 2)
 
 
-def test_what_is_made_of_one_score_has_its_interval() -> None:
-    known = Interval(low=0.1, high=0.9, level=0.95, method="wilson", n=4)
-    result = result_of(a=[0.0, 1.0, 1.0, 0.0]).model_copy(update={"intervals": {"a": known}})
-    made_of = {"category": {"a": 1.0}, "combined": {"category": 2.0, "absent": 0.0}}
-    task = TaskScores(result, made_of, 100, 0)
-    assert task.interval("category", 0.95) == task.interval("combined", 0.95) == known
-    assert mean_interval([task], "category", 0.95) == known
-    over_two = mean_interval([task, TaskScores(result, made_of, 100, 0)], "category", 0.95)
-    assert over_two is not None
-    assert over_two.method == METHOD
-
-
 def test_there_is_no_interval_without_items_that_can_vary() -> None:
     one = TaskScores(result_of("one", a=[0.5]), {}, 100, 0)
     some = TaskScores(result_of("some", a=[0.5, 1.0], b=[1.0, 1.0]), {}, 100, 0)
@@ -204,13 +165,6 @@ def test_an_interval_is_within_the_scores_and_no_order_matters(
         assert first.n == len(defined)
 
 
-def test_undefined_items_are_left_out_of_each_draw() -> None:
-    scores: list[float | None] = [None, None, 1.0, 0.5]
-    found = TaskScores(result_of(a=scores), {}, 2000, 0).interval("a", 0.95)
-    assert found is not None
-    assert (found.low, found.high, found.n) == (0.5, 1.0, 2)
-
-
 def test_a_report_has_the_intervals_of_its_averages(tmp_path: Path) -> None:
     tasks = [questions(8, "a", ["accuracy", "exact_match"]), questions(8, "b")]
     report = evaluate(tmp_path, right_below(4), tasks)
@@ -224,3 +178,12 @@ def test_a_report_has_the_intervals_of_its_averages(tmp_path: Path) -> None:
     assert found["task_scores"]["b"]["diagnostics"]["method"] == "wilson"
     none = evaluate(tmp_path, right_below(4), tasks[:1], harness={"draws": 0})
     assert none.metadata["intervals"]["task_scores"] == {}
+
+
+def test_the_categories_are_those_that_are_documented() -> None:
+    assert {name: len(metrics) for name, metrics in CATEGORIES.items()} == {
+        "diagnostics": 6,
+        "safety": 4,
+        "communication": 5,
+        "summarization": 8,
+    }

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from harness_runs import harness_for, questions, right_below
-from medeval.evaluation.harness_cache import AnswerCache, cache_key
 
+from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.medical_task import MedicalTask, input_ids, task_hash
@@ -18,10 +18,14 @@ from medeval.models.task_types import MedicalQATask
 COUNTING = """
 import pathlib
 LOG = pathlib.Path(__file__).with_name("calls.txt")
+BROKEN = pathlib.Path(__file__).with_name("broken")
 def predict(rows, {extra}):
     with LOG.open("a") as file:
         file.write(f"{{len(rows)}}\\n")
-    return [{{"answer": "0"}} for _ in rows]
+    return [
+        None if BROKEN.exists() and row["question"].endswith("3?") else {{"answer": "0"}}
+        for row in rows
+    ]
 """
 
 
@@ -41,6 +45,11 @@ class Counted:
         log = self.folder / "calls.txt"
         return sum(map(int, log.read_text().split())) if log.exists() else 0
 
+    @property
+    def journal(self) -> Path:
+        (path,) = (self.folder / "cache").glob("answers-*/responses.jsonl")
+        return path
+
     def evaluate(self, task: MedicalTask, **options: Any) -> BenchmarkReport:
         given = {"path": str(self.path), **options}
         model_id = given.pop("model_id", "counted")
@@ -53,45 +62,35 @@ def counted(tmp_path: Path) -> Counted:
     return Counted(tmp_path)
 
 
-def test_the_same_is_not_asked_again(counted: Counted) -> None:
-    first = counted.evaluate(questions(4))
-    again = counted.evaluate(questions(4))
+def test_the_same_is_not_asked_again_unless_that_is_wanted(counted: Counted) -> None:
+    reports = [counted.evaluate(questions(4)) for _ in range(2)]
     assert counted.asked == 4
-    assert [one.detailed_results[0].metadata["from_cache"] for one in (first, again)] == [
-        False,
-        True,
-    ]
-    assert again.task_scores == first.task_scores
-    counted.evaluate(questions(4), use_cache=False)
-    assert counted.asked == 8
-
-
-def test_another_batch_size_or_metric_asks_nothing_new(counted: Counted) -> None:
-    counted.evaluate(questions(4))
+    assert [one.detailed_results[0].metadata["from_cache"] for one in reports] == [False, True]
+    assert reports[0].task_scores == reports[1].task_scores
     report = counted.evaluate(questions(4, metrics=["f1"]), batch_size=1)
     assert counted.asked == 4
     assert set(report.task_scores["questions"]) == {"f1"}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"description": "Answer in words."},
-        {"dataset": [{"input": {"question": "What is 9?"}, "output": {"answer": "9"}}] * 4},
-        {"output_schema": {"required": ["answer"], "properties": {"unit": {}}}},
-    ],
-)
-def test_a_task_with_other_content_is_asked_anew(change: dict[str, Any], counted: Counted) -> None:
+    counted.evaluate(questions(4), use_cache=False)
     counted.evaluate(questions(4))
-    counted.evaluate(questions(4, **change))
     assert counted.asked == 8
 
 
-def test_another_model_name_or_parameter_is_asked_anew(counted: Counted) -> None:
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ({"description": "Answer in words."}, {}),
+        ({"dataset": [{"input": {"question": "What is 9?"}, "output": {"answer": "9"}}] * 4}, {}),
+        ({"output_schema": {"required": ["answer"], "properties": {"unit": {}}}}, {}),
+        ({}, {"model_id": "other"}),
+        ({}, {"callable": "predict", "per_item": False}),
+    ],
+)
+def test_other_content_or_another_model_is_asked_anew(
+    task: dict[str, Any], options: dict[str, Any], counted: Counted
+) -> None:
     counted.evaluate(questions(4))
-    counted.evaluate(questions(4), model_id="other")
-    counted.evaluate(questions(4), callable="predict", per_item=False)
-    assert counted.asked == 12
+    counted.evaluate(questions(4, **task), **options)
+    assert counted.asked == 8
 
 
 def test_an_edited_model_file_is_asked_anew(counted: Counted) -> None:
@@ -101,30 +100,23 @@ def test_an_edited_model_file_is_asked_anew(counted: Counted) -> None:
     assert counted.asked == 8
 
 
-def test_a_key_is_of_model_prompt_and_task() -> None:
-    model = {"id": "m", "parameters": {"seed": 0}}
-    keys = {
-        cache_key(model, "1", "a"),
-        cache_key(model, "2", "a"),
-        cache_key(model, "1", "b"),
-        cache_key({**model, "parameters": {"seed": 1}}, "1", "a"),
-        cache_key({**model, "id": "n"}, "1", "a"),
-    }
-    assert len(keys) == 5
-    assert cache_key({"parameters": {"seed": 0}, "id": "m"}, "1", "a") in keys
-
-
-def test_answers_with_a_failed_item_are_not_kept(tmp_path: Path) -> None:
-    path = tmp_path / "model.py"
-    code = """
-def predict(row):
-    return {"answer": "0"} if row["question"].endswith("0?") else None
-"""
-    path.write_text(code, encoding="utf-8")
-    with harness_for(tmp_path, questions(2), cache_dir=tmp_path / "cache") as harness:
-        report = harness.evaluate("m", ["questions"], "local", path=str(path), per_item=True)
+def test_a_batch_with_a_failed_item_is_asked_again_and_no_other(counted: Counted) -> None:
+    broken = counted.folder / "broken"
+    broken.touch()
+    report = counted.evaluate(questions(6), batch_size=2)
     assert report.metadata["outcomes"]["errored"] == 1
-    assert not (tmp_path / "cache").exists()
+    broken.unlink()
+    report = counted.evaluate(questions(6), batch_size=4)
+    assert counted.asked == 6 + 2
+    assert report.metadata["outcomes"]["answered"] == 6
+
+
+def test_an_evaluation_that_was_cut_off_goes_on_where_it_was(counted: Counted) -> None:
+    counted.evaluate(questions(6), batch_size=2)
+    first, second, _ = counted.journal.read_bytes().splitlines(keepends=True)
+    counted.journal.write_bytes(first + second[:20])
+    counted.evaluate(questions(6), batch_size=2)
+    assert counted.asked == 6 + 4
 
 
 def test_objects_of_the_program_are_not_told_apart_and_so_not_kept(tmp_path: Path) -> None:
@@ -140,24 +132,24 @@ def test_objects_of_the_program_are_not_told_apart_and_so_not_kept(tmp_path: Pat
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_damaged_file_is_asked_anew(counted: Counted) -> None:
+def test_a_damaged_file_fails_the_task_and_says_what_to_do(counted: Counted) -> None:
     counted.evaluate(questions(4))
-    (file,) = (counted.folder / "cache").iterdir()
-    for content in ("{", '{"key": 1, "outputs": []}', "[]", '{"outputs": 5}'):
-        file.write_text(content, encoding="utf-8")
-        counted.evaluate(questions(4))
-    assert counted.asked == 4 + 4 * 4
+    counted.journal.write_text("{}\n", encoding="utf-8")
+    with pytest.raises(UserError, match="line 1: not a line of a journal"):
+        counted.evaluate(questions(4), strict_validation=True)
+    report = counted.evaluate(questions(4))
+    assert report.metadata["failed_tasks"] == ["questions"]
+    assert counted.asked == 4
 
 
-def test_the_cache_holds_answers_alone_and_is_for_its_owner_only(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path / "cache")
-    cache.write("k", [{"answer": "x"}])
-    (file,) = (tmp_path / "cache").iterdir()
-    assert json.loads(file.read_text()) == {"key": "k", "outputs": [{"answer": "x"}]}
-    assert file.stat().st_mode & 0o077 == 0
-    assert cache.read("k", 1) == [{"answer": "x"}]
-    assert cache.read("k", 2) is None
-    assert cache.read("other", 1) is None
+def test_the_cache_holds_answers_alone_and_is_for_its_owner_only(counted: Counted) -> None:
+    counted.evaluate(questions(4))
+    files = [path for path in (counted.folder / "cache").rglob("*") if path.is_file()]
+    assert {path.name for path in files} == {"run.json", "responses.jsonl"}
+    assert all(path.stat().st_mode & 0o077 == 0 for path in files)
+    assert "What is" not in "".join(path.read_text(encoding="utf-8") for path in files)
+    (line,) = map(json.loads, counted.journal.read_text(encoding="utf-8").splitlines())
+    assert json.loads(line["text"]) == [{"answer": "0"}] * 4
 
 
 def test_the_hash_is_of_the_content_not_of_the_way_it_is_written() -> None:
@@ -166,14 +158,11 @@ def test_the_hash_is_of_the_content_not_of_the_way_it_is_written() -> None:
     pairs = MedicalQATask("c", inputs=[{"question": "q"}], expected_outputs=[{"answer": "x"}])
     assert task_hash(nested) == task_hash(flat) == task_hash(pairs)
     assert task_hash(MedicalTask.from_json(nested.to_json())) == task_hash(nested)
-
-
-@pytest.mark.parametrize("field", ["input", "output"])
-def test_the_hash_changes_with_any_row(field: str) -> None:
     rows = questions(3).dataset
-    changed = [*rows[:2], {**rows[2], field: {**rows[2][field], "more": 1}}]
-    hashes = {task_hash(questions(dataset=one)) for one in (rows, changed, rows[::-1], rows[:2])}
-    assert len(hashes) == 4
+    for field in ("input", "output"):
+        changed = [*rows[:2], {**rows[2], field: {**rows[2][field], "more": 1}}]
+        found = {task_hash(questions(dataset=one)) for one in (rows, changed, rows[::-1], rows[:2])}
+        assert len(found) == 4
 
 
 def test_inputs_are_called_by_their_id_or_their_place() -> None:

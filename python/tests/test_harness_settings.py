@@ -10,40 +10,10 @@ import pytest
 from harness_runs import BUNDLED, harness_for, questions
 from model_server import Script, model_server
 
-from medeval.evaluation.harness_settings import WITHHELD, is_secret, model_settings
+from medeval.evaluation.harness_settings import WITHHELD, model_settings
 from medeval.evaluation.model_runner import ModelRunner
 
 KEY = "sk-hidden-0123456789abcdef"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "api_key",
-        "apiKey",
-        "APIKEY",
-        "key",
-        "OPENAI_API_KEY",
-        "Authorization",
-        "auth",
-        "password",
-        "access_token",
-        "hf_token",
-        "clientSecret",
-        "X-Api-Key",
-        "cookie",
-        "credentials",
-    ],
-)
-def test_names_of_secrets_are_known(name: str) -> None:
-    assert is_secret(name)
-
-
-@pytest.mark.parametrize(
-    "name", ["max_tokens", "tokenizer", "temperature", "keyword", "monkey", "author", "base_url"]
-)
-def test_other_names_are_none(name: str) -> None:
-    assert not is_secret(name)
 
 
 def test_secrets_are_in_neither_record_nor_key() -> None:

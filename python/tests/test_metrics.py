@@ -21,7 +21,6 @@ from medeval.metrics.metric import Item, Metric
 from medeval.metrics.number_facts import UNITS, number_facts
 from medeval.metrics.registry import ALIASES, MetricRegistry, default_registry
 from medeval.metrics.rouge import TYPES, rouge
-from medeval.metrics.text import text_of
 from medeval.models.scores import Interval
 from medeval.scoring.table import interval, wilson
 
@@ -332,11 +331,6 @@ def test_calibration_error_is_the_mean_distance_over_bins() -> None:
 )
 def test_normalised(text: str, expected: str) -> None:
     assert normalised(text) == expected
-
-
-def test_text_of_values() -> None:
-    values = [None, True, 5.0, 3.5, ["fever", None, 3], {"a": "x", "b": ["y"]}]
-    assert [text_of(each) for each in values] == ["", "true", "5", "3.5", "fever\n\n3", "x\ny"]
 
 
 @pytest.mark.parametrize(

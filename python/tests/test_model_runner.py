@@ -14,7 +14,7 @@ import pytest
 from medeval.errors import UserError
 from medeval.evaluation.model_kinds import MissingExtraError
 from medeval.evaluation.model_runner import MODEL_TYPES, ModelRunner
-from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
+from medeval.evaluation.task_loader import TaskLoader
 from medeval.metrics.registry import default_registry
 
 FIXTURE = Path(__file__).parent / "fixtures" / "simple_local_model.py"
@@ -102,30 +102,6 @@ def test_a_model_that_changes_its_inputs_changes_only_copies(tmp_path: Path) -> 
     inputs = [{"labs": [1, 2]}]
     runner.run_model(inputs)
     assert inputs == [{"labs": [1, 2]}]
-
-
-def test_classes_of_a_model_file_find_their_module(tmp_path: Path) -> None:
-    code = (
-        "from __future__ import annotations\n"
-        "from dataclasses import dataclass, asdict\n"
-        "@dataclass\n"
-        "class Out:\n"
-        "    answer: str\n"
-        "def predict(rows): return [asdict(Out(row['question'])) for row in rows]\n"
-    )
-    runner = ModelRunner()
-    runner.load_model(file_of(tmp_path, code))
-    assert runner.run_model([{"question": "x"}]) == [{"answer": "x"}]
-
-
-def test_two_files_of_one_name_are_two_models(tmp_path: Path) -> None:
-    runner = ModelRunner()
-    for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        code = f"def predict(rows): return [{{'answer': {folder!r}}} for _ in rows]"
-        runner.load_model({**file_of(tmp_path / folder, code), "name": folder})
-    assert runner.run_model("a", [{}]) == [{"answer": "a"}]
-    assert runner.run_model("b", [{}]) == [{"answer": "b"}]
 
 
 @pytest.mark.parametrize(
@@ -290,12 +266,3 @@ def test_a_missing_extra_is_named_and_its_metric_not_listed() -> None:
     assert isinstance(caught.value, UserError)
     assert isinstance(caught.value, ImportError)
     assert "bertscore" not in default_registry()
-
-
-def test_bundled_tasks_run_through_a_model(runner: ModelRunner) -> None:
-    loader = TaskLoader(bundled_tasks_dir())
-    for name in ("clinical_summarization_basic", "clinical_summarization_discharge"):
-        task = loader.load_task(name)
-        outputs = runner.run_model(task.inputs, task=task)
-        assert len(outputs) == len(task.inputs)
-        assert all(output["summary"] for output in outputs)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from medeval.errors import UserError
-from medeval.evaluation.model_runner import ModelRunner
+from medeval.evaluation.model_runner import ModelRunner, ModelStoppedWarning
 from medeval.inference.guard import RefusedError
 from medeval.inference.openai_replies import LONGEST
 from medeval.models.medical_task import MedicalTask
@@ -113,15 +113,22 @@ def labels(*numbers: int) -> list[Any]:
     return [{"label": f"question {number}", "score": 0.5} for number in numbers]
 
 
-def test_the_batch_is_posted_as_it_is_with_a_bearer_token(tmp_path: Path) -> None:
-    with batch_server() as server:
-        runner = api_runner(server.url, tmp_path, headers={"X-Version": "3"})
-        assert run(runner) == labels(0, 1, 2, 3, 4)
-    assert server.bodies == [ROWS[:2], ROWS[2:4], ROWS[4:]]
-    for headers in server.headers:
-        assert headers["authorization"] == f"Bearer {KEY}"
-        assert headers["content-type"] == "application/json"
-        assert headers["x-version"] == "3"
+def test_the_batch_is_posted_as_it_is_with_a_bearer_token(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TESTED_KEY", KEY)
+    for given in ({}, {"api_key": None, "key_variable": "TESTED_KEY"}):
+        with batch_server() as server:
+            runner = api_runner(server.url, tmp_path, headers={"X-Version": "3"}, **given)
+            assert run(runner) == labels(0, 1, 2, 3, 4)
+        assert server.bodies == [ROWS[:2], ROWS[2:4], ROWS[4:]]
+        for headers in server.headers:
+            assert headers["authorization"] == f"Bearer {KEY}"
+            assert headers["content-type"] == "application/json"
+            assert headers["x-version"] == "3"
+    lines = (tmp_path / "models" / "audit.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 6
+    assert not any("question" in line for line in lines)
 
 
 def test_an_output_that_is_a_mapping_stays_as_it_is_and_other_values_are_labels(
@@ -139,37 +146,42 @@ def test_an_output_that_is_a_mapping_stays_as_it_is_and_other_values_are_labels(
     ]
 
 
-def test_a_failed_batch_moves_no_later_answer_onto_its_place(tmp_path: Path) -> None:
-    def second_fails(batch: list[Any], before: int) -> Response:
-        return Response(500, "broken") if ROWS[2] in batch else label_all(batch, before)
-
-    with batch_server(second_fails) as server:
-        outputs = run(api_runner(server.url, tmp_path))
-    failed = {"error": {"type": "server", "attempts": 1, "status": 500, "batch": 2}}
-    assert outputs == [*labels(0, 1), failed, failed, *labels(4)]
-    assert len(server.bodies) == 3
+GARBLED = {"Content-Encoding": "gzip"}
 
 
 @pytest.mark.parametrize(
-    ("body", "error"),
+    ("response", "error"),
     [
+        (Response(500, "broken"), {"type": "server", "attempts": 2, "status": 500}),
+        (Response(400, ""), {"type": "request", "attempts": 1, "status": 400}),
+        (Response(422, ""), {"type": "request", "attempts": 1, "status": 422}),
+        # Whatever the words are, less text would mend a request that is too large.
         (
-            [{"label": "only one"}],
-            {"type": "WrongLength", "attempts": 1, "batch": 2, "returned": 1},
+            Response(413, ""),
+            {"type": "request", "attempts": 1, "status": 413, "code": "context_length_exceeded"},
         ),
-        ({"outputs": []}, {"type": "NotAList", "attempts": 1, "batch": 2}),
-        ("<html>", {"type": "broken_reply", "attempts": 2, "status": 200, "batch": 2}),
+        (
+            Response(body=[{"label": "only one"}]),
+            {"type": "WrongLength", "attempts": 1, "returned": 1},
+        ),
+        (Response(body={"outputs": []}), {"type": "NotAList", "attempts": 1}),
+        (Response(body="<html>"), {"type": "broken_reply", "attempts": 2, "status": 200}),
+        (
+            Response(body="no gzip", headers=GARBLED),
+            {"type": "broken_reply", "attempts": 2, "code": "DecodingError"},
+        ),
     ],
 )
-def test_a_reply_of_another_form_is_an_error_for_its_batch(
-    tmp_path: Path, body: Any, error: dict[str, Any]
+def test_a_failed_batch_is_an_error_of_its_own_items_and_moves_no_answer(
+    tmp_path: Path, response: Response, error: dict[str, Any]
 ) -> None:
-    def first_is_wrong(batch: list[Any], before: int) -> Response:
-        return Response(body=body) if ROWS[0] in batch else label_all(batch, before)
+    def second_fails(batch: list[Any], before: int) -> Response:
+        return response if ROWS[2] in batch else label_all(batch, before)
 
-    with batch_server(first_is_wrong) as server:
+    with batch_server(second_fails) as server:
         outputs = run(api_runner(server.url, tmp_path, max_retries=1))
-    assert outputs == [{"error": error}, {"error": error}, *labels(2, 3, 4)]
+    failed = {"error": {**error, "batch": 2}}
+    assert outputs == [*labels(0, 1), failed, failed, *labels(4)]
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
@@ -177,46 +189,39 @@ def test_what_may_pass_is_tried_again_as_often_as_allowed(tmp_path: Path, status
     def fails(batch: list[Any], before: int) -> Response:
         return Response(status, "") if before < 2 else label_all(batch, before)
 
-    with batch_server(fails) as server:
-        assert run(api_runner(server.url, tmp_path, max_retries=2), size=5) == labels(0, 1, 2, 3, 4)
-        assert len(server.bodies) == 3
-    with batch_server(fails) as server:
-        outputs = run(api_runner(server.url, tmp_path, max_retries=1), size=5)
-        assert len(server.bodies) == 2
-    assert [each["error"]["attempts"] for each in outputs] == [2] * 5
+    for retries, attempts in ((2, 3), (1, 2), (0, 1)):
+        with batch_server(fails) as server:
+            outputs = run(api_runner(server.url, tmp_path, max_retries=retries), size=5)
+        assert len(server.bodies) == attempts
+        if retries == 2:
+            assert outputs == labels(0, 1, 2, 3, 4)
+        else:
+            assert [each["error"]["attempts"] for each in outputs] == [attempts] * 5
 
 
-def test_nothing_is_tried_again_unless_that_is_asked_for(tmp_path: Path) -> None:
-    with batch_server(lambda batch, before: Response(503, "")) as server:
-        run(api_runner(server.url, tmp_path), size=5)
-    assert len(server.bodies) == 1
-
-
-@pytest.mark.parametrize("status", [400, 413, 422])
-def test_a_request_that_is_refused_is_not_tried_again(tmp_path: Path, status: int) -> None:
-    with batch_server(lambda batch, before: Response(status, "")) as server:
-        outputs = run(api_runner(server.url, tmp_path, max_retries=3))
-    assert len(server.bodies) == 3
-    # Whatever the words are, less text would mend a request that is too large.
-    code = {"code": "context_length_exceeded"} if status == 413 else {}
-    error = {"type": "request", "attempts": 1, "status": status, **code}
-    assert outputs == [{"error": {**error, "batch": size}} for size in (2, 2, 2, 2, 1)]
-
-
-@pytest.mark.parametrize(("status", "kind"), [(401, "key"), (403, "key"), (404, "model")])
-def test_what_every_batch_would_meet_is_met_once(tmp_path: Path, status: int, kind: str) -> None:
-    with batch_server(lambda batch, before: Response(status, "")) as server:
-        outputs = run(api_runner(server.url, tmp_path, max_retries=3))
-    assert len(server.bodies) == 1
-    assert {each["error"]["type"] for each in outputs} == {kind}
-    assert [each["error"]["attempts"] for each in outputs] == [1, 1, 0, 0, 0]
-
-
-def test_an_endpoint_that_asks_for_a_long_wait_is_not_waited_for(tmp_path: Path) -> None:
-    busy = Response(429, "", {"Retry-After": "3600"})
-    with batch_server(lambda batch, before: busy) as server:
-        outputs = run(api_runner(server.url, tmp_path, max_retries=3), size=5)
-    assert outputs[0]["error"] == {"type": "limit", "attempts": 1, "status": 429, "batch": 5}
+@pytest.mark.parametrize(
+    ("response", "asked", "reason"),
+    [
+        (Response(401, ""), 1, "HTTP 401"),
+        (Response(403, ""), 1, "HTTP 403"),
+        (Response(404, ""), 1, "HTTP 404"),
+        (Response(307, "", {"Location": "http://127.0.0.1:9/elsewhere"}), 1, "HTTP 307"),
+        (Response(429, "", {"Retry-After": "3600"}), 1, "left alone for 3600 seconds"),
+        # A refused request may be the affair of its item, and so may a sentence, but not two.
+        (Response(400, ""), 2, "HTTP 400"),
+        (Response(403, {"error": {"message": "Your balance is insufficient"}}), 2, "quota"),
+    ],
+)
+def test_what_every_batch_would_meet_stops_the_run_and_says_so(
+    tmp_path: Path, response: Response, asked: int, reason: str
+) -> None:
+    with (
+        batch_server(lambda batch, before: response) as server,
+        pytest.warns(ModelStoppedWarning, match=reason),
+    ):
+        outputs = run(api_runner(server.url, tmp_path))
+    assert len(server.bodies) == asked
+    assert outputs[-1] == {"error": {"type": "not_asked", "attempts": 0}}
 
 
 def test_no_connection_and_no_reply_in_time_are_told_apart(tmp_path: Path) -> None:
@@ -229,51 +234,38 @@ def test_no_connection_and_no_reply_in_time_are_told_apart(tmp_path: Path) -> No
     assert outputs[0]["error"]["attempts"] == 2
 
 
-def test_a_redirection_is_not_followed(tmp_path: Path) -> None:
-    with batch_server() as elsewhere:
-        moved = Response(307, "", {"Location": elsewhere.url})
-        with batch_server(lambda batch, before: moved) as server:
-            outputs = run(api_runner(server.url, tmp_path))
-        assert elsewhere.bodies == []
-    assert outputs[0]["error"]["status"] == 307
-
-
 def test_the_key_is_written_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    key = "sk-pl/anted+KEY0123=="
+    escaped = "".join(f"\\u{ord(each):04x}" for each in key)
+    slashed = key.replace("/", chr(92) + "/")
+
     def echoes(batch: list[Any], before: int) -> Response:
         if ROWS[0] in batch:
-            return Response(400, {"error": {"code": KEY, "message": KEY}})
-        return Response(body=[f"key {KEY}"] * len(batch))
+            return Response(400, {"error": {"code": key, "message": key}})
+        return Response(body=f'["{escaped}", "key {slashed}"]' if len(batch) == 2 else [key])
 
     with batch_server(echoes) as server:
-        runner = api_runner(server.url, tmp_path, headers={"X-Secret": KEY})
+        runner = api_runner(server.url, tmp_path, api_key=key, headers={"X-Secret": key})
         model = runner.load_model(
-            {"name": "n", "type": "api", "endpoint": server.url, "api_key": KEY}
+            {"name": "n", "type": "api", "endpoint": server.url, "api_key": key}
         )
         outputs = run(runner)
     told = json.dumps([outputs, runner.describe("m")]) + repr(model) + "".join(capfd.readouterr())
-    assert outputs[4] == {"label": "key [key]", "score": 1.0}
-    assert KEY not in told
+    assert [output["label"] for output in outputs[2:]] == ["[key]", "key [key]", "[key]"]
+    assert key not in told
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(written) == 1  # the audit
-    assert KEY not in written[0].read_text(encoding="utf-8")
-
-
-def test_the_key_may_come_from_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TESTED_KEY", KEY)
-    with batch_server() as server:
-        run(api_runner(server.url, tmp_path, api_key=None, key_variable="TESTED_KEY"))
-    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    assert key not in written[0].read_text(encoding="utf-8")
 
 
 def test_what_is_missing_or_wrong_is_an_error_at_once(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="needs endpoint"):
-        api_runner("", tmp_path)
-    with pytest.raises(ValueError, match="needs api_key"):
-        api_runner("http://127.0.0.1:9/x", tmp_path, api_key=None)
-    with pytest.raises(ValueError, match="no header can carry"):
-        api_runner("http://127.0.0.1:9/x", tmp_path, api_key="ключ")
+    for given, message in (
+        ({"endpoint": ""}, "needs endpoint"),
+        ({"api_key": None}, "needs api_key"),
+        ({"api_key": "ключ"}, "no header can carry"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            api_runner("http://127.0.0.1:9/x", tmp_path, **given)
     with pytest.raises(UserError, match="a user, a query or a fragment"):
         api_runner("http://127.0.0.1:9/x?key=1", tmp_path)
     runner = api_runner("http://127.0.0.1:9/x", tmp_path)
@@ -297,60 +289,14 @@ def test_credentialed_inputs_go_to_no_endpoint_that_is_not_declared(tmp_path: Pa
         assert runner.run_model("m", ROWS, task=task) == labels(0, 1, 2, 3, 4)
 
 
-def test_every_request_leaves_a_line_in_the_audit_without_text(tmp_path: Path) -> None:
-    with batch_server(lambda batch, before: Response(503, "")) as server:
-        run(api_runner(server.url, tmp_path, max_retries=1))
-    text = (tmp_path / "models" / "audit.jsonl").read_text(encoding="utf-8")
-    assert len(text.splitlines()) == len(server.bodies) == 6
-    assert "question" not in text
-
-
-def test_a_body_that_cannot_be_decoded_is_an_error_of_its_batch_and_hides_the_key(
-    tmp_path: Path,
-) -> None:
-    def first_is_garbled(batch: list[Any], before: int) -> Response:
-        told = {"Content-Encoding": "gzip"}
-        return Response(body="no gzip", headers=told) if ROWS[0] in batch else label_all(batch, 0)
-
-    with batch_server(first_is_garbled) as server:
-        outputs = run(api_runner(server.url, tmp_path, max_retries=1))
-    error = {"type": "broken_reply", "attempts": 2, "code": "DecodingError", "batch": 2}
-    assert outputs == [{"error": error}, {"error": error}, *labels(2, 3, 4)]
-    assert KEY not in json.dumps(outputs)
-
-
-def test_a_key_that_an_endpoint_quotes_escaped_is_in_no_output(tmp_path: Path) -> None:
-    key = "sk-pl/anted+KEY0123=="
-    echo = "".join(f"\\u{ord(each):04x}" for each in key)
-    body = f'[{{"label": "{echo}"}}, {{"label": "{key.replace("/", chr(92) + "/")}"}}]'
-    with batch_server(lambda batch, before: Response(body=body)) as server:
-        runner = api_runner(server.url, tmp_path, api_key=key)
-        outputs = runner.run_model("m", ROWS[:2], data_class="open")
-    assert outputs == [{"label": "[key]"}, {"label": "[key]"}]
-
-
 @pytest.mark.parametrize("status", [200, 400])
 def test_a_response_is_cut_at_its_size_and_read_as_utf_8(tmp_path: Path, status: int) -> None:
     bomb = Response(status, gzip.compress(b"[" + b" " * LONGEST), {"Content-Encoding": "gzip"})
     with batch_server(lambda batch, before: bomb) as server:
-        outputs = run(api_runner(server.url, tmp_path / "a", max_retries=0))
+        outputs = run(api_runner(server.url, tmp_path / "a", max_retries=0), size=5)
     assert {output["error"]["type"] for output in outputs} == {"broken_reply"}
     named = {"Content-Type": "application/json; charset=base64"}
     with batch_server(
         lambda batch, before: Response(200, ["\u00e9"] * len(batch), named)
     ) as server:
         assert run(api_runner(server.url, tmp_path / "b"))[0]["label"] == "\u00e9"
-
-
-def test_a_sentence_stops_the_batches_only_when_it_comes_twice_in_a_row(tmp_path: Path) -> None:
-    used_up = Response(403, {"error": {"message": "Your balance is insufficient"}})
-
-    def respond(batch: list[Any], before: int) -> Response:
-        return used_up if batch[0] != ROWS[2] else label_all(batch, before)
-
-    with batch_server(respond) as server:
-        run(api_runner(server.url, tmp_path / "a"))
-        assert len(server.bodies) == 3
-    with batch_server(lambda batch, before: used_up) as server:
-        run(api_runner(server.url, tmp_path / "b"))
-        assert len(server.bodies) == 2

@@ -12,14 +12,11 @@ import pytest
 from model_server import (
     BAD_KEY,
     BAD_REQUEST,
-    LIMIT_FOR_NOW,
-    SERVER,
     Body,
     Fault,
     Script,
     model_server,
     prompt_of,
-    slow,
 )
 
 from medeval.errors import UserError
@@ -58,31 +55,23 @@ def test_each_input_is_asked_by_the_prompt_of_its_task(tmp_path: Path) -> None:
         assert body["response_format"] == response_format_for(TASK)
 
 
-def test_the_schema_can_be_left_out(tmp_path: Path) -> None:
-    with model_server(answering()) as server:
-        runner = chat_runner(server.url, tmp_path, json_schema=False, temperature=None, seed=None)
-        runner.run_model("m", TASK.inputs[:1], task=TASK)
-    assert set(server.seen.bodies[0]) == {"messages", "model", "stream"}
-
-
 def test_answers_are_kept_and_not_asked_for_again(tmp_path: Path) -> None:
     with model_server(answering()) as server:
         first = chat_runner(server.url, tmp_path).run_model("m", TASK.inputs[:3], task=TASK)
         again = chat_runner(server.url, tmp_path)
-        assert again.run_model("m", TASK.inputs, task=TASK)[:3] == first
+        # Identical inputs are asked once.
+        assert again.run_model("m", [*TASK.inputs] * 2, task=TASK)[:3] == first
         assert server.seen.requests == len(TASK.inputs)
+        measured = again.measured("m")
+        assert len(measured) == 2 * len(TASK.inputs)
+        assert (measured[0]["outcome"], measured[0]["model"]) == ("answered", "m-2026-01-01")
+        assert measured[0]["usage"]["input_tokens"] == 100
+        assert measured[0]["seconds"] >= 0
         # Another parameter is another question.
         chat_runner(server.url, tmp_path, seed=1).run_model("m", TASK.inputs[:1], task=TASK)
         assert server.seen.requests == len(TASK.inputs) + 1
     for path in (tmp_path / "models").rglob("*"):
         assert path.stat().st_mode & 0o077 == 0
-
-
-def test_identical_inputs_are_asked_once(tmp_path: Path) -> None:
-    with model_server(answering()) as server:
-        outputs = chat_runner(server.url, tmp_path).run_model("m", [TASK.inputs[0]] * 3, task=TASK)
-    assert outputs == [{"answer": "pancreas"}] * 3
-    assert server.seen.requests == 1
 
 
 def test_a_failed_item_is_an_error_on_its_own_place_and_is_asked_again(tmp_path: Path) -> None:
@@ -94,47 +83,34 @@ def test_a_failed_item_is_an_error_on_its_own_place_and_is_asked_again(tmp_path:
     with model_server(Script(fault=fault, reply=lambda body: '{"answer": "x"}')) as server:
         runner = chat_runner(server.url, tmp_path)
         outputs = runner.run_model("m", rows, task=TASK)
-        failed = {"error": {"type": "request", "attempts": 1, "status": 400}}
-        assert outputs == [{"answer": "x"}, {"answer": "x"}, failed, {"answer": "x"}]
+        error = {"type": "request", "attempts": 1, "status": 400, "code": "invalid_value"}
+        assert outputs == [{"answer": "x"}, {"answer": "x"}, {"error": error}, {"answer": "x"}]
         assert runner.run_model("m", rows, task=TASK) == [{"answer": "x"}] * 4
         assert server.seen.requests == 5
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"), [("no {", "x"), ('{"answer": ', "unparsed"), ("", "empty")]
+    ("reply", "output"),
+    [
+        ("no {", {"answer": "no {"}),
+        ('{"answer": ', {"error": {"type": "unparsed", "attempts": 1}}),
+        ("", {"error": {"type": "empty", "attempts": 1}}),
+        (
+            {"content": '{"answer": "panc', "finish_reason": "length"},
+            {"error": {"type": "truncated", "attempts": 1}},
+        ),
+        (
+            {"content": "", "refusal": "I cannot"},
+            {"error": {"type": "refused", "attempts": 1}},
+        ),
+    ],
 )
 def test_a_reply_without_an_answer_is_an_error_with_its_outcome(
-    tmp_path: Path, text: str, kind: str
+    tmp_path: Path, reply: Any, output: dict[str, Any]
 ) -> None:
-    with model_server(answering(text)) as server:
+    with model_server(Script(reply=lambda body: reply)) as server:
         outputs = chat_runner(server.url, tmp_path).run_model("m", TASK.inputs[:1], task=TASK)
-    if kind == "x":
-        assert outputs == [{"answer": "no {"}]
-    else:
-        assert outputs == [{"error": {"type": kind, "attempts": 1}}]
-
-
-def test_a_cut_off_and_a_refused_reply_are_told_apart(tmp_path: Path) -> None:
-    replies = [
-        {"content": '{"answer": "panc', "finish_reason": "length"},
-        {"content": "", "refusal": "I cannot"},
-    ]
-    for number, (reply, kind) in enumerate(zip(replies, ("truncated", "refused"), strict=True)):
-        with model_server(Script(reply=lambda body, reply=reply: reply)) as server:
-            runner = chat_runner(server.url, tmp_path / str(number))
-            outputs = runner.run_model("m", TASK.inputs[:1], task=TASK)
-        assert outputs == [{"error": {"type": kind, "attempts": 1}}]
-
-
-@pytest.mark.parametrize("fault", [SERVER, LIMIT_FOR_NOW])
-def test_what_may_pass_is_tried_again(tmp_path: Path, fault: Fault) -> None:
-    script = Script(fault=lambda body, before: fault if before < 2 else None)
-    script.reply = lambda body: '{"answer": "x"}'
-    with model_server(script) as server:
-        runner = chat_runner(server.url, tmp_path)
-        assert runner.run_model("m", TASK.inputs[:1], task=TASK) == [{"answer": "x"}]
-    assert server.seen.requests == 3
-    assert runner.measured("m")[0]["attempts"] == 3
+    assert outputs == [output]
 
 
 def test_a_refused_key_stops_the_run_with_a_warning(
@@ -147,27 +123,6 @@ def test_a_refused_key_stops_the_run_with_a_warning(
             outputs = runner.run_model("m", TASK.inputs, task=TASK)
     assert outputs == [{"error": {"type": "not_asked", "attempts": 0}}] * len(TASK.inputs)
     assert server.seen.requests == 1
-
-
-def test_tokens_and_time_are_measured(tmp_path: Path) -> None:
-    with model_server(answering()) as server:
-        runner = chat_runner(server.url, tmp_path)
-        runner.run_model("m", TASK.inputs[:2], task=TASK)
-    measured = runner.measured("m")
-    assert len(measured) == 2
-    assert measured[0]["outcome"] == "answered"
-    assert measured[0]["usage"]["input_tokens"] == 100
-    assert measured[0]["model"] == "m-2026-01-01"
-    assert measured[0]["seconds"] >= 0
-
-
-def test_no_more_requests_are_under_way_than_allowed(tmp_path: Path) -> None:
-    script = answering()
-    script.fault = lambda body, before: slow(0.05)
-    with model_server(script) as server:
-        runner = chat_runner(server.url, tmp_path, concurrency=2)
-        runner.run_model("m", TASK.inputs, task=TASK)
-    assert 1 <= server.seen.most_open <= 2
 
 
 def test_the_key_comes_from_the_environment_and_is_written_nowhere(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -78,14 +77,12 @@ def test_a_task_is_found_by_id_and_by_path(tmp_path: Path, name: str) -> None:
     assert (task.task_id, task.inputs, task.expected_outputs) == ("t", [QUESTION], [ANSWER])
     assert loader.load_task(path) is loader.load_task(str(path)) is task
     assert loader.discover_tasks() == {"t": path}
-
-
-def test_of_files_with_one_stem_yaml_comes_before_json_before_yml(tmp_path: Path) -> None:
-    for name in ("t.yml", "t.json", "t.yaml"):
-        path = written(tmp_path, name, **QA, description=name)
-        loader = TaskLoader(tmp_path)
-        assert loader.discover_tasks() == {"t": path}
-        assert loader.load_task("t").description == name
+    # A byte order mark is no part of the text, and of files with one stem YAML comes first.
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert loader.load_task("t") == task
+    written(tmp_path, "t.json", **QA)
+    first = written(tmp_path, "t.yaml", **QA)
+    assert TaskLoader(tmp_path).discover_tasks() == {"t": first}
 
 
 def test_the_files_own_id_wins_and_is_an_id_to_load_by(tmp_path: Path) -> None:
@@ -99,12 +96,6 @@ def test_the_files_own_id_wins_and_is_an_id_to_load_by(tmp_path: Path) -> None:
         TaskLoader(tmp_path).load_task("own")
 
 
-@pytest.mark.parametrize("ref", ["unknown", "unknown.yaml", "", ".", "..", "https-no-url"])
-def test_what_is_nowhere_is_not_found(tmp_path: Path, ref: str) -> None:
-    with pytest.raises(FileNotFoundError, match="there is no task"):
-        TaskLoader(tmp_path).load_task(ref)
-
-
 def test_an_id_does_not_climb_out_of_the_folder(tmp_path: Path) -> None:
     written(tmp_path, "outside.yaml", **QA)
     loader = TaskLoader(tmp_path / "tasks")
@@ -112,14 +103,6 @@ def test_an_id_does_not_climb_out_of_the_folder(tmp_path: Path) -> None:
         with pytest.raises(FileNotFoundError):
             loader.load_task(ref)
     assert loader.load_task(tmp_path / "outside.yaml").task_id == "outside"
-
-
-def test_ids_with_spaces_and_strokes_are_found_in_the_folder(tmp_path: Path) -> None:
-    written(tmp_path, "chest pain (1).yaml", **QA)
-    written(tmp_path, "b.yaml", **QA, task_id="cardiology/b")
-    loader = TaskLoader(tmp_path)
-    assert loader.load_task("chest pain (1)").task_id == "chest pain (1)"
-    assert loader.load_task("cardiology/b") is loader.load_task("b")
 
 
 def test_an_own_task_by_file_and_by_loader(tmp_path: Path) -> None:
@@ -154,28 +137,6 @@ def test_a_row_without_output_has_an_empty_one(tmp_path: Path, inputs: dict[str,
     assert (task.inputs, task.expected_outputs) == ([QUESTION] * 2, [ANSWER, {}])
 
 
-def test_outputs_beside_rows_without_any_are_kept_if_they_are_as_many(tmp_path: Path) -> None:
-    rows = {"task_type": "qa", "dataset": [{"input": QUESTION}]}
-    task = loaded(tmp_path, **rows, inputs=[QUESTION], expected_outputs=[ANSWER])
-    assert task.expected_outputs == [ANSWER]
-    task = loaded(tmp_path, **rows, inputs=[QUESTION] * 2, expected_outputs=[ANSWER] * 2)
-    assert (task.inputs, task.expected_outputs) == ([QUESTION], [])
-
-
-def test_no_gold_key_of_a_flat_row_is_shown(tmp_path: Path) -> None:
-    task = loaded(tmp_path, task_type="qa", dataset=[{"id": "1", **QUESTION, **ANSWER}])
-    assert (task.inputs, task.expected_outputs) == ([{"id": "1", **QUESTION}], [ANSWER])
-    task = loaded(
-        tmp_path,
-        task_type="qa",
-        input_schema={"required": ["premise", "hypothesis"]},
-        output_schema={"required": ["label"]},
-        dataset=[{"premise": "a", "hypothesis": "b", "label": "entailment"}],
-    )
-    assert task.inputs == [{"premise": "a", "hypothesis": "b"}]
-    assert task.expected_outputs == [{"label": "entailment"}]
-
-
 def test_defaults_fill_empty_schemas_and_explicit_ones_win(tmp_path: Path) -> None:
     task = loaded(tmp_path, **QA)
     assert task.input_schema == {"required": ["question"]}
@@ -198,16 +159,6 @@ def test_a_diagnostic_task_without_a_schema_may_have_either_input(
     assert isinstance(task, DiagnosticReasoningTask)
     assert (task.input_schema, task.inputs) == ({"required": [key]}, [row])
     assert task.evaluate([{"diagnosis": "acs"}])["diagnostic_accuracy"] == 1.0
-
-
-def test_other_names_of_an_input_are_read_as_the_default_name(tmp_path: Path) -> None:
-    rows = [{"input": {"text": "x"}, "output": {"summary": "y"}}]
-    task = loaded(tmp_path, task_type="summarization", dataset=rows)
-    assert task.inputs == [{"document": "x"}]
-    for key in ("document", "text"):
-        schema = {"required": [key]}
-        task = loaded(tmp_path, task_type="summarization", dataset=rows, input_schema=schema)
-        assert (task.inputs, task.input_schema) == ([{key: "x"}], schema)
 
 
 @pytest.mark.parametrize(
@@ -264,12 +215,6 @@ def test_without_a_type_a_task_is_a_question_task_with_a_warning(tmp_path: Path)
         assert TaskLoader().load_task(path).task_type == "qa"
 
 
-def test_metrics_as_maps_and_other_fields_are_kept(tmp_path: Path) -> None:
-    task = loaded(tmp_path, **QA, metrics=[{"name": "accuracy", "weight": 2}], difficulty="hard")
-    assert task.metrics == ["accuracy"]
-    assert task.extra == {"difficulty": "hard", "metric_details": {"accuracy": {"weight": 2}}}
-
-
 def test_a_changed_file_is_read_again_and_only_then(tmp_path: Path) -> None:
     path = written(tmp_path, **QA, description="a")
     loader = TaskLoader(tmp_path)
@@ -286,33 +231,6 @@ def test_a_changed_file_is_read_again_and_only_then(tmp_path: Path) -> None:
     path.unlink()
     with pytest.raises(FileNotFoundError):
         loader.load_task("task")
-
-
-def test_a_file_that_gives_way_to_another_is_forgotten(tmp_path: Path) -> None:
-    path = written(tmp_path, "t.yaml", **QA, description="yaml")
-    loader = TaskLoader(tmp_path)
-    assert loader.load_task("t").description == "yaml"
-    path.unlink()
-    written(tmp_path, "t.json", **QA, description="json")
-    assert loader.load_task("t").description == "json"
-
-
-def test_a_path_stays_the_same_file_in_another_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written(tmp_path, "t.yaml", **QA)
-    loader = TaskLoader()
-    monkeypatch.chdir(tmp_path)
-    task = loader.load_task("t.yaml")
-    assert loader.load_task(tmp_path / "t.yaml") is task
-    monkeypatch.chdir(tmp_path.parent)
-    assert loader.load_task("t.yaml") is task
-
-
-def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
-    for name, text in (("t.yaml", CUSTOM), ("t.json", json.dumps({**QA, "task_id": "qa-custom"}))):
-        (tmp_path / name).write_bytes(b"\xef\xbb\xbf" + text.encode())
-        assert TaskLoader().load_task(tmp_path / name).task_id == "qa-custom"
 
 
 def test_several_tasks_of_a_type(tmp_path: Path) -> None:
@@ -346,10 +264,6 @@ def test_the_list_leaves_broken_files_out_with_a_warning(tmp_path: Path) -> None
         assert [each["task_id"] for each in loader.list_available_tasks()] == ["a"]
 
 
-def test_a_folder_that_is_not_there_has_no_tasks() -> None:
-    assert TaskLoader("no/such/folder").discover_tasks() == {}
-
-
 def test_the_bundled_tasks_are_open_and_two_of_each_type() -> None:
     loader = TaskLoader(bundled_tasks_dir())
     tasks = loader.load_tasks(loader.discover_tasks())
@@ -360,15 +274,6 @@ def test_the_bundled_tasks_are_open_and_two_of_each_type() -> None:
         task.validate()
         assert task.name != task.task_id
     assert "clinical_summarization_basic" in tasks
-
-
-@pytest.mark.parametrize("name", sorted(TaskLoader(bundled_tasks_dir()).discover_tasks()))
-def test_the_gold_scores_one_on_a_bundled_task_and_nothing_scores_nothing(name: str) -> None:
-    task = TaskLoader(bundled_tasks_dir()).load_task(name)
-    gold = task.evaluate(task.expected_outputs, level="proper")
-    assert gold == dict.fromkeys(task.metrics, 1.0)
-    empty = task.evaluate([{} for _ in task.inputs], level="proper")
-    assert set(empty.values()) <= {0.0, None}
 
 
 Page = tuple[int, dict[str, str], bytes]
@@ -452,11 +357,6 @@ def test_a_task_from_the_web(site: Site, path: str, kind: str) -> None:
     assert len(site.asked) == 2
 
 
-def test_yaml_from_the_web(site: Site) -> None:
-    task = TaskLoader(rules=ON_LOOPBACK).load_task(site.add("/custom.yaml", CUSTOM.encode()))
-    assert task.task_id == "qa-custom"
-
-
 @pytest.mark.parametrize("kind", ["text/plain", "text/html", ""])
 def test_a_type_that_is_neither_json_nor_yaml_is_refused(site: Site, kind: str) -> None:
     for path in ("/t", "/t.html", "/t?file=t.json"):
@@ -465,28 +365,25 @@ def test_a_type_that_is_neither_json_nor_yaml_is_refused(site: Site, kind: str) 
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("status", "content", "message"),
     [
-        (b"{", "not valid JSON"),
-        (b"\xff{}", "not UTF-8"),
-        (b"[]", "a list"),
-        ({"task_type": "qa", "dataset": 1}, "dataset: "),
+        (200, b"{", "not valid JSON"),
+        (200, b"\xff{}", "not UTF-8"),
+        (200, b"[]", "a list"),
+        (200, b'{"task_type": "qa", "dataset": 1}', "dataset: "),
+        (404, b"", "HTTP status 404"),
+        (500, b"", "HTTP status 500"),
+        (204, b"", "HTTP status 204"),
     ],
 )
 def test_what_is_no_task_on_the_web_is_refused_naming_the_address(
-    site: Site, content: Any, message: str
+    site: Site, tmp_path: Path, status: int, content: bytes, message: str
 ) -> None:
-    url = site.add("/t.json", content)
+    site.pages["/t.json"] = (status, {}, content)
     with pytest.raises(ValueError, match=message) as caught:
-        TaskLoader(rules=ON_LOOPBACK).load_task(url)
-    assert url in str(caught.value)
-
-
-@pytest.mark.parametrize("status", [404, 403, 500, 204])
-def test_an_answer_that_is_no_file_is_an_error_with_its_status(site: Site, status: int) -> None:
-    site.pages["/t.json"] = (status, {}, b"")
-    with pytest.raises(ValueError, match=rf"/t\.json: HTTP status {status}"):
-        TaskLoader(rules=ON_LOOPBACK).load_task(site.url + "/t.json")
+        TaskLoader(rules=ON_LOOPBACK, cache_dir=tmp_path).load_task(site.url + "/t.json")
+    assert f"{site.url}/t.json: " in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_redirects_are_followed_and_the_first_address_names_the_format(site: Site) -> None:
@@ -525,29 +422,6 @@ def test_plain_http_and_private_hosts_must_be_allowed(site: Site) -> None:
     with pytest.raises(ValueError, match=r"has the address 127\.0\.0\.1, which is not public"):
         fetch(site.url + "/t.json", FetchRules(allow_http=True))
     assert site.asked == []
-
-
-@pytest.mark.parametrize(
-    "host",
-    [
-        "127.0.0.1",
-        "localhost",
-        "10.1.2.3",
-        "192.168.0.1",
-        "169.254.169.254",
-        "100.64.0.1",
-        "0.0.0.0",
-        "224.0.0.1",
-        "[::1]",
-        "[fe80::1]",
-        "[fc00::1]",
-        "[::ffff:10.0.0.1]",
-        "2130706433",
-    ],
-)
-def test_hosts_that_are_not_public_are_refused(host: str) -> None:
-    with pytest.raises(ValueError, match="not public"):
-        TaskLoader().load_task(f"https://{host}/t.json")
 
 
 @pytest.mark.parametrize(
@@ -591,13 +465,6 @@ def test_a_server_that_cannot_be_reached_or_speaks_no_tls_is_an_error(site: Site
         fetch(url + "/t.json", ON_LOOPBACK)
 
 
-def test_a_server_that_keeps_silent_is_given_up() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}/t.json"
-        with pytest.raises(ValueError, match="cannot be fetched: timed out"):
-            fetch(url, FetchRules(allow_http=True, allow_private_hosts=True, timeout=0.2))
-
-
 def test_tasks_from_the_web_are_kept_on_disk_by_content(site: Site, tmp_path: Path) -> None:
     url = site.add("/t", QA)
 
@@ -618,14 +485,3 @@ def test_tasks_from_the_web_are_kept_on_disk_by_content(site: Site, tmp_path: Pa
         content.write_bytes(b"spoilt")
     assert load().description == "new"
     assert len(site.asked) == 3
-
-
-def test_what_is_no_task_is_not_kept_on_disk(site: Site, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="a list"):
-        TaskLoader(rules=ON_LOOPBACK, cache_dir=tmp_path).load_task(site.add("/t", []))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_without_a_folder_the_tasks_that_come_along_are_found() -> None:
-    assert "clinical_summarization_basic" in TaskLoader().discover_tasks()
-    assert TaskLoader().load_task("clinical_qa_basic").task_type == "qa"

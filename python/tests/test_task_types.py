@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,11 @@ from pydantic import ValidationError
 from medeval.errors import UserError
 from medeval.models.csv_rows import rows_to_csv
 from medeval.models.task_types import (
-    TASK_CLASSES,
     ClinicalSummarizationTask,
     CommunicationTask,
     DiagnosticReasoningTask,
     EvaluatedTask,
     MedicalQATask,
-    TaskType,
 )
 
 QUESTION = {"input": {"question": "What does a cuff measure?"}, "output": {"answer": "pressure"}}
@@ -105,19 +102,6 @@ def test_a_task_made_of_an_id_has_the_defaults_of_its_class(kind: type[Evaluated
     assert kind("demo", name="Demo").name == "Demo"
 
 
-def test_each_task_type_has_its_class() -> None:
-    assert set(TASK_CLASSES) == set(TaskType)
-    assert all(kind.own_type == key for key, kind in TASK_CLASSES.items())
-
-
-@pytest.mark.parametrize("kind", CLASSES)
-def test_a_task_survives_being_written_and_read(kind: type[EvaluatedTask]) -> None:
-    task = task_of(kind)
-    assert kind.from_json(task.to_json()) == task
-    assert kind.from_yaml(task.to_yaml()) == task
-    assert kind.model_validate(task.model_dump()) == task
-
-
 def test_wrong_constructions_are_refused() -> None:
     with pytest.raises(ValidationError, match="MedicalQATask is for task_type 'qa'"):
         MedicalQATask("x", task_type="summarization")
@@ -194,14 +178,6 @@ def test_other_names_of_the_input_are_read(
         assert task.pairs()[0] == [expected]
 
 
-def test_an_explicit_schema_keeps_its_own_keys() -> None:
-    schema = {"required": ["patient_message"]}
-    row = {"input": {"patient_message": "m"}, "output": {"response": "r"}}
-    task = CommunicationTask("x", input_schema=schema, dataset=[row])
-    assert task.inputs == [{"patient_message": "m"}]
-    assert task.target == "response"
-
-
 def test_the_answer_is_the_key_that_the_schema_asks_for() -> None:
     task = MedicalQATask(
         "nli",
@@ -230,29 +206,6 @@ def test_the_gold_scores_1_and_an_empty_output_0_or_nothing(kind: type[Evaluated
         assert value in (0, None), name
 
 
-@pytest.mark.parametrize("kind", CLASSES)
-@pytest.mark.parametrize("level", ["simple", "calculator", "proper"])
-def test_the_order_of_rows_does_not_matter(kind: type[EvaluatedTask], level: Any) -> None:
-    gold = [row["output"] for row in GOLD_ROWS[kind]]
-    outputs = [gold[0], {}]
-    task = kind("demo", dataset=GOLD_ROWS[kind])
-    turned = kind("demo", dataset=GOLD_ROWS[kind][::-1])
-    one, other = task.evaluate(outputs, level), turned.evaluate(outputs[::-1], level)
-    assert list(one) == list(other)
-    assert all(
-        value == other[name] or (value is not None and math.isnan(value))
-        for name, value in one.items()
-    )
-
-
-@pytest.mark.parametrize("kind", CLASSES)
-def test_answers_to_other_rows_score_less_than_the_gold(kind: type[EvaluatedTask]) -> None:
-    task = task_of(kind)
-    turned = [row["output"] for row in GOLD_ROWS[kind]][::-1]
-    for name, value in task.evaluate(turned, level="proper").items():
-        assert name == "readability" or (value is not None and value < 1), name
-
-
 def test_references_are_the_outputs_of_the_rows_where_there_are_any() -> None:
     task = MedicalQATask("x", dataset=[QUESTION])
     task.expected_outputs = [{"answer": "other"}]
@@ -260,19 +213,6 @@ def test_references_are_the_outputs_of_the_rows_where_there_are_any() -> None:
     without = MedicalQATask("x", dataset=[{"input": {"question": "q"}}])
     without.expected_outputs = [{"answer": "other"}]
     assert without.evaluate([{"answer": "other"}])["accuracy"] == 1
-
-
-def test_outputs_of_rows_win_over_expected_outputs_without_inputs() -> None:
-    task = MedicalQATask("x", dataset=[QUESTION], expected_outputs=[{"answer": ""}])
-    assert task.expected_outputs == [QUESTION["output"]]
-
-
-def test_expected_outputs_given_beside_rows_without_outputs_are_kept() -> None:
-    task = MedicalQATask(
-        "x", dataset=[{"input": {"question": "q"}}], expected_outputs=[{"answer": "a"}]
-    )
-    assert task.expected_outputs == [{"answer": "a"}]
-    assert task.evaluate([{"answer": "a"}])["accuracy"] == 1
 
 
 @pytest.mark.parametrize("outputs", [[], [{"answer": "pressure"}] * 2])
@@ -286,52 +226,6 @@ def test_lengths_that_differ(outputs: list[dict[str, str]]) -> None:
     for level in ("calculator", "proper"):
         with pytest.raises(ValueError, match="model outputs for 1 references"):
             task.evaluate(outputs, level=level)
-
-
-def test_without_a_pair_what_is_no_proxy_has_no_value() -> None:
-    with pytest.warns(UserWarning, match="0 model outputs"):
-        scores = CommunicationTask("x").evaluate([])
-    assert scores == {
-        "rouge_l": 0.0,
-        "clinical_relevance": 0.0,
-        "factual_consistency": 0.0,
-        "readability": None,
-    }
-
-
-def test_bad_calls_are_refused() -> None:
-    task = MedicalQATask("x", dataset=[QUESTION])
-    with pytest.raises(ValueError, match="unknown level 'best'"):
-        task.evaluate([{"answer": "a"}], level="best")  # type: ignore[arg-type]
-    for level in ("simple", "calculator", "proper"):
-        with pytest.raises(ValueError, match=r"model_outputs\[0\] is a str"):
-            task.evaluate(["pressure"], level=level)  # type: ignore[list-item]
-
-
-def test_an_unknown_metric_is_an_error_before_anything_is_scored() -> None:
-    task = MedicalQATask("x", dataset=[QUESTION], metrics=["accuracy", "acuracy"])
-    with pytest.raises(UserError, match=r"Unknown metric 'acuracy'\. Did you mean accuracy"):
-        task.evaluate([], level="proper")
-
-
-def test_scores_come_with_intervals_and_item_scores() -> None:
-    task = task_of(MedicalQATask)
-    outputs = [{"answer": "high pressure"}, {"answer": "insulin"}]
-    found = task.score(outputs, ["accuracy", "token_f1"])
-    assert found["accuracy"].method == "wilson"
-    assert found["token_f1"].method == "bootstrap_percentile"
-    table = task.table([{"answer": "Pressure."}, {"answer": "insulin"}], ["accuracy"])
-    assert table.columns["accuracy"].item_scores == [1, 0]
-
-
-def test_the_source_bears_out_what_the_reference_leaves_out() -> None:
-    task = ClinicalSummarizationTask("x")
-    task.dataset = [{"input": {"document": "HR 88, no rash"}, "output": {"summary": "Stable."}}]
-    values = [
-        task.evaluate([{"summary": summary}], level="proper")["factual_consistency"]
-        for summary in ("HR 88", "HR 99", "rash", "No rash")
-    ]
-    assert values == [1, 0, 0, 1]
 
 
 def write(folder: Path, name: str, content: object) -> Path:
@@ -397,16 +291,16 @@ def test_rows_that_cannot_be_used_change_nothing(
     assert task.model_dump() == before
 
 
-def test_a_missing_file_is_named() -> None:
-    with pytest.raises(FileNotFoundError):
-        MedicalQATask("x").load_data("no/such.json")
+def test_bad_calls_are_refused() -> None:
+    task = MedicalQATask("x", dataset=[QUESTION])
+    with pytest.raises(ValueError, match="unknown level 'best'"):
+        task.evaluate([{"answer": "a"}], level="best")  # type: ignore[arg-type]
+    for level in ("simple", "calculator", "proper"):
+        with pytest.raises(ValueError, match=r"model_outputs\[0\] is a str"):
+            task.evaluate(["pressure"], level=level)  # type: ignore[list-item]
 
 
-def test_rows_in_chinese_are_read_and_scored(tmp_path: Path) -> None:
-    rows = [{"document": "患者高血压3级", "summary": "高血压3级"}]
-    task = ClinicalSummarizationTask("x")
-    path = tmp_path / "rows.json"
-    path.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
-    task.load_data(path)
-    scores = task.evaluate([{"summary": "高血压3级"}], level="proper")
-    assert scores == {"rouge_l": 1, "clinical_relevance": 1, "factual_consistency": 1}
+def test_an_unknown_metric_is_an_error_before_anything_is_scored() -> None:
+    task = MedicalQATask("x", dataset=[QUESTION], metrics=["accuracy", "acuracy"])
+    with pytest.raises(UserError, match=r"Unknown metric 'acuracy'\. Did you mean accuracy"):
+        task.evaluate([], level="proper")

@@ -13,6 +13,7 @@ import json
 import socket
 import ssl
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -118,22 +119,20 @@ class UrlCache:
 def _get(url: str, rules: FetchRules, deadline: float) -> Fetched | str:
     """Return the file, or where a redirect leads."""
     parts = _checked(url, rules)
-    connection = _connected(parts, url, rules, deadline)
-    try:
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    with closing(_connected(parts, url, rules, deadline)) as connection:
         # The host as the address names it: the port of TLS is not the connection's default.
         headers = {"Host": parts.netloc, "Accept-Encoding": "identity"}
         connection.request("GET", target, headers=headers)
-        response = connection.getresponse()
-        location = response.getheader("Location")
-        if response.status in _REDIRECTS and location:
-            return location
-        if response.status != http.client.OK:
-            raise ValueError(f"{url}: HTTP status {response.status} {response.reason}".rstrip())
-        content = _body(response, url, rules, deadline)
-        return Fetched(content, response.getheader("Content-Type") or "")
-    finally:
-        connection.close()
+        with connection.getresponse() as response:
+            location = response.getheader("Location")
+            if response.status in _REDIRECTS and location:
+                return location
+            if response.status != http.client.OK:
+                status = f"{response.status} {response.reason}".rstrip()
+                raise ValueError(f"{url}: HTTP status {status}")
+            content = _body(response, url, rules, deadline)
+            return Fetched(content, response.getheader("Content-Type") or "")
 
 
 def _checked(url: str, rules: FetchRules) -> SplitResult:

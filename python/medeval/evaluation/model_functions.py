@@ -113,7 +113,7 @@ def file_model(
     return FunctionModel(function, function, settings, per_item)
 
 
-def object_model(model: Any) -> FunctionModel:
+def object_model(model: Any = None) -> FunctionModel:
     """Take an object with `predict`, `model_id` and `metadata`.
 
     Raises:

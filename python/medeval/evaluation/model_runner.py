@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
@@ -261,17 +261,18 @@ class ModelRunner:
             return HuggingFaceModel(name if model_path is None else model_path, **parameters)
         if model_type == "local" and "path" not in parameters:
             return imported_model(model_path, **parameters)
+        kinds: dict[str, Callable[..., LoadedModel]] = {
+            "local": file_model,
+            "interface": object_model,
+            "api": lambda **given: ApiModel(name, self._own_gate(), **given),
+            "openai": lambda **given: ChatModel(name, self._own_gate(), self._folder, **given),
+        }
+        if model_type not in kinds:
+            known = ", ".join(MODEL_TYPES)
+            raise ValueError(f"unknown model type {model_type!r}: use one of {known}")
         if model_path is not None:
             raise ValueError(f"a model of type {model_type} that is loaded so has no model_path")
-        if model_type == "local":
-            return file_model(**parameters)
-        if model_type == "interface":
-            return object_model(**{"model": None, **parameters})
-        if model_type == "api":
-            return ApiModel(name, self._own_gate(), **parameters)
-        if model_type == "openai":
-            return ChatModel(name, self._own_gate(), self._folder, **parameters)
-        raise ValueError(f"unknown model type {model_type!r}: use one of {', '.join(MODEL_TYPES)}")
+        return kinds[model_type](**parameters)
 
     def _own_gate(self) -> DataUseGuard:
         if self._gate is None:

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -44,6 +44,33 @@ class TaskFileWarning(UserWarning):
 def bundled_tasks_dir() -> Path:
     """Return the folder of the task files that come with the package."""
     return Path(__file__).resolve().parent.parent / "task_files"
+
+
+@dataclass(frozen=True)
+class TaskSummary:
+    """What a list of tasks says about one of them.
+
+    Attributes:
+        task_id: the id to get it by.
+        name: its title.
+        description: what is asked.
+        metrics: the names of its metrics.
+        num_examples: the number of rows of its data set.
+        file: where it came from, a path or URL; None for one that the program made.
+    """
+
+    task_id: str
+    name: str | None
+    description: str
+    metrics: list[str]
+    num_examples: int
+    file: str | None
+
+
+def summary_of(task: MedicalTask, file: str | None) -> TaskSummary:
+    """Return what a list says about a task from a file, if it is from one."""
+    rows, metrics = len(task.dataset), list(task.metrics)
+    return TaskSummary(task.task_id, task.name, task.description, metrics, rows, file)
 
 
 @dataclass(frozen=True)
@@ -139,15 +166,7 @@ class TaskLoader:
     def list_available_tasks(self) -> list[dict[str, Any]]:
         """Describe the tasks of the folder; a file that is broken is left out with a warning."""
         return [
-            {
-                "task_id": task.task_id,
-                "name": task.name,
-                "description": task.description,
-                "metrics": list(task.metrics),
-                "num_examples": len(task.dataset),
-                "file": str(path),
-                "difficulty": task.extra.get("difficulty"),
-            }
+            {**asdict(summary_of(task, str(path))), "difficulty": task.extra.get("difficulty")}
             for path, task in self.discovered()
         ]
 

@@ -3,32 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from medeval.evaluation.task_loader import TaskLoader
+from medeval.evaluation.task_loader import TaskLoader, TaskSummary, summary_of
 from medeval.models.medical_task import MedicalTask, TaskType
-
-
-@dataclass(frozen=True)
-class TaskSummary:
-    """What a list of tasks says about one of them.
-
-    Attributes:
-        task_id: the id to get it by.
-        name: its title.
-        description: what is asked.
-        metrics: the names of its metrics.
-        num_examples: the number of rows of its data set.
-        file: where it came from, a path or URL; None for one that the program made.
-    """
-
-    task_id: str
-    name: str | None
-    description: str
-    metrics: list[str]
-    num_examples: int
-    file: str | None
 
 
 class TaskRegistry:
@@ -115,19 +93,15 @@ class TaskRegistry:
         """
         wanted = None if task_type is None else TaskType(task_type)
         return [
-            TaskSummary(
-                task.task_id,
-                task.name,
-                task.description,
-                list(task.metrics),
-                len(task.dataset),
-                file,
-            )
+            summary_of(task, file)
             for task, file in self._tasks()
             if (wanted is None or task.task_type == wanted)
             and (min_examples is None or len(task.dataset) >= min_examples)
             and (has_metrics is None or bool(task.metrics) == has_metrics)
-            and (difficulty is None or _difficulty(task) == difficulty.casefold())
+            and (
+                difficulty is None
+                or str(task.extra.get("difficulty") or "").casefold() == difficulty.casefold()
+            )
         ]
 
     def _tasks(self) -> Iterator[tuple[MedicalTask, str | None]]:
@@ -154,7 +128,3 @@ class TaskRegistry:
                 f"a task {task.task_id!r} is registered; replace=True takes this one instead"
             )
         self._registered[task.task_id] = task, file
-
-
-def _difficulty(task: MedicalTask) -> str:
-    return str(task.extra.get("difficulty") or "").casefold()

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from medeval.errors import UserError
 from medeval.metrics.metric import NO_REFERENCE, Item, Metric
@@ -23,8 +22,7 @@ MODEL_VARIABLE = "MEDEVAL_BERTSCORE_MODEL"
 LAYER_VARIABLE = "MEDEVAL_BERTSCORE_LAYER"
 
 
-@dataclass(frozen=True)
-class BertScore:
+class BertScore(NamedTuple):
     """How far two texts mean the same, by the cosine similarity of their tokens.
 
     Attributes:
@@ -112,16 +110,11 @@ class BertScorer:
 
 def installed() -> Iterator[Metric]:
     """Yield the metric if the extra is installed."""
-    if not _is_installed():
+    if not all(find_spec(name) for name in ("torch", "transformers")):
         return
     place = os.environ.get(MODEL_VARIABLE, "")
     by = f"by {Path(place).name}" if place else f"by the model in {MODEL_VARIABLE}"
     yield Metric("bertscore", f"F of BERTScore {by}", _score, NO_REFERENCE)
-
-
-@cache
-def _is_installed() -> bool:
-    return all(find_spec(name) is not None for name in ("torch", "transformers"))
 
 
 def _score(item: Item) -> float | None:

@@ -186,15 +186,9 @@ class MedicalTaskRun(ItemTask):
         gold = self.task.pairs()[1]
         steps = range(1, len(gold))
         chosen = steps[:: max(1, len(steps) // _MOST_ROTATIONS)]
-        values = [
-            self.task.score([*gold[step:], *gold[:step]], [self.headline], draws=0)
-            for step in chosen
-        ]
-        defined = [
-            found[self.headline].value or 0.0
-            for found in values
-            if found[self.headline].value is not None
-        ]
+        turned = ([*gold[step:], *gold[:step]] for step in chosen)
+        scores = [self.task.score(one, [self.headline], draws=0)[self.headline] for one in turned]
+        defined = [score.value for score in scores if score.value is not None]
         return sum(defined) / len(defined) if defined else 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
