@@ -72,11 +72,10 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], i
     from medeval.inference.requests import Item
     from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
     from medeval.inference.runner import RunOptions, run, settings_of
-    from medeval.judging.judges import Judge
-    from medeval.judging.options import JudgingOptions
+    from medeval.judging.jury import Judge, Jury
+    from medeval.judging.prompt import Subject
     from medeval.judging.rubric import shipped_rubric
-    from medeval.judging.running import run_judges
-    from medeval.judging.subjects import Subject
+    from medeval.judging.running import Judging
 
     items = [
         Item(f"{number:05}", [{"role": "user", "content": question(number)}], "open")
@@ -93,9 +92,9 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], i
             for answer in read_answers(folder / RESPONSES, items)
         ]
         # All judges together have as many calls under way as the model had.
-        options = JudgingOptions(RunOptions(concurrency=concurrency // len(JUDGES)), gate)
-        judges = [Judge(name, base_url=url, needs_key=False) for name in JUDGES]
-        results = run_judges(subjects, judges, shipped_rubric(RUBRIC), folder, options)
+        options = RunOptions(concurrency=concurrency // len(JUDGES))
+        jury = Jury(judges=tuple(Judge(name, url, key_variable="none") for name in JUDGES))
+        results = Judging(subjects, jury, shipped_rubric(RUBRIC), folder).run(options, gate)
         return sum(
             each.judges_used == len(JUDGES) and each.reward_judged is not None
             for each in results.subjects
@@ -106,10 +105,9 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], i
 
 def loop(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], int]:
     """Answer and judge as scripts usually do: all in memory, one file at the end."""
-    from medeval.judging.judges import Judge
-    from medeval.judging.prompt import JudgePrompt
+    from medeval.judging.jury import Judge
+    from medeval.judging.prompt import JudgePrompt, Subject
     from medeval.judging.rubric import shipped_rubric
-    from medeval.judging.subjects import Subject
 
     # The same prompts and parameters; making them is not among what is measured.
     rubric = shipped_rubric(RUBRIC)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inference_runs import QUICK, ask, content, open_items
-from judging_runs import GOOD, RUBRIC, judge_at, judged, subjects
+from judging_runs import GOOD, RUBRIC, judge_at, judged, read_results, subjects
 from model_server import BAD_REQUEST, Script, model_server
 
 from medeval.errors import UserError
@@ -30,7 +30,6 @@ from medeval.inference.providers import PythonCallable
 from medeval.inference.requests import Item, Request
 from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
 from medeval.inference.runner import RunOptions, settings_of
-from medeval.judging.running import read_results
 
 REQUEST = Request(
     Item("a", [{"role": "user", "content": "Q"}], "open"), "https://x.org/v1", "m", {}, "1"

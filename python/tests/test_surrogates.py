@@ -23,7 +23,7 @@ from medeval.evaluation.model_replies import read_output
 from medeval.inference.callables import aligned_outputs
 from medeval.inference.completions import read_completion
 from medeval.inference.outcomes import Outcome
-from medeval.judging.verdicts import read_verdict
+from medeval.judging.verdict import read_verdict
 from medeval.text import whole, whole_json
 from medeval.yier.replies import read_reply
 

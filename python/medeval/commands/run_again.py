@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from medeval.commands.run_batch import Batch
     from medeval.commands.run_flow import How
     from medeval.inference.progress import Progress as Sums
-    from medeval.tasks.judging_plan import JudgingPlan
+    from medeval.judging.jury import Jury
     from medeval.tasks.models import ModelChoice
 
 
@@ -52,7 +52,7 @@ def named_again(
     refuse_unnamed(record, named, _command(record, how))
 
 
-def _judgings(record: RunRecord, how: How) -> Sequence[JudgingPlan]:
+def _judgings(record: RunRecord, how: How) -> Sequence[Jury]:
     return () if how.no_judge else record.judgings[-1:]
 
 

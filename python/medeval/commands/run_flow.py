@@ -33,6 +33,7 @@ from medeval.inference.outcomes import Outcome
 from medeval.inference.prices import Prices
 from medeval.inference.runner import Ended, RunOptions
 from medeval.inference.spent import charged_in
+from medeval.judging.jury import Jury
 from medeval.tasks import catalogue
 from medeval.tasks.asking import (
     Asking,
@@ -41,7 +42,6 @@ from medeval.tasks.asking import (
 )
 from medeval.tasks.cdm_taken_up import taken_up
 from medeval.tasks.judged import JUDGINGS, judged, required
-from medeval.tasks.judging_plan import JudgingPlan
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.run_record import read_record
 from medeval.tasks.task import AskedTask
@@ -210,7 +210,7 @@ def _gone_through(asking: Asking, how: How, batch: Batch, is_again: bool) -> boo
     return is_whole
 
 
-def _plan(task: AskedTask, judges: JudgeFlags, how: How) -> JudgingPlan | None:
+def _plan(task: AskedTask, judges: JudgeFlags, how: How) -> Jury | None:
     """Return who judges; checked, so that no answer is paid that cannot be judged."""
     named = judges.plan(None if how.no_judge else default_judge(task))
     if named is None:

@@ -45,8 +45,8 @@ from medeval.tasks.task import (
 )
 
 if TYPE_CHECKING:
+    from medeval.judging.prompt import Subject
     from medeval.judging.rubric import Rubric
-    from medeval.judging.subjects import Subject
     from medeval.scoring.paired import Difference
 
 SETTINGS = "task_file"
@@ -126,7 +126,7 @@ class MedicalTaskRun(ItemTask):
 
     def subjects(self, record: RunRecord) -> list[Subject]:
         """See `JudgedTask`."""
-        from medeval.judging.subjects import Subject
+        from medeval.judging.prompt import Subject
 
         inputs, gold = self.task.pairs()
         return [

@@ -16,6 +16,7 @@ from medeval.errors import UserError
 from medeval.inference.answers import Answer, read_answers
 from medeval.inference.requests import Item
 from medeval.inference.run_folder import RESPONSES
+from medeval.judging.jury import DEFAULT_JUDGE
 from medeval.mtsamples.demo_model import plan as demo_plan
 from medeval.mtsamples.examples import Example, keep, read_kept, read_warehouse, sha256_of
 from medeval.mtsamples.listing import NOTES_FOLDER
@@ -23,7 +24,6 @@ from medeval.mtsamples.prompts import PROMPT_VERSION, Asked, Style
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.item_task import ItemTask
 from medeval.tasks.judged import results_of_run
-from medeval.tasks.judging_plan import JudgingPlan
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import (
@@ -37,9 +37,10 @@ from medeval.tasks.task import (
 )
 
 if TYPE_CHECKING:
+    from medeval.judging.jury import Jury
+    from medeval.judging.prompt import Subject
     from medeval.judging.results import JudgingResults
     from medeval.judging.rubric import Rubric
-    from medeval.judging.subjects import Subject
     from medeval.scoring.paired import Difference
 
 NAME = "mtsamples_procedures"
@@ -83,6 +84,7 @@ class MtsamplesTask(ItemTask):
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
     asked_as: str = NAME
+    default_judge: str = DEFAULT_JUDGE
 
     @property
     def asked(self) -> Asked:
@@ -140,8 +142,8 @@ class MtsamplesTask(ItemTask):
 
     def chance(self) -> float:
         """See `AskedTask`; by the rule-based judge."""
-        from medeval.judging.local_judge import LocalJudge
-        from medeval.judging.rewards import rewards_of
+        from medeval.judging.judgments import rewards_of
+        from medeval.judging.local import LocalJudge
 
         judge = LocalJudge(self.rubric)
         rewards = [
@@ -158,7 +160,7 @@ class MtsamplesTask(ItemTask):
 
     def subjects(self, record: RunRecord) -> list[Subject]:
         """See `JudgedTask`."""
-        from medeval.judging.subjects import Subject
+        from medeval.judging.prompt import Subject
 
         return [
             Subject(
@@ -205,7 +207,7 @@ class MtsamplesTask(ItemTask):
         return paired_differences(scored, its_scored, "example_id", method)
 
     def _scored(
-        self, record: RunRecord, results: JudgingResults, plan: JudgingPlan, method: Method
+        self, record: RunRecord, results: JudgingResults, plan: Jury, method: Method
     ) -> TaskScore:
         # Here, not above: asking needs no numpy.
         from medeval.tasks.mtsamples_score import score_of

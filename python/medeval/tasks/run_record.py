@@ -19,7 +19,7 @@ from medeval.inference.progress import Progress
 from medeval.inference.requests import Item, canonical
 from medeval.inference.run_folder import RESPONSES, RUN, Record, checked_record
 from medeval.inference.spent import kept_spending
-from medeval.tasks.judging_plan import JudgingPlan
+from medeval.judging.jury import Jury
 
 RUNS = Path("runs")
 
@@ -34,7 +34,7 @@ class _File(Record):
     versions: dict[str, str] = Field(default_factory=dict)
     limit: Annotated[int, Field(ge=1)] | None = None
     key_variable: Annotated[str, Field(pattern=VARIABLE)] | None = None
-    judgings: tuple[JudgingPlan, ...] = ()
+    judgings: tuple[Jury, ...] = ()
     asked_model: str = ""
     max_cost: str = ""
     prices: str = ""
@@ -61,7 +61,7 @@ class RunRecord:
     settings: Mapping[str, Any]
     limit: int | None
     key_variable: str | None = None
-    judgings: Sequence[JudgingPlan] = ()
+    judgings: Sequence[Jury] = ()
     asked_model: str = ""
     max_cost: str = ""
     prices: str = ""
