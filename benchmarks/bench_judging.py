@@ -66,12 +66,19 @@ def limited(
 
 def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], int]:
     """Answer and judge as the project does, with journals and audit."""
-    from medeval.inference.answers import read_answers
-    from medeval.inference.guard import Gate
-    from medeval.inference.providers import EndpointSettings, OpenAICompatible
-    from medeval.inference.requests import Item
-    from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
-    from medeval.inference.runner import RunOptions, run, settings_of
+    from medeval.inference.run import (
+        AUDIT,
+        RESPONSES,
+        RunConfig,
+        RunFolder,
+        read_answers,
+        run,
+        settings_of,
+    )
+    from medeval.inference.types import Item
+
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.openai_model import EndpointSettings, OpenAIModel
     from medeval.judging.jury import Judge, Jury
     from medeval.judging.prompt import Subject
     from medeval.judging.rubric import shipped_rubric
@@ -83,16 +90,16 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], i
     ]
 
     def work() -> int:
-        gate = Gate({}, folder / AUDIT)
-        provider = OpenAICompatible(EndpointSettings(url, MODEL), gate)
+        gate = DataUseGuard({}, folder / AUDIT)
+        provider = OpenAIModel(EndpointSettings(url, MODEL), gate)
         place = RunFolder(folder, settings_of(provider, "1"))
-        run(items, provider, place, RunOptions("1", concurrency))
+        run(items, provider, place, RunConfig("1", concurrency))
         subjects = [
             Subject(answer.item, question(int(answer.item)), answer.text, REFERENCE, "open")
             for answer in read_answers(folder / RESPONSES, items)
         ]
         # All judges together have as many calls under way as the model had.
-        options = RunOptions(concurrency=concurrency // len(JUDGES))
+        options = RunConfig(concurrency=concurrency // len(JUDGES))
         jury = Jury(judges=tuple(Judge(name, url, key_variable="none") for name in JUDGES))
         results = Judging(subjects, jury, shipped_rubric(RUBRIC), folder).run(options, gate)
         return sum(

@@ -17,7 +17,7 @@ from benchmarks.asking import PACKAGES, asked, completion, endpoint, in_turns
 from benchmarks.pages import Benchmark, say
 
 if TYPE_CHECKING:
-    from medeval.inference.requests import Item
+    from medeval.inference.types import Item
 
 MODULE = "benchmarks.bench_runner"
 MODEL, ANSWER = "bench", "A"
@@ -48,7 +48,7 @@ def memory(concurrency: int = 64, few: int = 5_000, many: int = 50_000) -> dict[
 
 def items(count: int) -> Iterator[Item]:
     """Yield the items, each with a text of its own."""
-    from medeval.inference.requests import Item
+    from medeval.inference.types import Item
 
     for number in range(count):
         yield Item(f"{number:08}", [{"role": "user", "content": f"{number}. {NOTE}"}], "open")
@@ -56,15 +56,15 @@ def items(count: int) -> Iterator[Item]:
 
 def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], Path]:
     """Ask as the project does, with journal and audit; the work returns the file of the answers."""
-    from medeval.inference.guard import Gate
-    from medeval.inference.providers import EndpointSettings, OpenAICompatible
-    from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
-    from medeval.inference.runner import RunOptions, run, settings_of
+    from medeval.inference.run import AUDIT, RESPONSES, RunConfig, RunFolder, run, settings_of
+
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.openai_model import EndpointSettings, OpenAIModel
 
     def work() -> Path:
-        provider = OpenAICompatible(EndpointSettings(url, MODEL), Gate({}, folder / AUDIT))
+        provider = OpenAIModel(EndpointSettings(url, MODEL), DataUseGuard({}, folder / AUDIT))
         place = RunFolder(folder, settings_of(provider, "1"))
-        run(items(count), provider, place, RunOptions("1", concurrency))
+        run(items(count), provider, place, RunConfig("1", concurrency))
         return folder / RESPONSES
 
     return work

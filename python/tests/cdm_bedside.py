@@ -11,6 +11,9 @@ from typing import Any
 
 from commands import PROJECT_ROOT
 from inference_runs import QUICK, provider_of
+from medeval.inference.engine import STEPS, EpisodesEnded, converse
+from medeval.inference.run import RunConfig, RunFolder, settings_of
+from medeval.inference.types import Completion, Episode, Model
 from model_server import Body
 
 from medeval.cdm import prompts
@@ -19,13 +22,7 @@ from medeval.cdm.demo_policy import reply_to
 from medeval.cdm.facts import Facts, load_facts
 from medeval.cdm.loop_episode import LoopOptions, tool_loops
 from medeval.cdm.tools.lab_mapping import LabMapping
-from medeval.inference.completions import Completion
-from medeval.inference.conversations import STEPS, EpisodesEnded, converse
-from medeval.inference.episodes import Episode
-from medeval.inference.guard import Gate
-from medeval.inference.providers import Provider
-from medeval.inference.run_folder import RunFolder
-from medeval.inference.runner import RunOptions, settings_of
+from medeval.inference.guard import DataUseGuard
 from medeval.models.clinical_case import ClinicalCase
 
 # Written into every part of a case that no model may see.
@@ -137,16 +134,16 @@ def bedside(
     url: str,
     folder: Path,
     episodes: Iterable[Episode],
-    options: RunOptions | None = None,
-    gate: Gate | None = None,
-    provider: Provider | None = None,
+    options: RunConfig | None = None,
+    gate: DataUseGuard | None = None,
+    provider: Model | None = None,
     **changed: Any,
 ) -> EpisodesEnded:
     """Run episodes against an endpoint; `changed` goes to its settings."""
     folder.mkdir(exist_ok=True)
     provider = provider or provider_of(url, folder, gate, **changed)
     settings = settings_of(provider, prompts.PROMPT_VERSION)
-    options = options or RunOptions(prompts.PROMPT_VERSION, retries=QUICK)
+    options = options or RunConfig(prompts.PROMPT_VERSION, retries=QUICK)
     return converse(episodes, provider, RunFolder(folder, settings), options)
 
 

@@ -8,12 +8,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from medeval.inference.guard import Gate
-from medeval.inference.providers import EndpointSettings, OpenAICompatible
-from medeval.inference.requests import Item
-from medeval.inference.retries import RetryPolicy
-from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
-from medeval.inference.runner import Ended, RunOptions, run, settings_of
+from medeval.inference.errors import RetryPolicy
+from medeval.inference.run import (
+    AUDIT,
+    RESPONSES,
+    RunConfig,
+    RunFolder,
+    RunResult,
+    run,
+    settings_of,
+)
+from medeval.inference.types import Item
+
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.openai_model import EndpointSettings, OpenAIModel
 
 MODEL = "tested-model"
 QUICK = RetryPolicy(attempts=8, first_wait=0.01, longest_wait=0.05)
@@ -34,24 +42,24 @@ def usual_answer(item: Item) -> str:
 
 
 def provider_of(
-    url: str, folder: Path, gate: Gate | None = None, **changed: Any
-) -> OpenAICompatible:
+    url: str, folder: Path, gate: DataUseGuard | None = None, **changed: Any
+) -> OpenAIModel:
     settings = EndpointSettings(
         **{"base_url": url, "model": MODEL, "timeout": 5.0, "opening": 0.5, **changed}
     )
-    return OpenAICompatible(settings, gate or Gate({}, folder / AUDIT))
+    return OpenAIModel(settings, gate or DataUseGuard({}, folder / AUDIT))
 
 
 def ask(
     url: str,
     folder: Path,
     items: Iterable[Item],
-    options: RunOptions | None = None,
-    gate: Gate | None = None,
+    options: RunConfig | None = None,
+    gate: DataUseGuard | None = None,
     **changed: Any,
-) -> Ended:
+) -> RunResult:
     """Run the items against an endpoint; `changed` goes to its settings."""
-    options = options or RunOptions(retries=QUICK)
+    options = options or RunConfig(retries=QUICK)
     folder.mkdir(exist_ok=True)
     provider = provider_of(url, folder, gate, **changed)
     place = RunFolder(folder, settings_of(provider, options.prompt_version))

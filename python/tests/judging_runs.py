@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from inference_runs import QUICK
+from medeval.inference.run import RunConfig
 from model_server import Body, prompt_of
 
-from medeval.inference.runner import RunOptions
 from medeval.judging.audit import PARTS, audit
 from medeval.judging.jury import Judge, Jury
 from medeval.judging.prompt import STANDARD, Subject, Variant
@@ -21,7 +21,7 @@ from medeval.judging.rubric import Rubric, shipped_rubric
 from medeval.judging.running import Judging
 
 RUBRIC = shipped_rubric("mtsamples_procedures")
-QUICKLY = RunOptions(retries=QUICK)
+QUICKLY = RunConfig(retries=QUICK)
 
 
 def verdict(*scores: Any, rubric: Rubric = RUBRIC) -> str:
@@ -50,7 +50,7 @@ def subjects(count: int) -> list[Subject]:
 class How:
     """How a judging of the tests is made: `run` is the runner's, the rest is the jury's."""
 
-    run: RunOptions = QUICKLY
+    run: RunConfig = QUICKLY
     repeats: int = 1
     re_asks: int = 1
     seed: int = 0

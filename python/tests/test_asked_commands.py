@@ -14,12 +14,11 @@ import pytest
 from commands import run_medeval
 from hypothesis import given
 from hypothesis import strategies as st
+from medeval.inference.run import AUDIT, RunConfig, RunFolder, settings_of
+from medeval.inference.types import Item
 
 from medeval.errors import UserError
-from medeval.inference.guard import Gate
-from medeval.inference.requests import Item
-from medeval.inference.run_folder import AUDIT, RunFolder
-from medeval.inference.runner import RunOptions, settings_of
+from medeval.inference.guard import DataUseGuard
 from medeval.tasks.catalogue import all_names, begin, recorded_name
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.self_check import check_task, tolerance
@@ -34,11 +33,11 @@ def _warehouse(asked_duckdb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def run_of(task: AskedTask, kind: str, folder: Path) -> Path:
     """Ask a built-in model and return the run's folder."""
     folder.mkdir()
-    provider = task.local_provider(kind, Gate({}, folder / AUDIT))
+    provider = task.local_provider(kind, DataUseGuard({}, folder / AUDIT))
     task = task.prepared(provider)
     settings = {**settings_of(provider, task.prompt_version), **task.settings()}
     place = RunFolder(folder, settings, {"task": task.name})
-    options = RunOptions(prompt_version=task.prompt_version, can_read=task.can_read)
+    options = RunConfig(prompt_version=task.prompt_version, can_read=task.can_read)
     task.ask(provider, place, options, None)
     return folder
 

@@ -28,6 +28,10 @@ from cdm_bedside import (
     steps,
 )
 from inference_runs import MODEL, QUICK, content, provider_of
+from medeval.inference.errors import CallFailedError
+from medeval.inference.python_model import PythonModel
+from medeval.inference.run import AUDIT
+from medeval.inference.types import Item, Outcome
 from model_server import Body, Fault, Script, error, model_server, refuses
 from tokenizing_server import TokenizingServer, tokenizing_server, words
 
@@ -45,12 +49,7 @@ from medeval.cdm.loop_answers import FinalAnswer
 from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.inference import tokens
 from medeval.inference.endpoints import Endpoint
-from medeval.inference.failures import CallFailedError
-from medeval.inference.guard import Gate, RefusedError
-from medeval.inference.outcomes import Outcome
-from medeval.inference.providers import PythonCallable
-from medeval.inference.requests import Item
-from medeval.inference.run_folder import AUDIT
+from medeval.inference.guard import DataUseGuard, RefusedError
 from medeval.inference.tokens import EstimatedTokens, ServerTokens, context_window
 from medeval.models.clinical_case import ClinicalCase
 
@@ -395,7 +394,7 @@ def test_tiktoken_counts_if_it_is_there(tmp_path: Path, monkeypatch: pytest.Monk
             return Encoding()
 
     monkeypatch.setattr(tokens, "import_module", lambda name: {"tiktoken": Module()}[name])
-    provider = PythonCallable(lambda item: "A", MODEL, Gate({}, tmp_path / AUDIT))
+    provider = PythonModel(lambda item: "A", MODEL, DataUseGuard({}, tmp_path / AUDIT))
     window = asyncio.run(context_window(provider, is_open=False))
     assert window.as_json()["tokens_counted_by"] == "tiktoken"
     item = Item("a", [{"role": "user", "content": "one two three"}])
@@ -448,7 +447,7 @@ def test_texts_are_counted_behind_the_same_gate(tmp_path: Path) -> None:
         with pytest.raises(RefusedError):
             bedside(server.url, tmp_path / "refused", episodes, provider=undeclared)
         assert (server.server.seen.bytes, len(server.counted)) == seen
-        gate = Gate(
+        gate = DataUseGuard(
             {server.url: Endpoint(base_url=server.url, runs_locally=True)}, tmp_path / "audit"
         )
         local = provider_of(server.url, tmp_path, gate)

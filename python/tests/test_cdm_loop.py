@@ -29,6 +29,7 @@ from cdm_bedside import (
     steps,
 )
 from inference_runs import content
+from medeval.inference.types import Outcome
 from model_server import Body, Script, error, model_server, slow
 
 from medeval.cdm import prompts
@@ -38,7 +39,6 @@ from medeval.cdm.toolbox import TOOLS
 from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
 from medeval.inference.guard import RefusedError
-from medeval.inference.outcomes import Outcome
 from medeval.models.clinical_case import ClinicalCase
 
 THREE = TOOLS[:3]

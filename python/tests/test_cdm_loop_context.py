@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from cdm_bedside import HISTORY, answering, bedside, calling, case, in_order, loops
 from inference_runs import provider_of
+from medeval.inference.types import Outcome
 from model_server import Body, Script
 from tokenizing_server import TokenizingServer, tokenizing_server, words
 
@@ -19,8 +20,7 @@ from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.loop_memory import MARGIN
 from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
-from medeval.inference.outcomes import Outcome
-from medeval.inference.providers import OpenAICompatible
+from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.tokens import ContextWindow, context_window
 
 LONG = "Abdomen: " + "tender " * 300
@@ -32,7 +32,7 @@ def is_summary(body: Body) -> bool:
     return bool(body["messages"][0]["content"] == prompts.SYSTEM_SUMMARY)
 
 
-def room_at(server: TokenizingServer, folder: Path) -> tuple[OpenAICompatible, Room]:
+def room_at(server: TokenizingServer, folder: Path) -> tuple[OpenAIModel, Room]:
     """Return a provider and the room it has; its counts go through its own connections."""
     provider = provider_of(server.url, folder)
     window = asyncio.run(context_window(provider, is_open=True))

@@ -12,6 +12,9 @@ import pytest
 from builds import Build
 from cdm_bedside import MARKS, case, cases, facts, leaks, mapping, report
 from inference_runs import content
+from medeval.inference.engine import converse
+from medeval.inference.run import AUDIT, RunConfig, RunFolder, settings_of
+from medeval.inference.types import Completion, Episode, Outcome, Request, body_of
 
 from medeval.cdm.demo_policy import DemoModel, reply_to
 from medeval.cdm.full_information import FullInformationOptions, full_information
@@ -20,14 +23,7 @@ from medeval.cdm.prompts import PROMPT_VERSION, SYSTEM_SUMMARY
 from medeval.cdm.toolbox import TOOLS
 from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
 from medeval.cdm.transcripts import Transcript, read_transcripts
-from medeval.inference.completions import Completion
-from medeval.inference.conversations import converse
-from medeval.inference.episodes import Episode
-from medeval.inference.guard import Gate
-from medeval.inference.outcomes import Outcome
-from medeval.inference.requests import Request, body_of
-from medeval.inference.run_folder import AUDIT, RunFolder
-from medeval.inference.runner import RunOptions, settings_of
+from medeval.inference.guard import DataUseGuard
 from medeval.models.clinical_case import ClinicalCase, read_case
 
 MODES = ("native", "text", "full_information")
@@ -36,7 +32,7 @@ MODES = ("native", "text", "full_information")
 class Listening(DemoModel):
     """The demo model, and what it was asked."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: DataUseGuard) -> None:
         super().__init__(gate)
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
@@ -58,10 +54,10 @@ def run(
     folder: Path, of: list[ClinicalCase], mode: str, tests: LabMapping | None = None, **options: Any
 ) -> tuple[list[Transcript], list[tuple[str, dict[str, Any]]]]:
     folder.mkdir(exist_ok=True)
-    model = Listening(Gate({}, folder / AUDIT))
+    model = Listening(DataUseGuard({}, folder / AUDIT))
     place = RunFolder(folder, settings_of(model, PROMPT_VERSION))
     conversations = episodes(of, mode, tests or mapping(), **options)
-    ended = converse(conversations, model, place, RunOptions(PROMPT_VERSION))
+    ended = converse(conversations, model, place, RunConfig(PROMPT_VERSION))
     assert ended.stopped == ""
     return read_transcripts(folder, of), model.asked
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cdm_bedside import CT, EXAMINATION, bedside, case, in_order, loops
+from medeval.inference.types import Outcome
 from model_server import Body, Fault, Script, model_server, refuses
 
 from medeval.cdm import prompts
@@ -14,7 +15,6 @@ from medeval.cdm.loop_answers import FinalAnswer
 from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.toolbox import TOOLS
 from medeval.cdm.transcripts import Transcript, read_transcripts
-from medeval.inference.outcomes import Outcome
 
 EXAMINE = "Thought: look\nAction: physical_examination\nAction Input: none"
 DECIDED = "Thought: sure\nDiagnosis: Acute appendicitis\nTreatment: surgery; antibiotics"

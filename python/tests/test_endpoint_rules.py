@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 from in_process import Main, main_in
+from medeval.inference.errors import RetryPolicy
 from model_server import HANG, Body, Fault, error
 from scripted_questions import ANSWER, Reply, asked, number_in
-
-from medeval.inference.retries import RetryPolicy
 
 
 @pytest.fixture

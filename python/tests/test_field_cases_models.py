@@ -31,6 +31,19 @@ from inference_runs import (
     provider_of,
     run_record,
 )
+from medeval.inference.batch import BatchSettings, custom_id, import_batch
+from medeval.inference.cost import Budget, Price, Prices, estimate, read_prices
+from medeval.inference.python_model import PythonModel
+from medeval.inference.run import (
+    AUDIT,
+    RESPONSES,
+    RunConfig,
+    RunFolder,
+    RunResult,
+    run,
+    settings_of,
+)
+from medeval.inference.types import CREDENTIALED, Item, Outcome
 from model_server import (
     DROP,
     ERROR_IN_BODY,
@@ -50,18 +63,10 @@ from model_server import (
 )
 
 from medeval.errors import UserError
-from medeval.inference.batch_files import BatchSettings, custom_id, import_batch
-from medeval.inference.budget import Budget
 from medeval.inference.endpoints import Endpoint
-from medeval.inference.estimates import estimate
-from medeval.inference.guard import Gate, RefusedError
+from medeval.inference.guard import DataUseGuard, RefusedError
 from medeval.inference.journal import Journal
-from medeval.inference.outcomes import Outcome
-from medeval.inference.prices import Price, Prices, read_prices
-from medeval.inference.providers import EndpointSettings, OpenAICompatible, PythonCallable
-from medeval.inference.requests import CREDENTIALED, Item
-from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
-from medeval.inference.runner import Ended, RunOptions, run, settings_of
+from medeval.inference.openai_model import EndpointSettings, OpenAIModel
 from medeval.models.clinical_case import read_case
 from medeval.yier.replies import Extraction, read_reply
 
@@ -72,11 +77,11 @@ OPENAI = "https://api.openai.com/v1"
 
 def asked_with(
     function: Callable[[Item], Any], folder: Path, items: Iterable[Item], **more: Any
-) -> Ended:
+) -> RunResult:
     """Run a function of this process over items."""
-    provider = PythonCallable(function, MODEL, Gate({}, folder / AUDIT), **more)
+    provider = PythonModel(function, MODEL, DataUseGuard({}, folder / AUDIT), **more)
     place = RunFolder(folder, settings_of(provider, ""))
-    return run(items, provider, place, RunOptions(concurrency=4, retries=QUICK))
+    return run(items, provider, place, RunConfig(concurrency=4, retries=QUICK))
 
 
 # Parameters the model refuses
@@ -97,7 +102,7 @@ def test_many_at_once_learn_from_one_refusal_of_each_parameter(tmp_path: Path) -
             server.url,
             tmp_path,
             open_items(64),
-            RunOptions(concurrency=32, retries=QUICK),
+            RunConfig(concurrency=32, retries=QUICK),
             parameters=parameters,
         )
         assert server.seen.requests == 2 + 64
@@ -183,7 +188,7 @@ def test_an_endpoint_that_takes_fewer_at_a_time_answers_all_with_few_refusals(
 
     with model_server(Script(fault)) as server:
         servers.append(server)
-        options = RunOptions(concurrency=32, retries=QUICK)
+        options = RunConfig(concurrency=32, retries=QUICK)
         ended = ask(server.url, tmp_path, open_items(200), options)
     assert ended.progress.ledger[Outcome.ANSWERED] == len(lines(tmp_path)) == 200
     assert ended.stopped == ""
@@ -198,7 +203,7 @@ def test_nobody_listening_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> N
     items = open_items(300)
     with model_server() as server:
         url = server.url
-    options = RunOptions(concurrency=4, retries=replace(QUICK, attempts=3))
+    options = RunConfig(concurrency=4, retries=replace(QUICK, attempts=3))
     ended = ask(url, tmp_path, items, options)
     assert "no connection" in ended.stopped
     assert url in ended.stopped
@@ -222,7 +227,7 @@ def test_an_endpoint_that_goes_away_stops_the_run_which_then_goes_on(
         is_away = is_away or answered > 20
         return away if is_away else None
 
-    options = RunOptions(concurrency=concurrency, retries=replace(QUICK, attempts=2))
+    options = RunConfig(concurrency=concurrency, retries=replace(QUICK, attempts=2))
     with model_server(Script(fault)) as server:
         ended = ask(server.url, tmp_path, items, options)
         assert server.url in ended.stopped
@@ -242,7 +247,7 @@ def test_items_that_break_the_connection_are_errors_where_others_are_answered(
 ) -> None:
     """Even several in a row, if fewer than would mean that nobody is there."""
     poisoned = {f"question item-{number:03}" for number in (0, 1, 2, 3, 9, 10, 19)}
-    options = RunOptions(concurrency=concurrency, retries=replace(QUICK, attempts=2))
+    options = RunConfig(concurrency=concurrency, retries=replace(QUICK, attempts=2))
     script = Script(lambda body, before: DROP if prompt_of(body) in poisoned else None)
     with model_server(script) as server:
         ended = ask(server.url, tmp_path, open_items(20), options)
@@ -254,7 +259,7 @@ def test_items_that_break_the_connection_are_errors_where_others_are_answered(
 
 
 def test_fewer_items_than_would_stop_a_run_are_errors_at_its_end(tmp_path: Path) -> None:
-    options = RunOptions(concurrency=8, retries=replace(QUICK, attempts=2))
+    options = RunConfig(concurrency=8, retries=replace(QUICK, attempts=2))
     with model_server(Script(lambda body, before: DROP)) as server:
         ended = ask(server.url, tmp_path, open_items(4), options)
     assert ended.stopped == ""
@@ -262,7 +267,7 @@ def test_fewer_items_than_would_stop_a_run_are_errors_at_its_end(tmp_path: Path)
 
 
 def test_an_address_where_nobody_takes_the_connection_is_no_endpoint(tmp_path: Path) -> None:
-    options = RunOptions(concurrency=5, retries=replace(QUICK, attempts=1))
+    options = RunConfig(concurrency=5, retries=replace(QUICK, attempts=1))
     with socket.socket() as listening, ExitStack() as waiting:
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)
@@ -417,7 +422,7 @@ def test_one_broken_reply_in_two_hundred_is_unparsed_and_not_wrong(tmp_path: Pat
         is_broken = prompt_of(body) == "question item-137"
         return '{"answer": ["A", "C"' if is_broken else '{"answer": ["A", "C"]}'
 
-    options = RunOptions(concurrency=16, retries=QUICK, can_read=can_read)
+    options = RunConfig(concurrency=16, retries=QUICK, can_read=can_read)
     with model_server(Script(reply=reply)) as server:
         ended = ask(server.url, tmp_path, open_items(200), options)
         assert server.seen.requests == 200  # a reply that came whole is not asked for again
@@ -431,7 +436,7 @@ def test_whether_a_reply_is_read_may_depend_on_the_item(tmp_path: Path) -> None:
     def reads_its_own_name(item: Item, answer: str) -> bool:
         return answer == item.id
 
-    options = RunOptions(retries=QUICK, can_read=reads_its_own_name)
+    options = RunConfig(retries=QUICK, can_read=reads_its_own_name)
     with model_server(Script(reply=lambda body: "item-002")) as server:
         ask(server.url, tmp_path, open_items(4), options)
     outcomes = [line["outcome"] for line in content(tmp_path)]
@@ -465,7 +470,7 @@ COST = Decimal("0.00025")
 def test_a_judge_without_a_price_is_unknown_and_the_model_keeps_its_own_cost(
     tmp_path: Path,
 ) -> None:
-    options = RunOptions(retries=QUICK, prices=Prices(prices=(PRICE,)))
+    options = RunConfig(retries=QUICK, prices=Prices(prices=(PRICE,)))
     with model_server() as server:
         model = ask(server.url, tmp_path / "model", open_items(3), options).progress
         judge = ask(server.url, tmp_path / "judge", open_items(3), options, model="judge").progress
@@ -477,7 +482,7 @@ def test_a_judge_without_a_price_is_unknown_and_the_model_keeps_its_own_cost(
 def test_a_limit_with_a_judge_without_a_price_is_refused_before_its_first_call(
     tmp_path: Path,
 ) -> None:
-    options = RunOptions(retries=QUICK, prices=Prices(prices=(PRICE,)), budget=Budget(Decimal(1)))
+    options = RunConfig(retries=QUICK, prices=Prices(prices=(PRICE,)), budget=Budget(Decimal(1)))
     with model_server() as server:
         ask(server.url, tmp_path / "model", open_items(2), options, parameters=LIMITED)
         with pytest.raises(UserError, match=r"the price of judge at .* is unknown"):
@@ -511,7 +516,7 @@ def test_cached_and_reasoning_tokens_have_their_own_prices(tmp_path: Path) -> No
         "completion_tokens": 10,
         "completion_tokens_details": {"reasoning_tokens": 6},
     }
-    options = RunOptions(retries=QUICK, prices=prices)
+    options = RunConfig(retries=QUICK, prices=prices)
     items = open_items(5)
     with model_server(Script(usage=usage)) as server:
         provider = provider_of(server.url, tmp_path, parameters=LIMITED)
@@ -525,7 +530,7 @@ def test_cached_and_reasoning_tokens_have_their_own_prices(tmp_path: Path) -> No
 
 def test_a_reply_whose_reasoning_is_not_counted_has_no_known_cost(tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text(PRICES)
-    options = RunOptions(retries=QUICK, prices=read_prices(tmp_path / "prices.toml"))
+    options = RunConfig(retries=QUICK, prices=read_prices(tmp_path / "prices.toml"))
     with model_server() as server:
         progress = ask(server.url, tmp_path / "run", open_items(2), options).progress
     assert (progress.known_cost, progress.unpriced) == (None, 2)
@@ -538,7 +543,7 @@ def test_the_limit_holds_over_model_judges_and_retries_together(tmp_path: Path) 
     stopped = []
     with model_server(script) as server:
         for name in ("model", "judge", "second judge"):
-            options = RunOptions(
+            options = RunConfig(
                 concurrency=3, retries=QUICK, prices=Prices(prices=(PRICE,)), budget=budget
             )
             items = [open_item(f"{name} {number}") for number in range(4)]
@@ -559,7 +564,7 @@ def test_what_was_never_connected_costs_nothing(tmp_path: Path) -> None:
     with model_server() as server:
         url = server.url
     budget = Budget(8 * COST)
-    options = RunOptions(
+    options = RunConfig(
         retries=replace(QUICK, attempts=3), prices=Prices(prices=(PRICE,)), budget=budget
     )
     ended = ask(url, tmp_path, open_items(3), options, parameters=LIMITED)
@@ -598,11 +603,11 @@ def test_a_case_goes_to_no_public_endpoint_neither_to_answer_nor_to_judge(
 ) -> None:
     item = case_item(data_class=data_class)
     assert item.data_class == CREDENTIALED
-    gate = Gate({}, tmp_path / AUDIT)
-    provider = OpenAICompatible(EndpointSettings(OPENAI, MODEL), gate, purpose)
+    gate = DataUseGuard({}, tmp_path / AUDIT)
+    provider = OpenAIModel(EndpointSettings(OPENAI, MODEL), gate, purpose)
     folder = RunFolder(tmp_path, settings_of(provider, ""))
     with pytest.raises(RefusedError) as refusal:
-        run([item], provider, folder, RunOptions())
+        run([item], provider, folder, RunConfig())
     told = str(refusal.value)
     assert OPENAI in told
     assert "endpoints.toml" in told
@@ -622,11 +627,13 @@ def test_this_machines_own_address_is_declared_or_gets_nothing(tmp_path: Path) -
                 ask(url, tmp_path / name, [case_item()])
             # An attestation that does not hold is no declaration either.
             attested = Endpoint(base_url=url, zero_retention=True, who="somebody")
-            gate = Gate({url: attested}, tmp_path / AUDIT, date(2026, 6, 1))
+            gate = DataUseGuard({url: attested}, tmp_path / AUDIT, date(2026, 6, 1))
             with pytest.raises(RefusedError, match="no_training is not true"):
                 ask(url, tmp_path / f"{name}-attested", [case_item()], gate=gate)
         assert (proxy.seen.connections, proxy.seen.bytes) == (0, 0)
-        gate = Gate({proxy.url: Endpoint(base_url=proxy.url, runs_locally=True)}, tmp_path / AUDIT)
+        gate = DataUseGuard(
+            {proxy.url: Endpoint(base_url=proxy.url, runs_locally=True)}, tmp_path / AUDIT
+        )
         ended = ask(proxy.url, tmp_path / "declared", [case_item()], gate=gate)
     assert ended.progress.ledger[Outcome.ANSWERED] == 1
 

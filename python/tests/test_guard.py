@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 from inference_runs import MODEL, QUICK, ask, lines, open_item, open_items
+from medeval.inference.python_model import PythonModel
+from medeval.inference.run import AUDIT, RunConfig, RunFolder, run, settings_of
+from medeval.inference.types import Item, Message
 from model_server import Fault, ModelServer, Script, error, model_server, prompt_of
 
 from medeval.errors import UserError
 from medeval.inference.endpoints import Endpoint, normalized, read_endpoints
-from medeval.inference.guard import Gate, RefusedError, key_from_environment
-from medeval.inference.providers import EndpointSettings, OpenAICompatible, PythonCallable
-from medeval.inference.requests import Item, Message
-from medeval.inference.run_folder import AUDIT, RunFolder
-from medeval.inference.runner import RunOptions, run, settings_of
+from medeval.inference.guard import DataUseGuard, RefusedError, key_from_environment
+from medeval.inference.openai_model import EndpointSettings, OpenAIModel
 
 TODAY = date(2026, 6, 1)
 NOTE = "Mr. Quillfeather presented with rebound tenderness"
@@ -43,9 +43,9 @@ def note_item(name: str = "20000001", data_class: str | None = "credentialed") -
     return Item(name, [{"role": "user", "content": f"{NOTE} ({name})"}], data_class)
 
 
-def gate(folder: Path, *endpoints: Endpoint) -> Gate:
+def gate(folder: Path, *endpoints: Endpoint) -> DataUseGuard:
     declared = {normalized(endpoint.base_url): endpoint for endpoint in endpoints}
-    return Gate(declared, folder / AUDIT, TODAY)
+    return DataUseGuard(declared, folder / AUDIT, TODAY)
 
 
 def local(server: ModelServer) -> Endpoint:
@@ -72,7 +72,7 @@ def test_an_undeclared_endpoint_receives_nothing(tmp_path: Path, data_class: str
 
 def test_a_credentialed_item_among_open_ones_is_held_back(tmp_path: Path) -> None:
     items = [*open_items(3), note_item(), open_item("last")]
-    options = RunOptions(concurrency=1, retries=QUICK)
+    options = RunConfig(concurrency=1, retries=QUICK)
     with model_server() as server:
         with pytest.raises(RefusedError):
             ask(server.url, tmp_path, items, options)
@@ -83,18 +83,18 @@ def test_a_credentialed_item_among_open_ones_is_held_back(tmp_path: Path) -> Non
 
 def test_a_judge_passes_the_same_gate(tmp_path: Path) -> None:
     with model_server() as server:
-        model = PythonCallable(lambda messages: NOTE, MODEL, gate(tmp_path))
-        run([note_item()], model, RunFolder(tmp_path, settings_of(model, "1")), RunOptions())
+        model = PythonModel(lambda messages: NOTE, MODEL, gate(tmp_path))
+        run([note_item()], model, RunFolder(tmp_path, settings_of(model, "1")), RunConfig())
         settings = EndpointSettings(server.url, MODEL)
-        judge = OpenAICompatible(settings, gate(tmp_path), purpose="judgment")
+        judge = OpenAIModel(settings, gate(tmp_path), purpose="judgment")
         place = RunFolder(
             tmp_path, settings_of(judge, "1"), record="judge.json", answers="judgments.jsonl"
         )
         with pytest.raises(RefusedError):
-            run([note_item()], judge, place, RunOptions())
+            run([note_item()], judge, place, RunConfig())
         assert server.seen.connections == 0
-        judge = OpenAICompatible(settings, gate(tmp_path, local(server)), purpose="judgment")
-        run([note_item()], judge, place, RunOptions())
+        judge = OpenAIModel(settings, gate(tmp_path, local(server)), purpose="judgment")
+        run([note_item()], judge, place, RunConfig())
     assert len((tmp_path / "judgments.jsonl").read_text().splitlines()) == 1
     audit = [json.loads(line) for line in (tmp_path / AUDIT).read_text().splitlines()]
     assert [line["purpose"] for line in audit] == ["answer", "judgment"]
@@ -297,7 +297,7 @@ def test_neither_key_nor_note_is_in_any_file_log_or_error(
         lambda body, before: None,
     ]
     told = []
-    options = RunOptions(retries=replace(QUICK, attempts=2))
+    options = RunConfig(retries=replace(QUICK, attempts=2))
     for number, fault in enumerate(faults):
         with model_server(Script(fault)) as server:
             folder = tmp_path / str(number)
@@ -371,10 +371,10 @@ def test_a_function_in_this_process_may_see_the_note_and_is_audited(tmp_path: Pa
             raise ValueError(f"cannot answer {messages}")
         return "appendicitis"
 
-    provider = PythonCallable(model, MODEL, gate(tmp_path))
+    provider = PythonModel(model, MODEL, gate(tmp_path))
     items = [note_item(name) for name in ("20000001", "20000002", "20000003")]
     ended = run(
-        items, provider, RunFolder(tmp_path, settings_of(provider, "1")), RunOptions(retries=QUICK)
+        items, provider, RunFolder(tmp_path, settings_of(provider, "1")), RunConfig(retries=QUICK)
     )
     assert ended.progress.ledger.as_json()["answered"] == 2
     assert ended.progress.errors == {"callable": 1}

@@ -10,21 +10,15 @@ from typing import Any
 
 import pytest
 from inference_runs import MODEL, ask, content, open_item, open_items
+from medeval.inference.batch import BatchSettings, Imported, custom_id, export_batch, import_batch
+from medeval.inference.run import RESPONSES
+from medeval.inference.types import Item
 from model_server import model_server
 
 from medeval.errors import UserError
-from medeval.inference.batch_files import (
-    BatchSettings,
-    Imported,
-    custom_id,
-    export_batch,
-    import_batch,
-)
 from medeval.inference.endpoints import Endpoint
-from medeval.inference.guard import Gate, RefusedError
+from medeval.inference.guard import DataUseGuard, RefusedError
 from medeval.inference.journal import Journal
-from medeval.inference.requests import Item
-from medeval.inference.run_folder import RESPONSES
 
 URL = "http://127.0.0.1:9/v1"
 SETTINGS = BatchSettings(URL, MODEL, {"temperature": 0, "max_tokens": 20})
@@ -56,7 +50,7 @@ def imported(folder: Path, items: list[Item], *paths: Path) -> Imported:
 def test_the_file_holds_what_would_be_asked(tmp_path: Path) -> None:
     items = open_items(3)
     path = tmp_path / "batch.jsonl"
-    assert export_batch(items, SETTINGS, Gate({}, tmp_path / "audit.jsonl"), path) == 3
+    assert export_batch(items, SETTINGS, DataUseGuard({}, tmp_path / "audit.jsonl"), path) == 3
     exported = [json.loads(line) for line in path.read_text().splitlines()]
     assert exported[1] == {
         "custom_id": names(items)[1],
@@ -92,16 +86,16 @@ def test_credentialed_text_is_in_no_batch_for_an_undeclared_endpoint(tmp_path: P
     path = tmp_path / "batch.jsonl"
     audit = tmp_path / "audit.jsonl"
     with pytest.raises(RefusedError):
-        export_batch(items, SETTINGS, Gate({}, audit), path)
+        export_batch(items, SETTINGS, DataUseGuard({}, audit), path)
     assert [file.name for file in tmp_path.iterdir()] == ["audit.jsonl"]
     declared = {URL: Endpoint(base_url=URL, runs_locally=True)}
-    assert export_batch(items, SETTINGS, Gate(declared, audit), path) == 3
+    assert export_batch(items, SETTINGS, DataUseGuard(declared, audit), path) == 3
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     path = write(tmp_path / "batch.jsonl", [])
     with pytest.raises(UserError, match="is there already"):
-        export_batch(open_items(1), SETTINGS, Gate({}, tmp_path / "audit.jsonl"), path)
+        export_batch(open_items(1), SETTINGS, DataUseGuard({}, tmp_path / "audit.jsonl"), path)
 
 
 def test_answers_in_any_order_find_their_items(tmp_path: Path) -> None:

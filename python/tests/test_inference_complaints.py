@@ -11,14 +11,12 @@ from typing import Any
 import pytest
 from cdm_bedside import answering, bedside, case, in_order, loops
 from inference_runs import ask, content, open_items, provider_of, run_record
+from medeval.inference.errors import TOO_LONG, Failure, Kind, failure_of_response
+from medeval.inference.types import Item, Outcome
 from model_server import Body, Fault, Script, error, model_server
 
 from medeval.cdm.transcripts import read_transcripts
-from medeval.inference.complaints import TOO_LONG
-from medeval.inference.failures import Failure, Kind, failure_of_response
-from medeval.inference.outcomes import Outcome
-from medeval.inference.parameters import SYSTEM_ROLE, Adaptation
-from medeval.inference.requests import Item
+from medeval.inference.openai_model import SYSTEM_ROLE, ParameterFallbacks
 from medeval.inference.tokens import ServerTokens
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -140,11 +138,11 @@ def test_a_refused_role_without_a_system_message_is_an_error(tmp_path: Path) -> 
     assert content(tmp_path)[0]["outcome"] == "errored"
     own = "After the optional system message, conversation roles must alternate user/assistant/..."
     messages = [{"role": "system", "content": "s"}, {"role": "tool", "content": "t"}]
-    assert not Adaptation().learn(failure(400, own), {}, messages)
+    assert not ParameterFallbacks().learn(failure(400, own), {}, messages)
 
 
 def test_system_messages_without_words_of_the_user_behind_them() -> None:
-    adaptation = Adaptation()
+    adaptation = ParameterFallbacks()
     adaptation.recall({SYSTEM_ROLE: "user"})
     system = {"role": "system", "content": "s"}
     reply = {"role": "assistant", "content": "a"}
@@ -152,7 +150,7 @@ def test_system_messages_without_words_of_the_user_behind_them() -> None:
     assert adaptation.messages([system]) == [user]
     assert adaptation.messages([system, reply]) == [user, reply]
     assert adaptation.messages([reply]) == [reply]
-    assert Adaptation().messages([system, reply]) == [system, reply]
+    assert ParameterFallbacks().messages([system, reply]) == [system, reply]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +162,7 @@ def test_system_messages_without_words_of_the_user_behind_them() -> None:
 )
 def test_another_fault_of_a_form_teaches_nothing(message: str) -> None:
     asked = {"response_format": {"type": "json_object"}}
-    assert not Adaptation().learn(failure(400, message), asked)
+    assert not ParameterFallbacks().learn(failure(400, message), asked)
 
 
 def test_a_tokenizer_that_takes_no_system_message_counts_without(tmp_path: Path) -> None:

@@ -17,6 +17,12 @@ from typing import Any
 
 import pytest
 from inference_runs import MODEL, QUICK, content, lines, provider_of
+from medeval.inference.cost import Price, Prices
+from medeval.inference.engine import STEPS, EpisodesEnded, converse
+from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind, failure_of_response
+from medeval.inference.openai_replies import read_completion
+from medeval.inference.run import AUDIT, RESPONSES, RunConfig, RunFolder, read_answers, settings_of
+from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, ToolCall, failed
 from model_server import (
     BAD_KEY,
     BAD_REQUEST,
@@ -35,19 +41,8 @@ from model_server import (
 )
 
 from medeval.errors import UserError
-from medeval.inference.answers import read_answers
-from medeval.inference.complaints import TOO_LONG
-from medeval.inference.completions import ToolCall, read_completion
-from medeval.inference.conversations import STEPS, EpisodesEnded, converse
 from medeval.inference.endpoints import Endpoint
-from medeval.inference.episodes import Ask, AskModel, Finished, failed
-from medeval.inference.failures import CallFailedError, Failure, Kind, failure_of_response
-from medeval.inference.guard import Gate, RefusedError
-from medeval.inference.outcomes import Outcome
-from medeval.inference.prices import Price, Prices
-from medeval.inference.requests import Item
-from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
-from medeval.inference.runner import RunOptions, settings_of
+from medeval.inference.guard import DataUseGuard, RefusedError
 
 TURNS = 4
 
@@ -93,11 +88,11 @@ def talk(
     url: str,
     folder: Path,
     episodes: Iterable[Dialogue],
-    options: RunOptions | None = None,
-    gate: Gate | None = None,
+    options: RunConfig | None = None,
+    gate: DataUseGuard | None = None,
     **changed: Any,
 ) -> EpisodesEnded:
-    options = options or RunOptions(retries=QUICK)
+    options = options or RunConfig(retries=QUICK)
     folder.mkdir(exist_ok=True)
     provider = provider_of(url, folder, gate, **changed)
     place = RunFolder(folder, settings_of(provider, options.prompt_version))
@@ -128,7 +123,7 @@ def test_every_turn_is_asked_once_and_every_episode_has_one_end(tmp_path: Path) 
     script = Script(lambda body, before: SERVER if chance.random() < 0.2 else None)
     episodes = dialogues(40)
     with model_server(script) as server:
-        ended = talk(server.url, tmp_path, episodes, RunOptions(concurrency=6, retries=QUICK))
+        ended = talk(server.url, tmp_path, episodes, RunConfig(concurrency=6, retries=QUICK))
         assert server.seen.requests == 40 * TURNS + ended.progress.retries
         assert server.seen.most_open <= 6
     assert ended.progress.retries > 10
@@ -166,9 +161,9 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from inference_runs import QUICK
-from medeval.inference.runner import RunOptions
+from medeval.inference.run import RunConfig
 from test_inference_conversations import dialogues, talk
-options = RunOptions(concurrency=3, retries=QUICK)
+options = RunConfig(concurrency=3, retries=QUICK)
 talk(sys.argv[2], Path(sys.argv[3]), dialogues(9, turns=8), options)
 """
 
@@ -246,7 +241,7 @@ def test_a_failed_turn_ends_its_episode_only_and_can_be_asked_again(tmp_path: Pa
         assert ended.progress.errors == {"request": 1}
         assert (ended.progress.ledger[Outcome.ANSWERED], ended.progress.ledger.asked) == (2, 3)
         asked = server.seen.requests
-        again = RunOptions(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
         ended = talk(server.url, tmp_path, dialogues(3), again)
         # Its first two turns were paid for and are not asked again.
         assert server.seen.requests == asked + TURNS - 2
@@ -260,7 +255,7 @@ def test_an_episode_with_another_end_is_had_anew_when_wished(tmp_path: Path) -> 
         assert ended.reasons == {"too_long": 1}
         assert ended.progress.ledger[Outcome.UNPARSED] == 1
         asked = server.seen.requests
-        again = RunOptions(retries=QUICK, ask_again=frozenset({Outcome.UNPARSED}))
+        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.UNPARSED}))
         ended = talk(server.url, tmp_path, dialogues(2), again)
         assert server.seen.requests == asked + TURNS
     assert (ended.progress.ledger[Outcome.ANSWERED], ended.reasons) == (2, {})
@@ -274,7 +269,7 @@ def test_an_episode_that_was_too_long_is_had_anew_when_errors_are_asked_again(
         ended = talk(server.url, tmp_path, [Dialogue("case-000", ends_if_too_long=True)])
         assert ended.progress.ledger[Outcome.ERRORED] == 1
         asked = server.seen.requests
-        again = RunOptions(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
         ended = talk(server.url, tmp_path, [Dialogue("case-000", ends_if_too_long=True)], again)
         assert server.seen.requests == asked + TURNS
     assert ended.progress.ledger[Outcome.ANSWERED] == 1
@@ -284,7 +279,7 @@ def test_a_conversation_too_long_is_told_to_the_episode_and_known_on_resume(
     tmp_path: Path,
 ) -> None:
     message = "This model's maximum context length is 8192 tokens. QUILLFEATHER"
-    gate = Gate({}, tmp_path / AUDIT)
+    gate = DataUseGuard({}, tmp_path / AUDIT)
     with model_server(in_turn("case-000", 2, error(400, message))) as server:
         talk(server.url, tmp_path, dialogues(1), gate=gate)
         whole = content(tmp_path)
@@ -345,12 +340,12 @@ def test_an_endpoint_without_tools_ends_the_run_and_is_asked_again_later(
     script = Script(lambda body, before: None if has_tools else error(status, message))
     with model_server(script) as server:
         with pytest.raises(UserError, match="--tool-protocol text"):
-            talk(server.url, tmp_path, dialogues(20, parameters=tools), RunOptions(concurrency=2))
+            talk(server.url, tmp_path, dialogues(20, parameters=tools), RunConfig(concurrency=2))
         # A sentence is believed when two conversations in a row are told it.
         assert server.seen.requests <= 3
         assert [line["outcome"] for line in lines(tmp_path)] == ["errored"]
         has_tools = True
-        again = RunOptions(ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(ask_again=frozenset({Outcome.ERRORED}))
         ended = talk(server.url, tmp_path, dialogues(2, parameters=tools), again)
     assert ended.progress.ledger[Outcome.ANSWERED] == 2
 
@@ -360,7 +355,7 @@ def test_what_every_turn_would_meet_stops_the_run_which_then_goes_on(
     tmp_path: Path, fault: Fault, told: str
 ) -> None:
     with model_server(in_turn("case-000", 2, fault, times=1)) as server:
-        ended = talk(server.url, tmp_path, dialogues(3), RunOptions(concurrency=1, retries=QUICK))
+        ended = talk(server.url, tmp_path, dialogues(3), RunConfig(concurrency=1, retries=QUICK))
         assert told in ended.stopped
         assert (ended.progress.ledger.asked, server.seen.requests) == (0, 3)
         ended = talk(server.url, tmp_path, dialogues(3))
@@ -369,7 +364,7 @@ def test_what_every_turn_would_meet_stops_the_run_which_then_goes_on(
 
 
 def test_a_hanging_turn_holds_up_no_other_episode(tmp_path: Path) -> None:
-    options = RunOptions(concurrency=2, retries=replace(QUICK, attempts=2))
+    options = RunConfig(concurrency=2, retries=replace(QUICK, attempts=2))
     with model_server(in_turn("case-000", 1, HANG)) as server:
         ended = talk(server.url, tmp_path, dialogues(4), options, timeout=2.0, opening=0.1)
     assert ended.progress.errors == {"timeout": 1}
@@ -407,7 +402,7 @@ def test_a_refused_parameter_is_learned_once_for_all_turns(tmp_path: Path) -> No
 def test_the_limit_on_cost_holds_over_turns_and_starts(tmp_path: Path) -> None:
     prices = Prices(prices=(Price(model=MODEL, input=Decimal(0), output=Decimal(1_000_000)),))
     # Each turn costs 10 and may cost 20.
-    options = RunOptions(concurrency=1, retries=QUICK, prices=prices, max_cost=Decimal(70))
+    options = RunConfig(concurrency=1, retries=QUICK, prices=prices, max_cost=Decimal(70))
     parameters = {"max_tokens": 20}
     with model_server() as server:
         ended = talk(server.url, tmp_path, dialogues(3), options, parameters=parameters)
@@ -432,7 +427,7 @@ def test_a_credentialed_episode_reaches_no_undeclared_endpoint(tmp_path: Path) -
 def test_what_the_endpoint_wrote_is_kept_for_open_episodes_only(tmp_path: Path) -> None:
     with model_server(Script(lambda body, before: error(400, "QUILLFEATHER"))) as server:
         declared = Endpoint(base_url=server.url, runs_locally=True)
-        gate = Gate({server.url: declared}, tmp_path / AUDIT)
+        gate = DataUseGuard({server.url: declared}, tmp_path / AUDIT)
         talk(server.url, tmp_path, dialogues(1, data_class="credentialed"), gate=gate)
         assert "QUILLFEATHER" not in (tmp_path / STEPS).read_text()
         assert "QUILLFEATHER" not in (tmp_path / RESPONSES).read_text()

@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 from inference_runs import MODEL, QUICK, ask, content, lines, open_items, provider_of
+from medeval.inference.cost import Budget, Price, Prices, estimate, read_prices
+from medeval.inference.openai_replies import read_usage
+from medeval.inference.run import RunConfig
+from medeval.inference.types import Outcome, Usage
 from model_server import DROP, SERVER, Script, model_server, slow
 
 from medeval.errors import UserError
-from medeval.inference.budget import Budget
-from medeval.inference.completions import Usage, read_usage
-from medeval.inference.estimates import estimate
-from medeval.inference.outcomes import Outcome
-from medeval.inference.prices import Price, Prices, read_prices
-from medeval.inference.runner import RunOptions
 
 # One call of the tests' server: 100 tokens in and 10 out are 100 * 2 + 10 * 5 = 250 millionths.
 PRICE = Price(model=MODEL, input=Decimal(2), output=Decimal(5))
@@ -27,8 +25,8 @@ PRICES = Prices(prices=(PRICE,))
 LIMITED = {"max_tokens": 20}
 
 
-def priced(**more: Any) -> RunOptions:
-    return RunOptions(**{"prices": PRICES, "retries": QUICK, **more})
+def priced(**more: Any) -> RunConfig:
+    return RunConfig(**{"prices": PRICES, "retries": QUICK, **more})
 
 
 def test_the_cost_of_a_call() -> None:
@@ -144,7 +142,7 @@ def test_a_limit_that_cannot_be_held_is_told_before_the_first_call(tmp_path: Pat
                 server.url,
                 tmp_path / "a",
                 open_items(1),
-                RunOptions(max_cost=limit),
+                RunConfig(max_cost=limit),
                 parameters=LIMITED,
             )
         with pytest.raises(UserError, match="max_tokens"):

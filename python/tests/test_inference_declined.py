@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 from inference_runs import QUICK, ask, content, open_items
+from medeval.inference.run import RunConfig
+from medeval.inference.types import Outcome
 from model_server import BAD_KEY, Body, Fault, Script, error, model_server, prompt_of
 from test_inference_conversations import dialogues, talk
-
-from medeval.inference.outcomes import Outcome
-from medeval.inference.runner import RunOptions
 
 FORBIDDEN = error(403, "This model is not for you")
 UNKNOWN = error(404, "No such model")
 FLAGGED = error(403, "Your chosen model requires moderation and your input was flagged for harm")
-OPTIONS = RunOptions(retries=QUICK, concurrency=1)
-AGAIN = RunOptions(retries=QUICK, concurrency=8, ask_again=frozenset({Outcome.ERRORED}))
+OPTIONS = RunConfig(retries=QUICK, concurrency=1)
+AGAIN = RunConfig(retries=QUICK, concurrency=8, ask_again=frozenset({Outcome.ERRORED}))
 
 
 def those(fault: Fault, *names: str) -> Callable[[Body, int], Fault | None]:

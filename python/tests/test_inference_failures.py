@@ -9,10 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from medeval.inference.errors import (
+    Failure,
+    Kind,
+    RetryPolicy,
+    failure_in_body,
+    failure_of_response,
+)
 
-from medeval.inference.failures import Failure, Kind, failure_in_body, failure_of_response
-from medeval.inference.parameters import Adaptation
-from medeval.inference.retries import RetryPolicy
+from medeval.inference.openai_model import ParameterFallbacks
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -189,7 +194,7 @@ ASKED = {"max_tokens": 5, "temperature": 0, "response_format": {"type": "json_ob
     ],
 )
 def test_a_refused_parameter_is_learned(found: Failure, learned: dict[str, str]) -> None:
-    adaptation = Adaptation()
+    adaptation = ParameterFallbacks()
     assert adaptation.learn(found, adaptation.apply(ASKED))
     assert adaptation.learned == learned
     again = adaptation.apply(ASKED)
@@ -212,13 +217,13 @@ def test_a_refused_parameter_is_learned(found: Failure, learned: dict[str, str])
     ],
 )
 def test_other_failures_teach_nothing(found: Failure) -> None:
-    adaptation = Adaptation()
+    adaptation = ParameterFallbacks()
     assert not adaptation.learn(found, ASKED)
     assert adaptation.learned == {}
 
 
 def test_a_limit_of_tokens_refused_under_both_names_is_an_error() -> None:
-    adaptation = Adaptation()
+    adaptation = ParameterFallbacks()
     adaptation.recall({"max_tokens": "max_completion_tokens"})
     found = failure(400, "x", code="unsupported_parameter", param="max_completion_tokens")
     assert not adaptation.learn(found, adaptation.apply(ASKED))

@@ -13,16 +13,13 @@ from typing import Any
 import pytest
 from commands import run_medeval
 from inference_runs import MODEL, QUICK, lines, open_item, open_items
+from medeval.inference.python_model import PythonModel, aligned_outputs
+from medeval.inference.run import AUDIT, RunConfig, RunFolder, RunResult, run, settings_of
+from medeval.inference.types import Item, Outcome
 
 from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
-from medeval.inference.callables import aligned_outputs
-from medeval.inference.guard import Gate
-from medeval.inference.outcomes import Outcome
-from medeval.inference.providers import PythonCallable
-from medeval.inference.requests import Item
-from medeval.inference.run_folder import AUDIT, RunFolder
-from medeval.inference.runner import Ended, RunOptions, run, settings_of
+from medeval.inference.guard import DataUseGuard
 from medeval.tasks.catalogue import begin
 from medeval.tasks.models import ModelChoice, provider_of
 
@@ -36,10 +33,10 @@ class OwnEndError(BaseException):
 ENDS = [asyncio.CancelledError, GeneratorExit, SystemExit, StopAsyncIteration, OwnEndError]
 
 
-def asked(function: Callable[[Item], Any], folder: Path, items: list[Item]) -> Ended:
-    provider = PythonCallable(function, MODEL, Gate({}, folder / AUDIT))
+def asked(function: Callable[[Item], Any], folder: Path, items: list[Item]) -> RunResult:
+    provider = PythonModel(function, MODEL, DataUseGuard({}, folder / AUDIT))
     place = RunFolder(folder, settings_of(provider, ""))
-    return run(items, provider, place, RunOptions(concurrency=2, retries=QUICK))
+    return run(items, provider, place, RunConfig(concurrency=2, retries=QUICK))
 
 
 def raising(raised: type[BaseException], when: Callable[[Any], bool]) -> Callable[[Any], Any]:
@@ -124,18 +121,18 @@ def test_what_a_function_does_to_its_messages_changes_nothing_of_other_samples(
 # The command line's functions
 
 
-def provider_from(folder: Path, code: str, **given: Any) -> PythonCallable:
+def provider_from(folder: Path, code: str, **given: Any) -> PythonModel:
     path = folder / "fn.py"
     path.write_text(code, encoding="utf-8")
     choice = ModelChoice(f"{path}:answer", **given)
-    found = provider_of(choice, begin("clinical_qa_basic", {}), Gate({}, folder / AUDIT))
-    assert isinstance(found, PythonCallable)
+    found = provider_of(choice, begin("clinical_qa_basic", {}), DataUseGuard({}, folder / AUDIT))
+    assert isinstance(found, PythonModel)
     return found
 
 
-def answered(provider: PythonCallable, folder: Path) -> list[dict[str, Any]]:
+def answered(provider: PythonModel, folder: Path) -> list[dict[str, Any]]:
     place = RunFolder(folder, settings_of(provider, ""))
-    run([open_item("one")], provider, place, RunOptions(retries=QUICK))
+    run([open_item("one")], provider, place, RunConfig(retries=QUICK))
     return lines(folder)
 
 

@@ -11,13 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from medeval.inference.run import RunFolder, read_answers
+from medeval.inference.types import Item, Outcome, Request
 
 from medeval.errors import UserError
-from medeval.inference.answers import read_answers
 from medeval.inference.journal import Journal, read_journal
-from medeval.inference.outcomes import Outcome
-from medeval.inference.requests import Item, Request
-from medeval.inference.run_folder import RunFolder
 
 
 def line(item: str, outcome: str = "answered", sample: int = 0, text: str = "A") -> dict[str, Any]:

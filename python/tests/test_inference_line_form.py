@@ -13,23 +13,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inference_runs import QUICK, ask, content, open_items
 from judging_runs import GOOD, RUBRIC, judge_at, judged, read_results, subjects
+from medeval.inference.engine import STEPS, converse
+from medeval.inference.errors import Failure, Kind
+from medeval.inference.python_model import PythonModel
+from medeval.inference.run import AUDIT, RESPONSES, RunConfig, RunFolder, read_answers, settings_of
+from medeval.inference.types import (
+    Ask,
+    AskModel,
+    Completion,
+    Finished,
+    Item,
+    Outcome,
+    Request,
+    ToolCall,
+    Usage,
+)
 from model_server import BAD_REQUEST, Script, model_server
 
 from medeval.errors import UserError
-from medeval.inference.answers import read_answers
-from medeval.inference.completions import Completion, ToolCall, Usage
-from medeval.inference.conversations import STEPS, converse
-from medeval.inference.episodes import Ask, AskModel, Finished, Totals, turn_line
-from medeval.inference.failures import Failure, Kind
-from medeval.inference.guard import Gate
+from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, Line, read_journal
-from medeval.inference.line_form import fault_of
-from medeval.inference.lines import answered_line, completion_of, failed_line
-from medeval.inference.outcomes import Outcome
-from medeval.inference.providers import PythonCallable
-from medeval.inference.requests import Item, Request
-from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
-from medeval.inference.runner import RunOptions, settings_of
+from medeval.inference.lines import (
+    Totals,
+    answered_line,
+    completion_of,
+    failed_line,
+    fault_of,
+    turn_line,
+)
 
 REQUEST = Request(
     Item("a", [{"role": "user", "content": "Q"}], "open"), "https://x.org/v1", "m", {}, "1"
@@ -163,7 +174,7 @@ def test_an_edited_journal_of_answers_is_told_wherever_it_is_read(tmp_path: Path
         where = (
             rf"{RESPONSES}, line 2: not a line of a journal \(outcome: .*'answered'.*asks it again"
         )
-        again = RunOptions(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
         for read in (
             lambda: list(read_answers(path, items)),
             lambda: list(read_journal(path)),
@@ -217,8 +228,8 @@ class Twice:
 
 
 def talk(folder: Path) -> None:
-    provider = PythonCallable(lambda item: "yes", "f", Gate({}, folder / AUDIT))
-    converse([Twice()], provider, RunFolder(folder, settings_of(provider, "")), RunOptions())
+    provider = PythonModel(lambda item: "yes", "f", DataUseGuard({}, folder / AUDIT))
+    converse([Twice()], provider, RunFolder(folder, settings_of(provider, "")), RunConfig())
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,12 @@ import asyncio
 
 from hypothesis import given
 from hypothesis import strategies as st
-
-from medeval.inference.pacing import ROUNDS_BEFORE_ONE_MORE, Pace
+from medeval.inference.executor import ROUNDS_BEFORE_ONE_MORE, AdaptiveLimiter
 
 
 def test_places_are_taken_in_turn_and_given_on() -> None:
     async def calls() -> list[int]:
-        pace = Pace(2)
+        pace = AdaptiveLimiter(2)
         entered: list[int] = []
 
         async def call(number: int) -> None:
@@ -34,7 +33,7 @@ def test_places_are_taken_in_turn_and_given_on() -> None:
 
 def test_refusals_of_one_burst_leave_as_many_as_were_taken() -> None:
     async def calls() -> int:
-        pace = Pace(32)
+        pace = AdaptiveLimiter(32)
         for _ in range(32):
             await pace.enter()
         for _ in range(24):
@@ -47,7 +46,7 @@ def test_refusals_of_one_burst_leave_as_many_as_were_taken() -> None:
 
 def test_one_more_is_allowed_after_some_rounds_and_never_more_than_are_wished() -> None:
     async def calls() -> None:
-        pace = Pace(3)
+        pace = AdaptiveLimiter(3)
         await pace.enter()
         pace.refused()
         assert pace.allowed == 1
@@ -64,7 +63,7 @@ def test_one_more_is_allowed_after_some_rounds_and_never_more_than_are_wished() 
 
 def test_one_call_goes_on_however_often_it_is_refused() -> None:
     async def calls() -> int:
-        pace = Pace(1)
+        pace = AdaptiveLimiter(1)
         for _ in range(5):
             async with asyncio.timeout(1):
                 await pace.enter()
@@ -81,7 +80,7 @@ def test_one_call_goes_on_however_often_it_is_refused() -> None:
 )
 def test_no_place_is_lost_whatever_happens(most: int, steps: list[str]) -> None:
     async def calls() -> None:
-        pace = Pace(most)
+        pace = AdaptiveLimiter(most)
         inside = 0
         waiting: list[asyncio.Task[None]] = []
         for step in steps:

@@ -8,16 +8,15 @@ from typing import Any
 
 import pytest
 from inference_runs import QUICK, ask, content
+from medeval.inference.errors import Failure, Kind, failure_of_response
+from medeval.inference.run import RunConfig
+from medeval.inference.types import Item, Outcome
 from model_server import Fault, Script, error, model_server, prompt_of
 
-from medeval.inference.failures import Failure, Kind, failure_of_response
-from medeval.inference.outcomes import Outcome
-from medeval.inference.parameters import Adaptation
-from medeval.inference.requests import Item
-from medeval.inference.runner import RunOptions
+from medeval.inference.openai_model import ParameterFallbacks
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-OPTIONS = RunOptions(retries=QUICK, concurrency=1)
+OPTIONS = RunConfig(retries=QUICK, concurrency=1)
 NOTES = {
     "balance": "Gait: his balance is insufficient for stairs.",
     "wait": "Told to try again in 20 hours if the pain persists.",
@@ -51,7 +50,7 @@ def test_a_note_that_is_repeated_is_the_end_of_its_item_only(
 ) -> None:
     asked = items(NOTES[note], NOTES[note] + " ", NOTES[note], "a", "b")
     retries = QUICK.__class__(attempts=2, first_wait=0.01, declined=9)
-    options = RunOptions(retries=retries, concurrency=1)
+    options = RunConfig(retries=retries, concurrency=1)
     with model_server(quoting(status, "Rejected: '%s' is not acceptable")) as server:
         ended = ask(server.url, tmp_path, [asked[3], *asked[:3], asked[4]], options)
     assert ended.stopped == ""
@@ -73,7 +72,7 @@ def test_a_sentence_stops_a_run_when_two_items_in_a_row_are_told_it(
     bad = {"one", "three", "five", "six"}
     script = Script(lambda body, before: fault if prompt_of(body) in bad else None)
     retries = QUICK.__class__(attempts=2, first_wait=0.01)
-    options = RunOptions(retries=retries, concurrency=1)
+    options = RunConfig(retries=retries, concurrency=1)
     names = ["one", "two", "three", "four", "five", "six", "seven"]
     with model_server(script) as server:
         ended = ask(server.url, tmp_path, items(*names), options)
@@ -82,7 +81,7 @@ def test_a_sentence_stops_a_run_when_two_items_in_a_row_are_told_it(
         outcomes = [line["outcome"] for line in content(tmp_path)]
         assert outcomes == ["errored", "answered", "errored", "answered", "errored"]
         server.script = Script()
-        again = RunOptions(retries=retries, concurrency=1, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=retries, concurrency=1, ask_again=frozenset({Outcome.ERRORED}))
         ended = ask(server.url, tmp_path, items(*names), again)
     assert ended.progress.ledger[Outcome.ANSWERED] == 7
 
@@ -118,6 +117,6 @@ def test_words_of_its_own_count_beside_what_is_repeated() -> None:
 def test_a_parameter_is_not_left_out_for_a_sentence_of_the_prompt() -> None:
     note = "Say whether a temperature is not supported by the chart of the patient."
     sent = {"temperature": 0}
-    assert not Adaptation().learn(failure(f"Invalid input: {note}", note), sent)
+    assert not ParameterFallbacks().learn(failure(f"Invalid input: {note}", note), sent)
     told = f"Unsupported parameter: 'temperature'. Input: {note}"
-    assert Adaptation().learn(failure(told, note), sent)
+    assert ParameterFallbacks().learn(failure(told, note), sent)

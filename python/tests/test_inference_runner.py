@@ -27,6 +27,8 @@ from inference_runs import (
     run_record,
     usual_answer,
 )
+from medeval.inference.run import RESPONSES, Progress, RunConfig, read_answers
+from medeval.inference.types import Item, Outcome
 from model_server import (
     BAD_KEY,
     BAD_REQUEST,
@@ -51,12 +53,6 @@ from model_server import (
 )
 
 from medeval.errors import UserError
-from medeval.inference.answers import read_answers
-from medeval.inference.outcomes import Outcome
-from medeval.inference.progress import Progress
-from medeval.inference.requests import Item
-from medeval.inference.run_folder import RESPONSES
-from medeval.inference.runner import RunOptions
 
 FAULTS = (
     *(LIMIT, LIMIT_FOR_NOW, SERVER, OVERLOADED),
@@ -76,7 +72,7 @@ def test_two_hundred_items_under_faults_all_end_answered_and_in_order(tmp_path: 
     script = Script(lambda body, before: chance.choice(FAULTS) if chance.random() < 0.2 else None)
     items = open_items(200)
     with model_server(script) as server:
-        ended = ask(server.url, tmp_path, items, RunOptions(concurrency=16, retries=QUICK))
+        ended = ask(server.url, tmp_path, items, RunConfig(concurrency=16, retries=QUICK))
         assert server.seen.requests == 200 + ended.progress.retries
         assert server.seen.most_open <= 16
     assert ended.stopped == ""
@@ -103,8 +99,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from inference_runs import QUICK, ask, open_items
-from medeval.inference.runner import RunOptions
-ask(sys.argv[2], Path(sys.argv[3]), open_items(60), RunOptions(concurrency=4, retries=QUICK))
+from medeval.inference.run import RunConfig
+ask(sys.argv[2], Path(sys.argv[3]), open_items(60), RunConfig(concurrency=4, retries=QUICK))
 """
 
 
@@ -150,7 +146,7 @@ def test_a_used_up_quota_stops_the_run_which_then_goes_on(tmp_path: Path) -> Non
         return QUOTA if next(served) > 15 and not has_quota else None
 
     with model_server(Script(fault)) as server:
-        ended = ask(server.url, tmp_path, items, RunOptions(concurrency=4, retries=QUICK))
+        ended = ask(server.url, tmp_path, items, RunConfig(concurrency=4, retries=QUICK))
         assert "quota is used up" in ended.stopped
         assert "429" in ended.stopped
         # Not one of them was tried again, and no new item was begun.
@@ -176,7 +172,7 @@ def test_a_used_up_quota_stops_the_run_which_then_goes_on(tmp_path: Path) -> Non
 )
 def test_what_every_item_would_meet_stops_the_run(tmp_path: Path, fault: Fault, told: str) -> None:
     with model_server(Script(lambda body, before: fault)) as server:
-        ended = ask(server.url, tmp_path, open_items(20), RunOptions(concurrency=2, retries=QUICK))
+        ended = ask(server.url, tmp_path, open_items(20), RunConfig(concurrency=2, retries=QUICK))
         assert server.seen.requests <= 3  # a sentence is believed when two items are told it
     assert told in ended.stopped
     is_by_words = "credit balance" in str(fault.body)
@@ -185,7 +181,7 @@ def test_what_every_item_would_meet_stops_the_run(tmp_path: Path, fault: Fault, 
 
 def test_a_hanging_item_holds_up_no_other(tmp_path: Path) -> None:
     items = open_items(30)
-    options = RunOptions(concurrency=3, retries=replace(QUICK, attempts=2))
+    options = RunConfig(concurrency=3, retries=replace(QUICK, attempts=2))
     with model_server(Script(only("item-000", HANG))) as server:
         ended = ask(server.url, tmp_path, items, options, timeout=1.0, opening=0.1)
         assert server.seen.count("question item-000") == 2
@@ -215,14 +211,14 @@ def test_errored_items_are_asked_again_when_wished(tmp_path: Path) -> None:
     with model_server(Script(only("item-002", BAD_REQUEST, times=1))) as server:
         ask(server.url, tmp_path, items)
         assert ask(server.url, tmp_path, items).progress.ledger[Outcome.ERRORED] == 1
-        again = RunOptions(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
         ended = ask(server.url, tmp_path, items, again)
         assert server.seen.requests == 7
     assert ended.progress.ledger[Outcome.ANSWERED] == len(lines(tmp_path)) == 6
 
 
 def test_all_attempts_used_up_is_an_error_with_its_kind(tmp_path: Path) -> None:
-    options = RunOptions(retries=replace(QUICK, attempts=3))
+    options = RunConfig(retries=replace(QUICK, attempts=3))
     with model_server(Script(lambda body, before: SERVER)) as server:
         ended = ask(server.url, tmp_path, [open_item("one")], options)
         assert server.seen.requests == 3
@@ -235,7 +231,7 @@ def test_all_attempts_used_up_is_an_error_with_its_kind(tmp_path: Path) -> None:
 def test_nobody_listening_is_an_error_of_connection(tmp_path: Path) -> None:
     with model_server() as server:
         url = server.url
-    ended = ask(url, tmp_path, [open_item("one")], RunOptions(retries=replace(QUICK, attempts=2)))
+    ended = ask(url, tmp_path, [open_item("one")], RunConfig(retries=replace(QUICK, attempts=2)))
     assert ended.progress.errors == {"connection": 1}
 
 
@@ -249,7 +245,7 @@ def test_a_told_wait_is_kept_and_kept_by_all(tmp_path: Path, status: int) -> Non
         # The second item is under way when the first is told to wait; both go on after it.
         return told if len(times) == 1 else slow(0.2) if len(times) == 2 else None
 
-    options = RunOptions(concurrency=2, retries=QUICK)
+    options = RunConfig(concurrency=2, retries=QUICK)
     with model_server(Script(fault)) as server:
         ask(server.url, tmp_path, open_items(5), options, opening=0.0)
     assert len(times) == 6
@@ -324,7 +320,7 @@ REPLIES: list[tuple[str | dict[str, Any], str]] = [
 def test_every_reply_has_its_outcome_and_the_outcomes_add_up(tmp_path: Path) -> None:
     items = [open_item(f"{number:02}") for number in range(len(REPLIES))]
     script = Script(reply=lambda body: REPLIES[int(prompt_of(body).split()[1])][0])
-    options = RunOptions(retries=QUICK, can_read=lambda item, answer: answer in ("A", "C"))
+    options = RunConfig(retries=QUICK, can_read=lambda item, answer: answer in ("A", "C"))
     with model_server(script) as server:
         ended = ask(server.url, tmp_path, items, options)
     assert [line["outcome"] for line in content(tmp_path)] == [outcome for _, outcome in REPLIES]
@@ -358,7 +354,7 @@ def test_every_reply_has_its_outcome_and_the_outcomes_add_up(tmp_path: Path) -> 
 def test_whatever_comes_back_is_tried_again_and_counted(
     tmp_path: Path, fault: Fault, kind: str
 ) -> None:
-    options = RunOptions(retries=replace(QUICK, attempts=2))
+    options = RunConfig(retries=replace(QUICK, attempts=2))
     timeout = 0.25 if kind == "timeout" else 5.0
     with model_server(Script(lambda body, before: fault)) as server:
         ended = ask(server.url, tmp_path, [open_item("one")], options, timeout=timeout)
@@ -389,7 +385,7 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     items = open_items(12)
-    options = RunOptions(retries=QUICK, concurrency=3, on_progress=interrupt)
+    options = RunConfig(retries=QUICK, concurrency=3, on_progress=interrupt)
     with model_server() as server:
         with pytest.raises(KeyboardInterrupt):
             ask(server.url, tmp_path, items, options)
@@ -463,7 +459,7 @@ def test_items_are_read_as_they_are_needed(tmp_path: Path) -> None:
             server.url,
             tmp_path,
             items(),
-            RunOptions(concurrency=3, retries=QUICK, on_progress=note),
+            RunConfig(concurrency=3, retries=QUICK, on_progress=note),
         )
     assert most_ahead <= 3
 
@@ -477,7 +473,7 @@ def test_a_broken_item_ends_the_run_after_those_under_way(tmp_path: Path) -> Non
         model_server(Script(lambda body, before: slow(0.1))) as server,
         pytest.raises(UserError, match="line 2 is broken"),
     ):
-        ask(server.url, tmp_path, items(), RunOptions(concurrency=2, retries=QUICK))
+        ask(server.url, tmp_path, items(), RunConfig(concurrency=2, retries=QUICK))
     assert [line["outcome"] for line in lines(tmp_path)] == ["answered"]
 
 

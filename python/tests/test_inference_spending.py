@@ -15,15 +15,12 @@ from typing import Any
 
 import pytest
 from inference_runs import MODEL, QUICK, ask, content, lines, open_items, provider_of
+from medeval.inference.cost import CostLedger, Price, Prices, Spent, charged_in, kept_spending
+from medeval.inference.run import RESPONSES, RunConfig, RunFolder, run_items, settings_of
+from medeval.inference.types import Outcome
 from model_server import BAD_REQUEST, BROKEN_JSON, HANG, Body, Fault, Script, model_server
 
 from medeval.errors import UserError
-from medeval.inference.outcomes import Outcome
-from medeval.inference.prices import Price, Prices
-from medeval.inference.run_folder import RESPONSES, RunFolder
-from medeval.inference.runner import RunOptions, run_items, settings_of
-from medeval.inference.spending import Spending
-from medeval.inference.spent import Spent, charged_in, kept_spending
 
 # A call of the tests' server has 10 tokens out, at most 20: 0.1 and 0.2.
 PRICES = Prices(prices=(Price(model=MODEL, input=Decimal(0), output=Decimal(10_000)),))
@@ -32,8 +29,8 @@ LIMITED = {"max_tokens": 20}
 ERRORED = frozenset({Outcome.ERRORED})
 
 
-def priced(**more: Any) -> RunOptions:
-    return RunOptions(**{"prices": PRICES, "retries": QUICK, "concurrency": 1, **more})
+def priced(**more: Any) -> RunConfig:
+    return RunConfig(**{"prices": PRICES, "retries": QUICK, "concurrency": 1, **more})
 
 
 def spent(folder: Path) -> Spent:
@@ -170,7 +167,7 @@ def test_a_torn_last_line_is_dropped_and_a_broken_one_is_named(tmp_path: Path) -
     journal, path = tmp_path / RESPONSES, tmp_path / "spent-responses.jsonl"
     whole = '{"call":1,"charged":"0.5"}\n'
     path.write_text(whole + '{"call":1,"co')
-    with Spending(journal) as spending:
+    with CostLedger(journal) as spending:
         assert spending.before == Spent(Decimal(0), 1, Decimal("0.5"))
         spending.end(spending.begin(Decimal(0)), COST, COST, is_new=True)
     assert path.read_text() == whole + '{"call":2,"cost":"0.1","charged":"0.1"}\n'

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from medeval.inference.openai_replies import outcome_of
+from medeval.inference.types import Completion, Outcome
 
-from medeval.inference.completions import Completion
-from medeval.inference.outcomes import Outcome, outcome_of
 from medeval.inference.thinking import after_thinking, split_thinking
 
 FINAL = "<|start|>assistant<|channel|>final<|message|>"

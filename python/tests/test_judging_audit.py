@@ -26,13 +26,13 @@ from judging_runs import (
     subjects,
     verdict,
 )
+from medeval.inference.cost import Price, Prices
+from medeval.inference.types import Item
 from model_server import Body, Script, model_server, prompt_of
 from typer.testing import CliRunner
 
 from medeval.commands.judge_audit import judge_audit
 from medeval.errors import UserError
-from medeval.inference.prices import Price, Prices
-from medeval.inference.requests import Item
 from medeval.judging.audit import PARTS, repeat_spread
 from medeval.judging.injection import (
     attacked,

@@ -22,16 +22,16 @@ from judging_runs import (
     subjects,
     verdict,
 )
+from medeval.inference.run import RunConfig
 from model_server import QUOTA, Body, Fault, Script, model_server, slow
 
 from medeval.errors import UserError
-from medeval.inference.runner import RunOptions
 from medeval.judging.rubric import shipped_rubric
 
 pytestmark = pytest.mark.slow
 
 SUMMARIES = shipped_rubric("summarization")
-ONE_BY_ONE = How(RunOptions(retries=QUICK, concurrency=1))
+ONE_BY_ONE = How(RunConfig(retries=QUICK, concurrency=1))
 
 
 def record(folder: Path, name: str = "judge.json") -> dict[str, Any]:

@@ -34,6 +34,8 @@ from judging_runs import (
     subjects,
     verdict,
 )
+from medeval.inference.cost import Budget, Price, Prices
+from medeval.inference.types import Outcome
 from model_server import (
     BAD_REQUEST,
     LIMIT_FOR_NOW,
@@ -49,10 +51,7 @@ from model_server import (
 )
 
 from medeval.errors import UserError
-from medeval.inference.budget import Budget
 from medeval.inference.guard import RefusedError
-from medeval.inference.outcomes import Outcome
-from medeval.inference.prices import Price, Prices
 from medeval.judging.jury import Judge
 from medeval.judging.prompt import NO_REFERENCE
 from medeval.judging.results import JudgingResults, SubjectResult, judge_feedback

@@ -27,7 +27,7 @@ from medeval.evaluation.model_chat import ModelStoppedWarning
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_prompts import messages_for, response_format_for
-from medeval.inference.guard import Gate, RefusedError
+from medeval.inference.guard import DataUseGuard, RefusedError
 from medeval.models.medical_task import MedicalTask
 
 TASK = TaskLoader(bundled_tasks_dir()).load_task("clinical_qa_basic")
@@ -226,7 +226,7 @@ def test_credentialed_inputs_go_to_no_endpoint_that_is_not_declared(tmp_path: Pa
 def test_a_gate_that_is_given_is_the_one_that_is_passed(tmp_path: Path) -> None:
     audit = tmp_path / "audit-of-mine.jsonl"
     with model_server(answering()) as server:
-        runner = ModelRunner(Gate({}, audit), folder=tmp_path)
+        runner = ModelRunner(DataUseGuard({}, audit), folder=tmp_path)
         runner.load_model("m", model_type="openai", base_url=server.url)
         runner.run_model("m", TASK.inputs, task=TASK)
     lines = [json.loads(line) for line in audit.read_text(encoding="utf-8").splitlines()]

@@ -11,16 +11,15 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from inference_runs import QUICK, ask, open_item, open_items
+from medeval.inference.cost import Budget
+from medeval.inference.errors import Failure, Kind, RetryPolicy
+from medeval.inference.executor import ROUNDS_BEFORE_ONE_MORE, AdaptiveLimiter
+from medeval.inference.run import RunConfig
+from medeval.inference.types import Request
 from model_server import SERVER, Body, Fault, Script, model_server, slow
 
 from medeval.errors import UserError
-from medeval.inference.budget import Budget
-from medeval.inference.failures import Failure, Kind
-from medeval.inference.guard import Gate
-from medeval.inference.pacing import ROUNDS_BEFORE_ONE_MORE, Pace
-from medeval.inference.requests import Request
-from medeval.inference.retries import RetryPolicy
-from medeval.inference.runner import RunOptions
+from medeval.inference.guard import DataUseGuard
 
 
 async def settled() -> None:
@@ -30,7 +29,7 @@ async def settled() -> None:
 
 def test_nobody_overtakes_those_who_wait_when_one_more_is_allowed() -> None:
     async def calls() -> list[str]:
-        pace = Pace(2)
+        pace = AdaptiveLimiter(2)
         entered: list[str] = []
 
         async def call(name: str) -> None:
@@ -54,7 +53,7 @@ def test_nobody_overtakes_those_who_wait_when_one_more_is_allowed() -> None:
 
 def test_a_place_that_was_given_to_one_who_gives_up_is_given_on() -> None:
     async def calls() -> None:
-        pace = Pace(1)
+        pace = AdaptiveLimiter(1)
         await pace.enter()
         waiting = asyncio.create_task(pace.enter())
         await settled()
@@ -68,8 +67,8 @@ def test_a_place_that_was_given_to_one_who_gives_up_is_given_on() -> None:
 
 
 def test_a_refusal_begins_the_count_of_successes_anew() -> None:
-    async def calls() -> Pace:
-        pace = Pace(3)
+    async def calls() -> AdaptiveLimiter:
+        pace = AdaptiveLimiter(3)
         await pace.enter()
         pace.refused()
         for _ in range(ROUNDS_BEFORE_ONE_MORE - 1):
@@ -108,7 +107,7 @@ def test_only_a_call_that_was_one_too_many_means_fewer_at_a_time(tmp_path: Path)
         return slow(0.1)
 
     with model_server(Script(fault)) as server:
-        options = RunOptions(concurrency=4, retries=QUICK)
+        options = RunConfig(concurrency=4, retries=QUICK)
         ended = ask(server.url, tmp_path, open_items(12), options)
     assert ended.progress.ledger.as_json()["answered"] == 12
     assert max(together) == 4
@@ -118,12 +117,12 @@ def admitted_on_a_full_disk(path: str) -> str:
     """Record requests in an audit that may not grow; return what is told."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     request = Request(open_item("a"), "https://x.org/v1", "m", {}, "1")
-    gate = Gate({}, Path(path))
-    gate.admit(request, b"{}", "answer")
+    gate = DataUseGuard({}, Path(path))
+    gate.authorize(request, b"{}", "answer")
     limit = Path(path).stat().st_size + 10
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     try:
-        gate.admit(request, b"{}", "answer")
+        gate.authorize(request, b"{}", "answer")
     except UserError as error:
         return str(error)
     return "nothing"

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from cdm_bedside import case, facts, mapping
+from medeval.inference.run import AUDIT, RESPONSES, RunConfig, RunFolder, settings_of
+from medeval.inference.types import Outcome
 
 from medeval.cdm.case_files import LINES, MAPPING, PROVENANCE, read_case_files
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
@@ -19,10 +21,7 @@ from medeval.cdm.scoring import COUNTS, DIAGNOSIS
 from medeval.cdm.toolbox import Toolbox
 from medeval.cdm.transcripts import Transcript
 from medeval.errors import UserError
-from medeval.inference.guard import Gate
-from medeval.inference.outcomes import Outcome
-from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
-from medeval.inference.runner import RunOptions, settings_of
+from medeval.inference.guard import DataUseGuard
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.catalogue import begin
 from medeval.tasks.cdm import options_of
@@ -175,12 +174,12 @@ def run_in(folder: Path, options: dict[str, Any], kind: str = DEMO, limit: int =
     """Ask a built-in model about the first cases and return the task."""
     task = begin("cdm", options)
     folder.mkdir()
-    provider = task.local_provider(kind, Gate({}, folder / AUDIT))
+    provider = task.local_provider(kind, DataUseGuard({}, folder / AUDIT))
     task = task.prepared(provider)
     settings = {**settings_of(provider, task.prompt_version), **task.settings()}
     place = RunFolder(folder, settings, {"task": task.name})
     place.record("limit", limit)
-    task.ask(provider, place, RunOptions(prompt_version=task.prompt_version), limit)
+    task.ask(provider, place, RunConfig(prompt_version=task.prompt_version), limit)
     return task
 
 
@@ -232,7 +231,7 @@ def test_each_way_of_asking_keeps_its_own_room_free(
 ) -> None:
     options = {"cases": str(asked_export), "mode": mode, "context_limit": 5000}
     task: Any = begin("cdm", options)
-    room = task.prepared(task.local_provider(EMPTY, Gate({}, tmp_path / AUDIT))).room
+    room = task.prepared(task.local_provider(EMPTY, DataUseGuard({}, tmp_path / AUDIT))).room
     assert room.size == 5000 - margin
 
 

@@ -6,14 +6,11 @@ from pathlib import Path
 
 import pytest
 from inference_runs import QUICK, lines
+from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
+from medeval.inference.run import RunConfig
+from medeval.inference.types import AskModel, Finished, Outcome
 from model_server import BAD_REQUEST, Body, Fault, Script, error, model_server, prompt_of, refuses
 from test_inference_conversations import TURNS, Dialogue, dialogues, in_turn, steps, talk
-
-from medeval.inference.complaints import TOO_LONG
-from medeval.inference.episodes import AskModel, Finished
-from medeval.inference.failures import CallFailedError, Failure, Kind
-from medeval.inference.outcomes import Outcome
-from medeval.inference.runner import RunOptions
 
 
 def test_words_about_tools_end_no_run_whose_turns_have_none(tmp_path: Path) -> None:
@@ -45,7 +42,7 @@ def test_a_failure_beside_the_turns_that_all_would_meet_stops_the_run(
             raise CallFailedError(Failure(kind))
 
     with model_server() as server:
-        ended = talk(server.url, tmp_path, [Counting("a"), *dialogues(2)], RunOptions())
+        ended = talk(server.url, tmp_path, [Counting("a"), *dialogues(2)], RunConfig())
     assert Failure(kind).sentence() in ended.stopped
     assert "a" not in {line["item"] for line in lines(tmp_path)}
 
@@ -53,7 +50,7 @@ def test_a_failure_beside_the_turns_that_all_would_meet_stops_the_run(
 def test_episodes_that_stay_keep_their_turns_when_others_are_had_again(tmp_path: Path) -> None:
     with model_server(in_turn("case-001", 2, BAD_REQUEST, times=1)) as server:
         talk(server.url, tmp_path, dialogues(3))
-        again = RunOptions(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
         talk(server.url, tmp_path, dialogues(3), again)
     kept = sorted((line["item"], line["turn"]) for line in steps(tmp_path))
     assert kept == [(episode.id, turn) for episode in dialogues(3) for turn in range(TURNS)]
@@ -87,7 +84,7 @@ def test_the_reasons_of_ends_come_in_one_order(tmp_path: Path) -> None:
 
     with model_server() as server:
         episodes = [Ending("z"), Ending("a"), Ending("m")]
-        ended = talk(server.url, tmp_path, episodes, RunOptions(concurrency=1))
+        ended = talk(server.url, tmp_path, episodes, RunConfig(concurrency=1))
     assert list(ended.reasons) == ["a", "m", "z"]
 
 

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from medeval.inference.run import AUDIT, RESPONSES, RunConfig, RunFolder, settings_of
+from medeval.tasks.task_run import open_run
 
 from medeval.errors import UserError
-from medeval.inference.guard import Gate
-from medeval.inference.run_folder import AUDIT, RESPONSES, RunFolder
-from medeval.inference.runner import RunOptions, settings_of
+from medeval.inference.guard import DataUseGuard
 from medeval.judging.jury import Judge, Jury, jury_of
 from medeval.mtsamples.examples import Example
-from medeval.tasks.asking import open_run
 from medeval.tasks.catalogue import begin, canonical_name
 from medeval.tasks.judged import chosen_jury
 from medeval.tasks.medical_score import score_of
@@ -49,11 +48,11 @@ def task_file(folder: Path, name: str = "own", about: str = "data_class: open") 
 def run_of(task: Any, kind: str, folder: Path, limit: int | None = None) -> Path:
     """Ask a built-in model and return the run's folder."""
     folder.mkdir(parents=True)
-    provider = task.local_provider(kind, Gate({}, folder / AUDIT))
+    provider = task.local_provider(kind, DataUseGuard({}, folder / AUDIT))
     settings = {**settings_of(provider, task.prompt_version), **task.settings()}
     place = RunFolder(folder, settings, {"task": task.name})
     place.record("limit", limit)
-    options = RunOptions(prompt_version=task.prompt_version, can_read=task.can_read)
+    options = RunConfig(prompt_version=task.prompt_version, can_read=task.can_read)
     task.ask(provider, place, options, limit)
     return folder
 

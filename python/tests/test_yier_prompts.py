@@ -10,12 +10,12 @@ import pytest
 from commands import PROJECT_ROOT
 from hypothesis import given
 from hypothesis import strategies as st
+from medeval.inference.run import RESPONSES, RunFolder
 from typer.testing import CliRunner
 
 from medeval.commands.yier import app
 from medeval.errors import UserError
 from medeval.inference.journal import Journal
-from medeval.inference.run_folder import RESPONSES, RunFolder
 from medeval.yier.evaluating import Method, report
 from medeval.yier.prompts import (
     PROMPT_VERSION,

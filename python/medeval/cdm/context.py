@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from medeval.cdm import prompts
 from medeval.errors import UserError
-from medeval.inference.episodes import Ask, AskModel
-from medeval.inference.estimates import longest_reply
-from medeval.inference.providers import Provider
-from medeval.inference.requests import Item, Message, canonical
+from medeval.inference.cost import longest_reply
 from medeval.inference.thinking import split_thinking
 from medeval.inference.tokens import ContextWindow
+from medeval.inference.types import Ask, AskModel, Item, Message, Model, canonical
 
 # A text that is cut is cut a little more than its mean length of tokens says.
 _CAUTION = 0.97
@@ -64,7 +62,7 @@ class Room:
         return ""
 
 
-def room_in(window: ContextWindow, provider: Provider, margin: int) -> Room:
+def room_in(window: ContextWindow, provider: Model, margin: int) -> Room:
     """Return the room that prompts have.
 
     Args:

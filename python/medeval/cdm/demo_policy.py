@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from medeval.cdm import prompts
-from medeval.inference.completions import Completion, ToolCall
-from medeval.inference.guard import IN_PROCESS, Gate
-from medeval.inference.parameters import Adaptation
-from medeval.inference.requests import Message, Request, body_of
+from medeval.inference.guard import IN_PROCESS, DataUseGuard
+from medeval.inference.openai_model import ParameterFallbacks
+from medeval.inference.types import Completion, Message, Request, ToolCall, body_of
 
 MODEL = "demo-policy-1"
 
@@ -80,17 +79,17 @@ class DemoModel:
         gate: its audit records each request.
     """
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: DataUseGuard) -> None:
         self.address = IN_PROCESS
         self.model = MODEL
         self.parameters: Mapping[str, Any] = {}
-        self.adaptation = Adaptation()
+        self.fallbacks = ParameterFallbacks()
         self._gate = gate
 
     async def ask(self, request: Request) -> Completion:
         """Reply to the conversation."""
         body = json.dumps(body_of(request, request.all_parameters)).encode()
-        self._gate.admit(request, body, "answer")
+        self._gate.authorize(request, body, "answer")
         return reply_to(request.item.messages, request.item.parameters)
 
     async def close(self) -> None:

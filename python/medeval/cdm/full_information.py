@@ -24,12 +24,9 @@ from medeval.cdm.full_information_blocks import (
 )
 from medeval.cdm.loop_answers import FinalAnswer, read_answer
 from medeval.cdm.loop_text import partial_answer
-from medeval.inference.complaints import TOO_LONG
-from medeval.inference.episodes import Ask, AskModel, Finished, Turn
-from medeval.inference.failures import Failure, Kind
-from medeval.inference.outcomes import Outcome
-from medeval.inference.requests import Item, Message
+from medeval.inference.errors import TOO_LONG, Failure, Kind
 from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Ask, AskModel, Finished, Item, Message, Outcome, Turn
 from medeval.models.clinical_case import ClinicalCase, RadiologyReport
 
 MARGIN = 25

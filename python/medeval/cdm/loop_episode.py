@@ -16,12 +16,9 @@ from medeval.cdm.loop_protocols import PROTOCOLS, Protocol, Reply, ToolProtocol,
 from medeval.cdm.loop_text import partial_answer
 from medeval.cdm.toolbox import TOOLS, Toolbox
 from medeval.cdm.tools.lab_mapping import LabMapping
-from medeval.inference.complaints import TOO_LONG
-from medeval.inference.episodes import Ask, AskModel, Finished, Turn, failed
-from medeval.inference.failures import CallFailedError, Failure, Kind
-from medeval.inference.outcomes import Outcome
-from medeval.inference.requests import Item
+from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
 from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, Turn, failed
 from medeval.models.clinical_case import ClinicalCase
 
 STEP_LIMIT = "step_limit"

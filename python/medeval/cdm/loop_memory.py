@@ -11,9 +11,8 @@ from typing import Any
 
 from medeval.cdm import prompts
 from medeval.cdm.context import Room, shortened
-from medeval.inference.completions import text_of
-from medeval.inference.episodes import AskModel
-from medeval.inference.requests import Item, Message
+from medeval.inference.openai_replies import text_of
+from medeval.inference.types import AskModel, Item, Message
 
 MARGIN = 100
 MOST_SUMMARIES = 3

@@ -14,9 +14,8 @@ from medeval.cdm import prompts
 from medeval.cdm.loop_actions import arguments_in
 from medeval.cdm.loop_answers import FinalAnswer, read_answer
 from medeval.cdm.loop_text import STOP, read_written
-from medeval.inference.completions import Completion, ToolCall
-from medeval.inference.requests import Message
 from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Completion, Message, ToolCall
 from medeval.text import whole_value
 
 ToolProtocol = Literal["native", "text"]

@@ -9,10 +9,9 @@ from typing import Any
 
 from medeval.cdm.loop_answers import FinalAnswer
 from medeval.errors import UserError
-from medeval.inference.completions import Usage
 from medeval.inference.journal import Line, read_journal
-from medeval.inference.outcomes import Outcome
-from medeval.inference.run_folder import RESPONSES
+from medeval.inference.run import RESPONSES
+from medeval.inference.types import Outcome, Usage
 from medeval.models.clinical_case import ClinicalCase
 
 

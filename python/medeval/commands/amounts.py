@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
-    from medeval.inference.prices import Prices
+    from medeval.inference.cost import Prices
 
 # Lifts the limit that a run was begun with.
 UNLIMITED = "none"
@@ -38,6 +38,6 @@ def read_price_file(path: Path | None) -> Prices:
     Raises:
         UserError: it cannot be read.
     """
-    from medeval.inference.prices import Prices, read_prices
+    from medeval.inference.cost import Prices, read_prices
 
     return Prices() if path is None else read_prices(path)

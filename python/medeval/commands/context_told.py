@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 
-from medeval.tasks.asking import Asking
+from medeval.tasks.task_run import Asking
 
 
 def tell_default_limit(asking: Asking) -> None:
@@ -13,9 +13,10 @@ def tell_default_limit(asking: Asking) -> None:
 
     Built-in models take whatever they are given.
     """
-    from medeval.inference.providers import OpenAICompatible, PythonCallable
+    from medeval.inference.openai_model import OpenAIModel
+    from medeval.inference.python_model import PythonModel
 
-    if not isinstance(asking.provider, OpenAICompatible | PythonCallable):
+    if not isinstance(asking.provider, OpenAIModel | PythonModel):
         return
     for settings in asking.task.settings().values():
         context = settings.get("context") if isinstance(settings, Mapping) else None

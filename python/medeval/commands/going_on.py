@@ -19,7 +19,7 @@ _KEYS = frozenset({"judge_api_key"})
 
 
 @contextmanager
-def says_how_to_go_on(standing: Callable[[], str]) -> Iterator[None]:
+def graceful_exit(standing: Callable[[], str]) -> Iterator[None]:
     """End with one line, and no traceback, when Ctrl-C or a request to end comes in the block.
 
     A request to end (SIGTERM, as batch systems and containers send it) takes the same way as

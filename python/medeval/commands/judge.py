@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from medeval.commands import shared_options as shared
-from medeval.commands.going_on import command_of, same_command, says_how_to_go_on
+from medeval.commands.graceful_exit import command_of, graceful_exit, same_command
 from medeval.commands.judging import (
     JudgeFlags,
     check_before,
@@ -65,7 +65,7 @@ def judge(
     chosen = flags.with_key(chosen)
     check_before(task, chosen, endpoints)
     options = judges_asked(concurrency, read_price_file(prices), max_cost)
-    with says_how_to_go_on(lambda: f"{verdicts_kept(task, run, chosen)}; go on with `{again}`"):
+    with graceful_exit(lambda: f"{verdicts_kept(task, run, chosen)}; go on with `{again}`"):
         results = judge_and_tell(task, run, chosen, options, endpoints)
     print(command_of("score", "--task", task.asked_as, run))
     if results.exit_code:

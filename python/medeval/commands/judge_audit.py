@@ -13,7 +13,7 @@ import typer
 
 import medeval
 from medeval.commands import shared_options as shared
-from medeval.commands.going_on import same_command, says_how_to_go_on
+from medeval.commands.graceful_exit import graceful_exit, same_command
 from medeval.commands.judging import JudgeFlags, default_judge, judges_asked, refuse_unnamed
 from medeval.errors import UserError
 
@@ -89,8 +89,8 @@ def judge_audit(
     from medeval.commands.judge_audit_tables import audit_tables
     from medeval.commands.run_progress import shown_judging
     from medeval.inference.endpoints import read_endpoints
-    from medeval.inference.guard import Gate
-    from medeval.inference.run_folder import AUDIT
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.run import AUDIT
     from medeval.judging.audit import ATTACKS, FOLDER, PARTS, audit
     from medeval.judging.human import read_human_ratings
     from medeval.judging.injection import read_attacks
@@ -121,11 +121,11 @@ def judge_audit(
         kept = verdicts_in(judging.folder, FOLDER)
         return f"{kept:,} verdicts are kept; go on with `{again}`"
 
-    with says_how_to_go_on(standing), shown_judging(read_prices.currency) as show:
+    with graceful_exit(standing), shown_judging(read_prices.currency) as show:
         report = audit(
             judging,
             judges_asked(concurrency, read_prices, max_cost),
-            Gate(read_endpoints(endpoints), folder / AUDIT),
+            DataUseGuard(read_endpoints(endpoints), folder / AUDIT),
             show,
             parts=named or (PARTS if run else (ATTACKS,)),
             attacks=own_attacks,

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medeval.commands.going_on import with_flags
+from medeval.commands.graceful_exit import with_flags
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
-    from medeval.inference.prices import Prices
-    from medeval.inference.runner import RunOptions
+    from medeval.inference.cost import Prices
+    from medeval.inference.run import RunConfig
     from medeval.judging.jury import Jury
     from medeval.judging.results import JudgingResults
     from medeval.tasks.judged import JudgedTask
@@ -141,27 +141,27 @@ def check_before(task: JudgedTask, jury: Jury, endpoints: Path) -> None:
         UserError: there is no key, or the answers may not be sent to a judge.
     """
     from medeval.inference.endpoints import read_endpoints
-    from medeval.inference.guard import Gate
+    from medeval.inference.guard import DataUseGuard
     from medeval.tasks.judged import required_rubric
 
-    gate = Gate(read_endpoints(endpoints), Path(os.devnull))
+    gate = DataUseGuard(read_endpoints(endpoints), Path(os.devnull))
     rubric = required_rubric(task)
     is_open = all(item.is_open for item in task.items())
     for judge in jury.seated:
         gate.check(judge.provider(rubric, gate).address, is_open)
 
 
-def judges_asked(concurrency: int, prices: Prices, max_cost: str | None) -> RunOptions:
+def judges_asked(concurrency: int, prices: Prices, max_cost: str | None) -> RunConfig:
     """Return how judges are asked: again for what has no reply.
 
     Raises:
         UserError: the limit is no amount of money.
     """
     from medeval.commands.amounts import amount
-    from medeval.inference.outcomes import Outcome
-    from medeval.inference.runner import RunOptions
+    from medeval.inference.run import RunConfig
+    from medeval.inference.types import Outcome
 
-    return RunOptions(
+    return RunConfig(
         concurrency=concurrency,
         prices=prices,
         max_cost=amount(max_cost),
@@ -170,18 +170,18 @@ def judges_asked(concurrency: int, prices: Prices, max_cost: str | None) -> RunO
 
 
 def judge_and_tell(
-    task: JudgedTask, folder: Path, jury: Jury, run: RunOptions, endpoints: Path
+    task: JudgedTask, folder: Path, jury: Jury, run: RunConfig, endpoints: Path
 ) -> JudgingResults:
     """Have a run judged, show how far it is, and say what came of it."""
     from medeval.commands.run_progress import shown_judging
     from medeval.inference.endpoints import read_endpoints
-    from medeval.inference.guard import Gate
-    from medeval.inference.run_folder import AUDIT
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.run import AUDIT
     from medeval.tasks.judged import judge
     from medeval.terminal import Terminal
 
     with shown_judging(run.prices.currency) as show:
-        gate = Gate(read_endpoints(endpoints), folder / AUDIT)
+        gate = DataUseGuard(read_endpoints(endpoints), folder / AUDIT)
         results = judge(task, folder, jury, run, gate, show)
     Terminal().print(status_table(results, run.prices.currency))
     for warning in results.warnings:

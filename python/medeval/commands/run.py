@@ -265,8 +265,8 @@ def run(
         go_through,
         with_recorded_limits,
     )
-    from medeval.tasks.asking import parse_parameters
     from medeval.tasks.run_record import RUNS
+    from medeval.tasks.task_run import parse_parameters
 
     options = given_options(
         env_args,

@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from medeval.commands.going_on import command_of, with_flags
+from medeval.commands.graceful_exit import command_of, with_flags
 from medeval.commands.judging import refuse_unnamed, verdicts_kept
 from medeval.commands.task_options import moved_to
 from medeval.inference.journal import read_journal
-from medeval.tasks.asking import ENDPOINTS, Asking
 from medeval.tasks.judged import judged
 from medeval.tasks.run_record import RunRecord, read_record
+from medeval.tasks.task_run import ENDPOINTS, Asking
 
 if TYPE_CHECKING:
     from medeval.commands.run_batch import Batch
     from medeval.commands.run_flow import How
-    from medeval.inference.progress import Progress as Sums
+    from medeval.inference.run import Progress as Sums
     from medeval.judging.jury import Jury
     from medeval.tasks.models import ModelChoice
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from medeval.commands.run_again import again, limits, tell_errored, tell_made
 from medeval.commands.run_progress import ledger_table
 from medeval.errors import UserError
-from medeval.inference.outcomes import Outcome
-from medeval.inference.spent import kept_spending
-from medeval.tasks.asking import Asking, export_prompts, import_answers, sums_of
+from medeval.inference.cost import kept_spending
+from medeval.inference.types import Outcome
+from medeval.tasks.task_run import Asking, export_prompts, import_answers, sums_of
 from medeval.terminal import Terminal
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 
 from medeval.commands.amounts import amount, read_price_file
 from medeval.commands.context_told import tell_default_limit
-from medeval.commands.going_on import command_of, says_how_to_go_on
+from medeval.commands.graceful_exit import command_of, graceful_exit
 from medeval.commands.judging import (
     JudgeFlags,
     check_before,
@@ -27,24 +27,22 @@ from medeval.commands.run_batch import Batch, bring_in, export
 from medeval.commands.run_progress import ledger_table, shown_progress
 from medeval.commands.task_options import moved_to
 from medeval.errors import UserError
-from medeval.inference.budget import Budget
+from medeval.inference.cost import Budget, Prices, charged_in
 from medeval.inference.guard import IN_PROCESS
-from medeval.inference.outcomes import Outcome
-from medeval.inference.prices import Prices
-from medeval.inference.runner import Ended, RunOptions
-from medeval.inference.spent import charged_in
+from medeval.inference.run import RunConfig, RunResult
+from medeval.inference.types import Outcome
 from medeval.judging.jury import Jury
 from medeval.tasks import catalogue
-from medeval.tasks.asking import (
-    Asking,
-    choice_of,
-    open_run,
-)
 from medeval.tasks.cdm_taken_up import taken_up
 from medeval.tasks.judged import JUDGINGS, judged, required
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.run_record import read_record
 from medeval.tasks.task import AskedTask
+from medeval.tasks.task_run import (
+    Asking,
+    choice_of,
+    open_run,
+)
 from medeval.terminal import Terminal
 
 
@@ -102,7 +100,7 @@ def _nothing_asked() -> str:
     return "nothing was asked; start the same command again"
 
 
-@says_how_to_go_on(_nothing_asked)
+@graceful_exit(_nothing_asked)
 def begin(
     task: str | None, flags: ModelFlags, options: dict[str, Any], how: How, out: Path
 ) -> Asking:
@@ -110,7 +108,7 @@ def begin(
 
     Raises:
         UserError: no such task or model, options that cannot be meant, or a key is missing.
-        typer.Exit: the user or the system has ended it; see `says_how_to_go_on`.
+        typer.Exit: the user or the system has ended it; see `graceful_exit`.
     """
     if task is None:
         raise UserError("Name a task with --task, or a run to go on with: --resume.")
@@ -124,14 +122,14 @@ def begin(
     return asking
 
 
-@says_how_to_go_on(_nothing_asked)
+@graceful_exit(_nothing_asked)
 def go_on(folder: Path, given: Mapping[str, Any], how: How) -> Asking:
     """Open the folder of a run to go on with it.
 
     Raises:
         UserError: what the run was begun with is given again, or has changed; or what its record
             may not decide alone is not.
-        typer.Exit: the user or the system has ended it; see `says_how_to_go_on`.
+        typer.Exit: the user or the system has ended it; see `graceful_exit`.
     """
     judges, model = how.judges, given["--model"]
     is_same = model is not None and model == read_record(folder).asked_model
@@ -178,9 +176,9 @@ def go_through(asking: Asking, how: How, batch: Batch, *, is_again: bool) -> boo
 
     Raises:
         UserError: it cannot be made as it is wished. A new run then leaves no folder.
-        typer.Exit: the user or the system has ended it; see `says_how_to_go_on`.
+        typer.Exit: the user or the system has ended it; see `graceful_exit`.
     """
-    with says_how_to_go_on(lambda: standing(asking, how, batch)):
+    with graceful_exit(lambda: standing(asking, how, batch)):
         try:
             return _gone_through(asking, how, batch, is_again)
         except UserError:
@@ -224,7 +222,7 @@ def _plan(task: AskedTask, judges: JudgeFlags, how: How) -> Jury | None:
     return named
 
 
-def _answered(asking: Asking, how: How, is_again: bool) -> Ended:
+def _answered(asking: Asking, how: How, is_again: bool) -> RunResult:
     total = sum(1 for _ in asking.task.items(asking.limit))
 
     def on_begun() -> None:
@@ -233,7 +231,7 @@ def _answered(asking: Asking, how: How, is_again: bool) -> Ended:
 
     with shown_progress(total, how.prices.currency) as show:
         return asking.answer(
-            RunOptions(
+            RunConfig(
                 prompt_version=asking.task.prompt_version,
                 concurrency=how.concurrency,
                 prices=how.prices,
@@ -266,7 +264,7 @@ def _judged(asking: Asking, how: How) -> bool:
     if task is None or not record.judgings or how.no_judge:
         return True
     plan = how.judges.with_key(record.judgings[-1])
-    run = RunOptions(
+    run = RunConfig(
         concurrency=how.concurrency,
         prices=how.prices,
         budget=_budget(record.folder, how, record.folder / plan.folder / "judgments"),
@@ -276,7 +274,7 @@ def _judged(asking: Asking, how: How) -> bool:
     return not results.exit_code
 
 
-def _tell(asking: Asking, ended: Ended, how: How) -> None:
+def _tell(asking: Asking, ended: RunResult, how: How) -> None:
     is_local = asking.provider.address == IN_PROCESS
     currency = None if is_local else how.prices.currency
     Terminal().print(ledger_table(ended.progress, currency, ended.spent))

@@ -19,8 +19,8 @@ from rich.table import Table
 from medeval.visible_text import visible
 
 if TYPE_CHECKING:
-    from medeval.inference.progress import Progress as Sums
-    from medeval.inference.spent import Spent
+    from medeval.inference.cost import Spent
+    from medeval.inference.run import Progress as Sums
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from medeval.evaluation.harness_cache import AnswerCache, cache_key
 from medeval.evaluation.harness_plan import Planned
 from medeval.evaluation.harness_settings import ModelSettings
 from medeval.evaluation.harness_task import outcomes_of, taken_in
-from medeval.inference.outcomes import Outcome
+from medeval.inference.types import Outcome
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from medeval.inference.requests import canonical
+from medeval.inference.types import canonical
 from medeval.models.schemas import Row
 from medeval.models.text_files import write_text
 

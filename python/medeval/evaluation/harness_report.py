@@ -13,7 +13,7 @@ from medeval.evaluation.harness_categories import roll_up
 from medeval.evaluation.harness_plan import Averages, NotPlanned, Planned
 from medeval.evaluation.harness_settings import ModelSettings
 from medeval.evaluation.harness_task import STATUS_ERROR, Scoring
-from medeval.inference.requests import canonical
+from medeval.inference.types import canonical
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.scores import LEVEL
 from medeval.reporting.resampling import TaskScores, made_of_others, mean_interval

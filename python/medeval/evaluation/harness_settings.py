@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from medeval.inference.secret_names import (
+from medeval.inference.secrets import (
     WITHHELD,
     holds_secret,
     is_secret,

@@ -11,7 +11,7 @@ from typing import Any
 from medeval.errors import UserError
 from medeval.evaluation.harness_plan import NotPlanned, Planned, output_violations
 from medeval.evaluation.harness_settings import ModelSettings
-from medeval.inference.outcomes import Ledger, Outcome
+from medeval.inference.types import Ledger, Outcome
 from medeval.metrics.registry import MetricRegistry
 from medeval.metrics.text import text_of
 from medeval.models.evaluation_result import EvaluationResult

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from medeval.evaluation.model_kinds import Call, failed, finished
 from medeval.inference.endpoints import normalized
-from medeval.inference.failures import Failure, Kind, failure_of_response
-from medeval.inference.guard import Gate, key_from_environment
-from medeval.inference.keys import without_key
-from medeval.inference.requests import Item, Request, texts_of
-from medeval.inference.retries import RetryPolicy
+from medeval.inference.errors import Failure, Kind, RetryPolicy, failure_of_response
+from medeval.inference.guard import DataUseGuard, key_from_environment
+from medeval.inference.secrets import without_key
+from medeval.inference.types import Item, Request, texts_of
 from medeval.models.schemas import Row
 from medeval.text import whole_json
 
@@ -49,7 +48,7 @@ class ApiModel:
     def __init__(
         self,
         name: str,
-        gate: Gate,
+        gate: DataUseGuard,
         *,
         endpoint: str | None = None,
         api_key: str | None = None,
@@ -139,7 +138,7 @@ class ApiModel:
         policy = self._retries
         attempt = 1
         while True:
-            self._gate.admit(request, body, "answer")
+            self._gate.authorize(request, body, "answer")
             answer = await self._post(client, body)
             if not isinstance(answer, Failure) or not policy.may_retry(answer, attempt):
                 return answer, attempt

@@ -16,14 +16,12 @@ from medeval.evaluation.task_prompts import (
     output_from_reply,
     response_format_for,
 )
-from medeval.inference.guard import Gate
+from medeval.inference.errors import RetryPolicy
+from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, Line
-from medeval.inference.outcomes import Outcome
-from medeval.inference.providers import EndpointSettings, OpenAICompatible
-from medeval.inference.requests import Item, canonical
-from medeval.inference.retries import RetryPolicy
-from medeval.inference.run_folder import RunFolder
-from medeval.inference.runner import RunOptions, run_items, settings_of
+from medeval.inference.openai_model import EndpointSettings, OpenAIModel
+from medeval.inference.run import RunConfig, RunFolder, run_items, settings_of
+from medeval.inference.types import Item, Outcome, canonical
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 
@@ -68,7 +66,7 @@ class ChatModel:
     def __init__(
         self,
         name: str,
-        gate: Gate,
+        gate: DataUseGuard,
         folder: Path,
         *,
         base_url: str | None = None,
@@ -103,7 +101,7 @@ class ChatModel:
         self._retries = RetryPolicy(max_retries + 1, backoff_factor)
         self._measured: list[dict[str, Any]] = []
         # Made only to be checked: an address, a parameter or a key that is wrong is so at once.
-        self.address = OpenAICompatible(self._endpoint, gate).address
+        self.address = OpenAIModel(self._endpoint, gate).address
 
     def __repr__(self) -> str:
         """Return model and address."""
@@ -157,14 +155,14 @@ class ChatModel:
         self, task: MedicalTask, items: Sequence[Item]
     ) -> tuple[list[Line | None], str]:
         """Return the journal's line of each item, None without one, and why the run stopped."""
-        provider = OpenAICompatible(self._endpoint, self._gate)
+        provider = OpenAIModel(self._endpoint, self._gate)
         settings = settings_of(provider, TASK_PROMPT_VERSION)
         folder = RunFolder(self._folder / _folder_name(provider.model, settings), settings)
 
         def can_read(item: Item, text: str) -> bool:
             return output_from_reply(task, text) is not None
 
-        options = RunOptions(
+        options = RunConfig(
             prompt_version=TASK_PROMPT_VERSION,
             concurrency=self._concurrency,
             retries=self._retries,

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from medeval.evaluation.model_kinds import Call, as_row
-from medeval.inference.callables import aligned_outputs
-from medeval.inference.python_files import module_of
+from medeval.inference.python_model import aligned_outputs, module_of
 from medeval.models.schemas import Row
 
 Function = Callable[..., Any]

@@ -13,7 +13,7 @@ from typing import Any
 
 from medeval.evaluation.model_kinds import Call, MissingExtraError, failed
 from medeval.evaluation.task_prompts import messages_for, output_from_reply
-from medeval.inference.callables import aligned_outputs
+from medeval.inference.python_model import aligned_outputs
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 

@@ -15,8 +15,8 @@ from typing import Any, overload
 
 from medeval.evaluation.model_kinds import Call, Model
 from medeval.inference.endpoints import read_endpoints
-from medeval.inference.guard import Gate
-from medeval.inference.run_folder import AUDIT
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import AUDIT
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row, answer_keys
 
@@ -39,7 +39,7 @@ class ModelRunner:
 
     def __init__(
         self,
-        gate: Gate | None = None,
+        gate: DataUseGuard | None = None,
         *,
         folder: str | Path = "runs/models",
         endpoints: str | Path = "endpoints.toml",
@@ -231,10 +231,10 @@ class ModelRunner:
             return ChatModel(name, self._own_gate(), self._folder, **parameters)
         raise ValueError(f"unknown model type {model_type!r}: use one of {', '.join(MODEL_TYPES)}")
 
-    def _own_gate(self) -> Gate:
+    def _own_gate(self) -> DataUseGuard:
         if self._gate is None:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._gate = Gate(read_endpoints(self._endpoints), self._folder / AUDIT)
+            self._gate = DataUseGuard(read_endpoints(self._endpoints), self._folder / AUDIT)
         return self._gate
 
     def _found(self, name: str) -> tuple[str, Model]:

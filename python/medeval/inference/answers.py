@@ -9,9 +9,8 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.inference.journal import Journal, Line
-from medeval.inference.outcomes import Outcome
-from medeval.inference.requests import Item
 from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Item, Outcome
 from medeval.text import whole_json
 
 

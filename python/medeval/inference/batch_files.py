@@ -17,16 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.inference.completions import Completion, NoCompletionError, read_completion
+from medeval.inference.cost import CostLedger, Prices
 from medeval.inference.endpoints import normalized
-from medeval.inference.failures import Failure, Kind, failure_of_response
-from medeval.inference.guard import Gate
+from medeval.inference.errors import Failure, Kind, failure_of_response
+from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal
 from medeval.inference.lines import CanRead, answered_line, failed_line
-from medeval.inference.outcomes import Outcome
-from medeval.inference.prices import Prices
-from medeval.inference.requests import Item, Request, body_of, canonical
-from medeval.inference.spending import Spending
+from medeval.inference.openai_replies import NoCompletionError, read_completion
+from medeval.inference.types import Completion, Item, Outcome, Request, body_of, canonical
 
 URL = "/v1/chat/completions"
 _SHOWN = 10
@@ -83,7 +81,9 @@ def custom_id(request: Request) -> str:
     return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
 
-def export_batch(items: Iterable[Item], settings: BatchSettings, gate: Gate, path: Path) -> int:
+def export_batch(
+    items: Iterable[Item], settings: BatchSettings, gate: DataUseGuard, path: Path
+) -> int:
     """Write the prompts as a batch file with mode 0600; return how many.
 
     Raises:
@@ -100,7 +100,7 @@ def export_batch(items: Iterable[Item], settings: BatchSettings, gate: Gate, pat
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
             for request in settings.requests(items):
                 body = body_of(request, request.all_parameters)
-                gate.admit(request, canonical(body).encode(), "answer")
+                gate.authorize(request, canonical(body).encode(), "answer")
                 if not request.item.is_open:
                     gate.check_place(request.endpoint)
                 line = {
@@ -126,7 +126,7 @@ def import_batch(
     journal: Journal,
     prices: Prices | None = None,
     can_read: CanRead | None = None,
-    spending: Spending | None = None,
+    spending: CostLedger | None = None,
 ) -> Imported:
     """Put the answers of batch files (output and error files) into the journal of a run.
 

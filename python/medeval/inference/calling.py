@@ -15,20 +15,12 @@ from itertools import count
 from typing import Any, TypeVar
 
 from medeval.errors import UserError
-from medeval.inference.budget import Budget
-from medeval.inference.completions import Completion
-from medeval.inference.estimates import longest_reply_under, request_bytes
-from medeval.inference.failures import CallFailedError, Failure, Kind
+from medeval.inference.cost import Budget, CostLedger, Prices, longest_reply_under, request_bytes
+from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
+from medeval.inference.executor import AdaptiveLimiter, CircuitBreaker, Workers
 from medeval.inference.journal import Line
-from medeval.inference.pacing import Pace
-from medeval.inference.prices import Prices
-from medeval.inference.providers import Provider
-from medeval.inference.reaching import Reach
-from medeval.inference.requests import Request
-from medeval.inference.retries import RetryPolicy
-from medeval.inference.run_folder import RunFolder
-from medeval.inference.spending import Spending
-from medeval.inference.workers import Workers
+from medeval.inference.run import RunFolder
+from medeval.inference.types import Completion, Model, Request
 
 Work = TypeVar("Work")
 
@@ -67,7 +59,7 @@ class Caller:
 
     def __init__(
         self,
-        provider: Provider,
+        provider: Model,
         folder: RunFolder,
         retries: RetryPolicy,
         prices: Prices,
@@ -80,7 +72,7 @@ class Caller:
         self._budget = budget
         self._price = prices.of(provider.address, provider.model)
         self._most_tokens = longest_reply_under(budget.limit, self._price, provider)
-        self._spending: Spending | None = None
+        self._spending: CostLedger | None = None
         self._has_answered = False
         self._declined: set[str] = set()
         self._formless: Counter[str] = Counter()
@@ -88,12 +80,12 @@ class Caller:
         self._refusal: tuple[int | None, str, str] | None = None
         self._stop = asyncio.Event()
         self._not_before = 0.0
-        self._pace = Pace(1)
-        self._reach = Reach()
+        self._pace = AdaptiveLimiter(1)
+        self._reach = CircuitBreaker()
         self._slots = 1
         self._stand_aside: Callable[[Awaitable[bool]], Awaitable[bool]] | None = None
 
-    def take_up(self, spending: Spending, lines: Iterable[Line]) -> None:
+    def take_up(self, spending: CostLedger, lines: Iterable[Line]) -> None:
         """Go on from what earlier starts spent, and from what came back in them.
 
         Args:
@@ -121,7 +113,7 @@ class Caller:
             Exception: the first that one of both raised. Work under way is awaited before.
         """
         most = self._slots = max(1, concurrency)
-        self._pace = Pace(most)
+        self._pace = AdaptiveLimiter(most)
         workers = Workers(
             take,
             bring,

@@ -14,31 +14,32 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from medeval.errors import UserError
-from medeval.inference.budget import Budget
-from medeval.inference.calling import Caller
-from medeval.inference.complaints import TOO_LONG
-from medeval.inference.completions import Completion
-from medeval.inference.episodes import (
-    Ask,
-    Episode,
+from medeval.inference.cost import Budget, CostLedger
+from medeval.inference.errors import TOO_LONG, CallFailedError, Failure
+from medeval.inference.executor import RequestExecutor
+from medeval.inference.journal import Journal, Line, read_journal
+from medeval.inference.lines import (
     Totals,
-    Turn,
+    answered_line,
     episode_line,
-    failed,
+    failed_line,
+    failure_of,
     turn_line,
     turn_of,
 )
-from medeval.inference.failures import CallFailedError, Failure
-from medeval.inference.journal import Journal, Line, read_journal
-from medeval.inference.lines import answered_line, failed_line, failure_of
-from medeval.inference.outcomes import Outcome
-from medeval.inference.progress import Progress
-from medeval.inference.providers import Provider
-from medeval.inference.requests import Item, Request
-from medeval.inference.run_folder import RunFolder
-from medeval.inference.runner import Ended, RunOptions, asked_otherwise
-from medeval.inference.spending import Spending
+from medeval.inference.run import Progress, RunConfig, RunFolder, RunResult, asked_otherwise
 from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
+from medeval.inference.types import (
+    Ask,
+    Completion,
+    Episode,
+    Item,
+    Model,
+    Outcome,
+    Request,
+    Turn,
+    failed,
+)
 
 STEPS = "steps.jsonl"
 _LET_IT_CALL = (
@@ -48,7 +49,7 @@ _LET_IT_CALL = (
 
 
 @dataclass(frozen=True)
-class EpisodesEnded(Ended):
+class EpisodesEnded(RunResult):
     """How a run of conversations ended.
 
     Attributes:
@@ -59,14 +60,14 @@ class EpisodesEnded(Ended):
 
 
 def converse(
-    episodes: Iterable[Episode], provider: Provider, folder: RunFolder, options: RunOptions
+    episodes: Iterable[Episode], provider: Model, folder: RunFolder, options: RunConfig
 ) -> EpisodesEnded:
     """Have all conversations and wait for the end; see `run_episodes`."""
     return asyncio.run(run_episodes(episodes, provider, folder, options))
 
 
 async def run_episodes(
-    episodes: Iterable[Episode], provider: Provider, folder: RunFolder, options: RunOptions
+    episodes: Iterable[Episode], provider: Model, folder: RunFolder, options: RunConfig
 ) -> EpisodesEnded:
     """Have all conversations that the journal of the folder does not hold yet.
 
@@ -80,11 +81,11 @@ async def run_episodes(
             way are awaited and kept first.
     """
     budget = options.budget or Budget(options.max_cost)
-    caller = Caller(provider, folder, options.retries, options.prices, budget)
-    provider.adaptation.recall(folder.learned)
+    caller = RequestExecutor(provider, folder, options.retries, options.prices, budget)
+    provider.fallbacks.recall(folder.learned)
     steps_path = folder.path / STEPS
     again = _to_be_had_again(folder, options.ask_again)
-    spending = Spending(folder.journal, steps_path)  # before lines are taken out
+    spending = CostLedger(folder.journal, steps_path)  # before lines are taken out
     # The turns first: killed in between, the episodes still have their ends.
     with (
         Journal(
@@ -152,11 +153,11 @@ class _Run:
     def __init__(
         self,
         episodes: Iterable[Episode],
-        provider: Provider,
-        options: RunOptions,
+        provider: Model,
+        options: RunConfig,
         journal: Journal,
         steps: Journal,
-        caller: Caller,
+        caller: RequestExecutor,
     ) -> None:
         self.progress = Progress()
         self.reasons: Counter[str] = Counter()

@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Protocol
 
-from medeval.inference.completions import Completion, Usage
-from medeval.inference.failures import Failure, Kind
+from medeval.inference.errors import Failure, Kind
 from medeval.inference.journal import Line
 from medeval.inference.lines import completion_of, failure_of
-from medeval.inference.outcomes import Outcome
-from medeval.inference.requests import Message, Request
+from medeval.inference.types import Completion, Message, Outcome, Request, Usage
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from medeval.errors import UserError
-from medeval.inference.prices import Price, Prices
-from medeval.inference.providers import Provider
-from medeval.inference.requests import Item, Request, body_of, canonical
+from medeval.inference.cost import Price, Prices
+from medeval.inference.types import Item, Model, Request, body_of, canonical
 
 TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
 
@@ -32,13 +31,13 @@ class Estimate:
     currency: str
 
 
-def longest_reply(provider: Provider) -> int | None:
+def longest_reply(provider: Model) -> int | None:
     """Return the most tokens of a reply that the parameters allow; None if they set no limit."""
     limits = [provider.parameters.get(name) for name in TOKEN_LIMITS]
     return next((limit for limit in limits if isinstance(limit, int)), None)
 
 
-def longest_reply_under(limit: Decimal | None, price: Price | None, provider: Provider) -> int:
+def longest_reply_under(limit: Decimal | None, price: Price | None, provider: Model) -> int:
     """Return the most tokens of a reply, without which no limit on cost can be held.
 
     Args:
@@ -71,7 +70,7 @@ def request_bytes(request: Request) -> int:
     return len(canonical(body_of(request, request.all_parameters)))
 
 
-def estimate(items: Iterable[Item], provider: Provider, prices: Prices) -> Estimate:
+def estimate(items: Iterable[Item], provider: Model, prices: Prices) -> Estimate:
     """Measure a run without asking anything; reads all items."""
     sizes = [
         request_bytes(Request(item, provider.address, provider.model, provider.parameters, ""))

@@ -14,7 +14,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from medeval.inference.complaints import TOO_LONG, complaint
 from medeval.inference.error_bodies import (
     CODES,
     TEXTS,
@@ -26,6 +25,7 @@ from medeval.inference.error_bodies import (
     wait_told_in,
     word,
 )
+from medeval.inference.errors import TOO_LONG, complaint
 
 
 class Kind(StrEnum):

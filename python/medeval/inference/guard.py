@@ -26,16 +26,10 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from medeval.errors import UserError
-from medeval.inference.endpoints import (
-    Declared,
-    Endpoint,
-    addresses_of,
-    is_private,
-    not_local,
-)
-from medeval.inference.openai_model import keep_bounded
-from medeval.inference.parameters import PLAIN
-from medeval.inference.requests import CREDENTIALED, OPEN, Request
+from medeval.inference.endpoints import Declared, Endpoint, addresses_of, is_private, not_local
+from medeval.inference.openai_model import PLAIN
+from medeval.inference.openai_replies import keep_bounded
+from medeval.inference.types import CREDENTIALED, OPEN, Request
 
 if TYPE_CHECKING:
     import httpx2

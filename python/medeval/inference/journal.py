@@ -17,14 +17,14 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from medeval.errors import UserError
-from medeval.inference.line_files import (
+from medeval.inference.journal import (
     drop_torn_line,
     end_of_whole_lines,
     not_written,
     numbered_lines,
 )
-from medeval.inference.line_form import fault_of
-from medeval.inference.outcomes import Outcome
+from medeval.inference.lines import fault_of
+from medeval.inference.types import Outcome
 
 SECONDS_BETWEEN_SYNCS = 1.0
 

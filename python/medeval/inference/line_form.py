@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from medeval.inference.failures import Kind
-from medeval.inference.outcomes import Outcome
+from medeval.inference.errors import Kind
+from medeval.inference.types import Outcome
 
 _REQUIRED = "Field required"
 

@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
-from medeval.inference.completions import Completion, ToolCall, Usage
-from medeval.inference.failures import Failure, Kind
+from medeval.inference.errors import Failure, Kind
 from medeval.inference.journal import Line
-from medeval.inference.outcomes import Outcome, outcome_of
-from medeval.inference.requests import Item, Request
+from medeval.inference.openai_replies import outcome_of
 from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Completion, Item, Outcome, Request, ToolCall, Usage
 
 CanRead = Callable[[Item, str], bool]
 

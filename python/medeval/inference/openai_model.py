@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from medeval.inference.completions import Completion, NoCompletionError, read_completion
-from medeval.inference.failures import Failure, Kind, failure_in_body
+from medeval.inference.errors import Failure, Kind, failure_in_body
+from medeval.inference.openai_replies import NoCompletionError, read_completion
+from medeval.inference.types import Completion
 
 if TYPE_CHECKING:
     import httpx2

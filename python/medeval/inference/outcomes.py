@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
 
-from medeval.inference.completions import Completion, end_of
+from medeval.inference.openai_replies import end_of
 from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Completion
 
 
 class Outcome(StrEnum):

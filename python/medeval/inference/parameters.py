@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from medeval.inference.complaints import NO_SYSTEM_ROLE, TOO_LONG
 from medeval.inference.error_bodies import CODES, TEXTS
-from medeval.inference.failures import Failure, Kind
-from medeval.inference.requests import Message
+from medeval.inference.errors import NO_SYSTEM_ROLE, TOO_LONG, Failure, Kind
+from medeval.inference.types import Message
 
 RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 DROPPED = (

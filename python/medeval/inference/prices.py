@@ -27,8 +27,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.errors import UserError
-from medeval.inference.completions import Usage
 from medeval.inference.endpoints import normalized
+from medeval.inference.types import Usage
 
 _MILLION = Decimal(1_000_000)
 

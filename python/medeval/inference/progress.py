@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from medeval.inference.failures import Kind
+from medeval.inference.errors import Kind
 from medeval.inference.journal import Line
-from medeval.inference.outcomes import Ledger, Outcome
+from medeval.inference.types import Ledger, Outcome
 
 _OK = 200
 

@@ -15,22 +15,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from medeval.errors import UserError
-from medeval.inference.completions import Completion
 from medeval.inference.endpoints import normalized
-from medeval.inference.failures import (
+from medeval.inference.errors import (
     NOT_CONNECTED,
     CallFailedError,
     Failure,
     Kind,
     failure_of_response,
 )
-from medeval.inference.guard import IN_PROCESS, Gate, Purpose, RefusedError, key_from_environment
-from medeval.inference.keys import without_key
-from medeval.inference.openai_model import read_reply
-from medeval.inference.parameters import Adaptation
-from medeval.inference.requests import Item, Message, Request, body_of, texts_of
-from medeval.inference.secret_names import secret_places
-from medeval.inference.threads import FunctionFailedError, in_a_thread
+from medeval.inference.guard import (
+    IN_PROCESS,
+    DataUseGuard,
+    Purpose,
+    RefusedError,
+    key_from_environment,
+)
+from medeval.inference.openai_model import ParameterFallbacks
+from medeval.inference.openai_replies import read_reply
+from medeval.inference.python_model import FunctionFailedError, in_a_thread
+from medeval.inference.secrets import secret_places, without_key
+from medeval.inference.types import Completion, Item, Message, Request, body_of, texts_of
 from medeval.text import whole
 
 if TYPE_CHECKING:
@@ -70,7 +74,7 @@ class Provider(Protocol):
         """What is asked for, before an endpoint refuses some of it."""
 
     @property
-    def adaptation(self) -> Adaptation:
+    def adaptation(self) -> ParameterFallbacks:
         """What has been learned about parameters that are refused."""
 
     async def ask(self, request: Request) -> Completion:
@@ -122,13 +126,13 @@ class OpenAICompatible:
     def __init__(
         self,
         settings: EndpointSettings,
-        gate: Gate,
+        gate: DataUseGuard,
         purpose: Purpose = "answer",
     ) -> None:
         self.address = normalized(settings.base_url)
         self.model = settings.model
         self.parameters: Mapping[str, Any] = dict(settings.parameters)
-        self.adaptation = Adaptation()
+        self.fallbacks = ParameterFallbacks()
         self._settings = settings
         self._gate = gate
         self._purpose: Purpose = purpose
@@ -185,18 +189,18 @@ class OpenAICompatible:
 
     async def _adapted(self, request: Request) -> Completion:
         while True:
-            known = self.adaptation.learned
-            sent, messages = self._parts_of(request, self.adaptation)
+            known = self.fallbacks.learned
+            sent, messages = self._parts_of(request, self.fallbacks)
             answer = await self._post(request, sent, messages)
             if not isinstance(answer, Failure):
                 self._has_answered = True
                 return answer
-            if self.adaptation.learn(answer, sent, messages):
+            if self.fallbacks.learn(answer, sent, messages):
                 continue
             if not answer.is_refused_request or self._has_answered:
                 raise CallFailedError(answer)
             async with self._experiment:
-                if self.adaptation.learned != known:
+                if self.fallbacks.learned != known:
                     continue  # what helped another request
                 if self._is_tried:
                     raise CallFailedError(answer)
@@ -211,18 +215,18 @@ class OpenAICompatible:
         Raises:
             CallFailedError: no part helps.
         """
-        tried, last = Adaptation(), refused
-        tried.recall(self.adaptation.learned)
+        tried, last = ParameterFallbacks(), refused
+        tried.recall(self.fallbacks.learned)
         is_nearer = True
         while is_nearer:
             is_nearer = False
             for without in list(tried.trials(*self._parts_of(request, tried))):
-                trial = Adaptation()
+                trial = ParameterFallbacks()
                 trial.recall({**tried.learned, **without})
                 answer = await self._post(request, *self._parts_of(request, trial))
                 if not isinstance(answer, Failure):
                     self._has_answered = True
-                    self.adaptation.recall(trial.learned)
+                    self.fallbacks.recall(trial.learned)
                     return answer
                 if not answer.is_refused_request:
                     raise CallFailedError(answer)
@@ -234,7 +238,7 @@ class OpenAICompatible:
 
     @staticmethod
     def _parts_of(
-        request: Request, adaptation: Adaptation
+        request: Request, adaptation: ParameterFallbacks
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return the parameters and the messages of a request as they are to be sent."""
         sent = adaptation.apply(request.all_parameters)
@@ -255,7 +259,7 @@ class OpenAICompatible:
             path: under the endpoint's address, or a whole address of the same server.
             body: to be sent.
         """
-        self._gate.admit(request, json.dumps(body).encode(), self._purpose)
+        self._gate.authorize(request, json.dumps(body).encode(), self._purpose)
         return await self._exchanged(path, body)
 
     async def look_up(self, path: str, is_open: bool) -> str | Failure:
@@ -348,7 +352,7 @@ class PythonCallable:
         self,
         function: Callable[[Item], str],
         name: str,
-        gate: Gate,
+        gate: DataUseGuard,
         purpose: Purpose = "answer",
         timeout: float | None = 600.0,
         file: Path | None = None,
@@ -356,7 +360,7 @@ class PythonCallable:
         self.address = IN_PROCESS
         self.model = name
         self.parameters: Mapping[str, Any] = {}
-        self.adaptation = Adaptation()
+        self.fallbacks = ParameterFallbacks()
         self._function = function
         self._gate = gate
         self._purpose: Purpose = purpose
@@ -368,7 +372,7 @@ class PythonCallable:
         body = json.dumps(body_of(request, {})).encode()
         if self._file is not None:
             self._gate.check(self._file, request.item.is_open)
-        self._gate.admit(request, body, self._purpose)
+        self._gate.authorize(request, body, self._purpose)
         failure = Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
         try:
             # A copy: what the function does to it must not change what was asked.

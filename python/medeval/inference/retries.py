@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from medeval.inference.failures import Failure
+from medeval.inference.errors import Failure
 
 
 @dataclass(frozen=True)

@@ -14,20 +14,13 @@ from decimal import Decimal
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.inference.budget import Budget
-from medeval.inference.calling import Caller
-from medeval.inference.failures import Failure
+from medeval.inference.cost import Budget, CostLedger, Prices, Spent
+from medeval.inference.errors import Failure, RetryPolicy
+from medeval.inference.executor import RequestExecutor
 from medeval.inference.journal import Journal, Line
 from medeval.inference.lines import CanRead, answered_line, failed_line
-from medeval.inference.outcomes import Outcome
-from medeval.inference.prices import Prices
-from medeval.inference.progress import OnProgress, Progress
-from medeval.inference.providers import Provider
-from medeval.inference.requests import Item, Request
-from medeval.inference.retries import RetryPolicy
-from medeval.inference.run_folder import RunFolder
-from medeval.inference.spending import Spending
-from medeval.inference.spent import Spent
+from medeval.inference.run import OnProgress, Progress, RunFolder
+from medeval.inference.types import Item, Model, Outcome, Request
 
 AskFurther = Callable[[Item, Line], Item | None]
 
@@ -84,7 +77,7 @@ class Ended:
     spent: Spent | None = None
 
 
-def settings_of(provider: Provider, prompt_version: str) -> dict[str, Any]:
+def settings_of(provider: Model, prompt_version: str) -> dict[str, Any]:
     """Return what `run.json` must say of the model, for a run to be gone on with."""
     return {
         "endpoint": provider.address,
@@ -94,13 +87,13 @@ def settings_of(provider: Provider, prompt_version: str) -> dict[str, Any]:
     }
 
 
-def run(items: Iterable[Item], provider: Provider, folder: RunFolder, options: RunOptions) -> Ended:
+def run(items: Iterable[Item], provider: Model, folder: RunFolder, options: RunOptions) -> Ended:
     """Ask all items and wait for the end; see `run_items`."""
     return asyncio.run(run_items(items, provider, folder, options))
 
 
 async def run_items(
-    items: Iterable[Item], provider: Provider, folder: RunFolder, options: RunOptions
+    items: Iterable[Item], provider: Model, folder: RunFolder, options: RunOptions
 ) -> Ended:
     """Ask all items that the journal of the folder does not answer yet.
 
@@ -110,9 +103,9 @@ async def run_items(
         Exception: what `can_read` or `ask_further` raised; the reply is kept all the same.
     """
     budget = options.budget or Budget(options.max_cost)
-    caller = Caller(provider, folder, options.retries, options.prices, budget)
-    provider.adaptation.recall(folder.learned)
-    spending = Spending(folder.journal)  # before lines are taken out
+    caller = RequestExecutor(provider, folder, options.retries, options.prices, budget)
+    provider.fallbacks.recall(folder.learned)
+    spending = CostLedger(folder.journal)  # before lines are taken out
     with Journal(folder.journal, options.ask_again) as journal, spending:
         caller.take_up(spending, journal.lines())
         if options.on_begun is not None:
@@ -130,10 +123,10 @@ class _Run:
     def __init__(
         self,
         items: Iterable[Item],
-        provider: Provider,
+        provider: Model,
         options: RunOptions,
         journal: Journal,
-        caller: Caller,
+        caller: RequestExecutor,
     ) -> None:
         self._items: Iterator[Item] = iter(items)
         self._further: deque[Item] = deque()

@@ -18,9 +18,8 @@ from types import TracebackType
 from typing import Self
 
 from medeval.errors import UserError
-from medeval.inference.journal import SECONDS_BETWEEN_SYNCS
-from medeval.inference.line_files import drop_torn_line, not_written
-from medeval.inference.spent import Spent, path_of_spending, read_spending, spent_until_now
+from medeval.inference.cost import Spent, path_of_spending, read_spending, spent_until_now
+from medeval.inference.journal import SECONDS_BETWEEN_SYNCS, drop_torn_line, not_written
 
 _ZERO = Decimal(0)
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.inference.journal import read_journal
-from medeval.inference.line_files import end_of_whole_lines, numbered_lines
+from medeval.inference.journal import end_of_whole_lines, numbered_lines, read_journal
 
 _PREFIX = "spent-"
 _ZERO = Decimal(0)

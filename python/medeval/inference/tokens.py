@@ -16,10 +16,9 @@ from importlib import import_module
 from itertools import count
 from typing import Any, Literal, Protocol
 
-from medeval.inference.failures import CallFailedError, Failure, Kind
-from medeval.inference.providers import OpenAICompatible, Provider
-from medeval.inference.requests import OPEN, Item, Message, Request, canonical
-from medeval.inference.retries import RetryPolicy
+from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
+from medeval.inference.openai_model import OpenAIModel
+from medeval.inference.types import OPEN, Item, Message, Model, Request, canonical
 
 DEFAULT_LIMIT = 8192
 
@@ -108,7 +107,7 @@ class ServerTokens:
         retries: of a count that failed.
     """
 
-    provider: OpenAICompatible
+    provider: OpenAIModel
     retries: RetryPolicy = field(default_factory=RetryPolicy)
     counted_by: CountedBy = "server"
 
@@ -127,7 +126,7 @@ class ServerTokens:
 
     async def attempt(self, request: Request) -> int | Failure:
         """Ask the server once; what its template refuses is learned as from a reply."""
-        messages = self.provider.adaptation.messages(request.item.messages)
+        messages = self.provider.fallbacks.messages(request.item.messages)
         body: dict[str, Any] = {
             "model": request.model,
             "messages": messages,
@@ -139,7 +138,7 @@ class ServerTokens:
         address = f"{request.endpoint.removesuffix('/v1')}/tokenize"
         sent = await self.provider.send(request, address, body)
         if isinstance(sent, Failure):
-            is_mended = self.provider.adaptation.learn(sent, {}, messages)
+            is_mended = self.provider.fallbacks.learn(sent, {}, messages)
             return await self.attempt(request) if is_mended else sent
         counted = _object(sent).get("count")
         if isinstance(counted, int) and not isinstance(counted, bool):
@@ -148,7 +147,7 @@ class ServerTokens:
 
 
 async def context_window(
-    provider: Provider,
+    provider: Model,
     is_open: bool,
     limit: int | None = None,
     retries: RetryPolicy | None = None,
@@ -166,7 +165,7 @@ async def context_window(
     """
     counter: Counter | None = None
     told: int | None = None
-    if isinstance(provider, OpenAICompatible):
+    if isinstance(provider, OpenAIModel):
         try:
             told = await _told_by_server(provider, is_open)
             of_server = ServerTokens(provider, retries or RetryPolicy())
@@ -181,7 +180,7 @@ async def context_window(
     return ContextWindow(DEFAULT_LIMIT, "default", counter)
 
 
-async def _told_by_server(provider: OpenAICompatible, is_open: bool) -> int | None:
+async def _told_by_server(provider: OpenAIModel, is_open: bool) -> int | None:
     found = await provider.look_up("/models", is_open)
     listed = {} if isinstance(found, Failure) else _object(found)
     models = listed.get("data")

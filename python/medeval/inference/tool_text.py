@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from medeval.inference.completions import Completion, ToolCall
 from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Completion, ToolCall
 from medeval.text import whole_json
 
 _FLAGS = re.IGNORECASE | re.DOTALL

@@ -14,9 +14,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.inference.budget import Budget
-from medeval.inference.guard import Gate
-from medeval.inference.runner import RunOptions
+from medeval.inference.cost import Budget
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import RunConfig
 from medeval.judging.agreement import agreement, score_array
 from medeval.judging.human import HumanRatings, human_agreement
 from medeval.judging.injection import (
@@ -71,8 +71,8 @@ _NO_PARTIAL = (
 
 def audit(
     judging: Judging,
-    options: RunOptions | None = None,
-    gate: Gate | None = None,
+    options: RunConfig | None = None,
+    gate: DataUseGuard | None = None,
     on_progress: OnJudging | None = None,
     *,
     parts: Sequence[str] = PARTS,
@@ -105,7 +105,7 @@ def audit(
             f"Attacks of your own are tried by the part {ATTACKS!r}, which is not among those of"
             f" this audit: {', '.join(parts)}. Add the part, or leave the attacks out."
         )
-    options = options or RunOptions()
+    options = options or RunConfig()
     budget = options.budget or Budget(options.max_cost)
     options = replace(options, budget=budget, max_cost=None)
     listed = checked(judging.subjects)

@@ -13,8 +13,8 @@ from statistics import fmean, median
 from typing import Any, NamedTuple
 
 from medeval.inference.journal import Line
-from medeval.inference.outcomes import Outcome
 from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Outcome
 from medeval.judging.prompt import Subject
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import Parse, Status, Verdict, read_verdict

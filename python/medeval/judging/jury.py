@@ -18,8 +18,8 @@ from medeval.errors import UserError
 from medeval.inference.endpoints import is_loopback
 
 if TYPE_CHECKING:
-    from medeval.inference.guard import Gate
-    from medeval.inference.providers import Provider
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.types import Model
     from medeval.judging.rubric import Rubric
 
 LOCAL = "local"
@@ -123,7 +123,7 @@ class Judge:
 
     def all_parameters(self, rubric: Rubric) -> dict[str, Any]:
         """Return what is asked for, before an endpoint refuses some of it."""
-        from medeval.inference.estimates import TOKEN_LIMITS
+        from medeval.inference.cost import TOKEN_LIMITS
         from medeval.judging.rubric import response_format
 
         thinks = self.is_reasoning
@@ -137,13 +137,14 @@ class Judge:
         asked = {**usual, **self.parameters}
         return {name: value for name, value in asked.items() if value is not None}
 
-    def provider(self, rubric: Rubric, gate: Gate) -> Provider:
+    def provider(self, rubric: Rubric, gate: DataUseGuard) -> Model:
         """Return what the runner asks.
 
         Raises:
             UserError: the address or the parameters cannot be meant, or there is no key.
         """
-        from medeval.inference.providers import EndpointSettings, OpenAICompatible, PythonCallable
+        from medeval.inference.openai_model import EndpointSettings, OpenAIModel
+        from medeval.inference.python_model import PythonModel
         from medeval.judging.local import LocalJudge
 
         if self.function is not None:
@@ -151,11 +152,11 @@ class Judge:
                 raise UserError(
                     f"{LOCAL!r} is the rule that is built in. Give the function a name."
                 )
-            return PythonCallable(
+            return PythonModel(
                 self.function, self.model, gate, purpose="judgment", timeout=self.timeout
             )
         if self.is_rule:
-            return PythonCallable(LocalJudge(rubric), LOCAL, gate, purpose="judgment")
+            return PythonModel(LocalJudge(rubric), LOCAL, gate, purpose="judgment")
         settings = EndpointSettings(
             base_url=self.endpoint,
             model=self.model,
@@ -164,7 +165,7 @@ class Judge:
             timeout=self.timeout,
             opening=self.opening,
         )
-        return OpenAICompatible(settings, gate, purpose="judgment")
+        return OpenAIModel(settings, gate, purpose="judgment")
 
 
 class Jury(BaseModel):

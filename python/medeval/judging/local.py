@@ -10,7 +10,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from medeval.inference.requests import Item
+from medeval.inference.types import Item
 from medeval.judging.prompt import blocks_in, marker_in
 from medeval.judging.rubric import Rubric
 from medeval.metrics.matching import tokens

@@ -16,8 +16,8 @@ from importlib.resources import files
 from unicodedata import category
 
 from medeval.errors import UserError
-from medeval.inference.requests import Message, canonical
 from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Message, canonical
 from medeval.judging.rubric import Rubric, sample_verdict
 
 BLOCKS = ("question", "reference", "answer")

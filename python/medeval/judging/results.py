@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from medeval.inference.cost import Spent
 from medeval.inference.guard import IN_PROCESS
-from medeval.inference.progress import Progress
-from medeval.inference.spent import Spent
+from medeval.inference.run import Progress
 from medeval.judging.injection import injection_signs
 from medeval.judging.judgments import (
     Judgment,

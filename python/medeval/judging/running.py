@@ -16,15 +16,22 @@ from typing import Any
 from pydantic import ConfigDict
 
 from medeval.errors import UserError
-from medeval.inference.budget import Budget
-from medeval.inference.estimates import longest_reply_under
-from medeval.inference.guard import Gate
+from medeval.inference.cost import Budget, kept_spending, longest_reply_under
+from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Line, read_journal
-from medeval.inference.progress import OnProgress, Progress
-from medeval.inference.requests import Item, Request
-from medeval.inference.run_folder import AUDIT, Record, RunFolder, checked_record
-from medeval.inference.runner import Ended, RunOptions, run_items, settings_of
-from medeval.inference.spent import kept_spending
+from medeval.inference.run import (
+    AUDIT,
+    OnProgress,
+    Progress,
+    Record,
+    RunConfig,
+    RunFolder,
+    RunResult,
+    checked_record,
+    run_items,
+    settings_of,
+)
+from medeval.inference.types import Item, Request
 from medeval.judging.judgments import Asked, Judgment, judgment_of, verdict_of
 from medeval.judging.jury import Judge, Jury, warnings_of_kinship
 from medeval.judging.prompt import (
@@ -93,8 +100,8 @@ class Judging:
 
     def run(
         self,
-        options: RunOptions | None = None,
-        gate: Gate | None = None,
+        options: RunConfig | None = None,
+        gate: DataUseGuard | None = None,
         on_progress: OnJudging | None = None,
     ) -> JudgingResults:
         """Have the answers judged, and wait for the end.
@@ -117,13 +124,13 @@ class Judging:
 
     async def execute(
         self,
-        options: RunOptions | None = None,
-        gate: Gate | None = None,
+        options: RunConfig | None = None,
+        gate: DataUseGuard | None = None,
         on_progress: OnJudging | None = None,
     ) -> JudgingResults:
         """Do what `run` does, within a loop that is there already."""
-        options = options or RunOptions()
-        gate = gate or Gate({}, self.folder / AUDIT)
+        options = options or RunConfig()
+        gate = gate or DataUseGuard({}, self.folder / AUDIT)
         providers = [seat.judge.provider(self.rubric, gate) for seat in self._seats]
         if not all(subject.data_class == "open" for subject in self.asked.values()):
             for provider in providers:
@@ -168,7 +175,7 @@ class Judging:
             return_exceptions=True,
         )
         for place, each in zip(folders, ended, strict=True):
-            if isinstance(each, Ended):
+            if isinstance(each, RunResult):
                 place.record(STOPPED, each.stopped or None)
         for each in ended:
             if isinstance(each, BaseException):
@@ -322,7 +329,7 @@ def verdicts_in(folder: Path, *below: str) -> int:
     return sum("text" in line for journal in journals for line in read_journal(journal))
 
 
-def _progress_of(judge: Judge, told: OnJudging | None, run: RunOptions) -> OnProgress | None:
+def _progress_of(judge: Judge, told: OnJudging | None, run: RunConfig) -> OnProgress | None:
     return run.on_progress if told is None else lambda progress: told(judge.label, progress)
 
 

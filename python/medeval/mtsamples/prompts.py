@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from medeval.inference.requests import Message
 from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Message
 
 Style = Literal["medarc", "helm"]
 

@@ -13,20 +13,16 @@ from typing import Any
 
 import medeval
 from medeval.errors import UserError
-from medeval.inference.batch_files import BatchSettings, Imported, export_batch, import_batch
+from medeval.inference.batch import BatchSettings, Imported, export_batch, import_batch
+from medeval.inference.cost import CostLedger, Prices
 from medeval.inference.endpoints import read_endpoints
-from medeval.inference.guard import Gate
+from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, read_journal
-from medeval.inference.prices import Prices
-from medeval.inference.progress import Progress
-from medeval.inference.providers import Provider
-from medeval.inference.run_folder import AUDIT, RUN, RunFolder
-from medeval.inference.runner import Ended, RunOptions, settings_of
-from medeval.inference.spending import Spending
-from medeval.tasks.item_task import ItemTask
+from medeval.inference.run import AUDIT, RUN, Progress, RunConfig, RunFolder, RunResult, settings_of
+from medeval.inference.types import Model
 from medeval.tasks.models import ModelChoice, code_sha256, provider_of, settings_of_endpoint
 from medeval.tasks.run_record import RUNS, RunRecord
-from medeval.tasks.task import AskedTask
+from medeval.tasks.task import AskedTask, ItemTask
 
 ENDPOINTS = Path("endpoints.toml")
 LIMIT = "limit"
@@ -54,11 +50,11 @@ class Asking:
     task: AskedTask
     choice: ModelChoice
     folder: RunFolder
-    provider: Provider = field(repr=False)
+    provider: Model = field(repr=False)
     limit: int | None = None
     made: Sequence[Path] = ()
 
-    def answer(self, options: RunOptions) -> Ended:
+    def answer(self, options: RunConfig) -> RunResult:
         """Ask what has no answer yet; see `inference.runner.run`."""
         begun = options.on_begun
 
@@ -127,7 +123,7 @@ def open_run(
         UserError: the model cannot be asked, or the folder holds a run with other settings.
     """
     path = folder or _new_folder(runs, task.name, choice.model)
-    gate = Gate(read_endpoints(endpoints), path / AUDIT)
+    gate = DataUseGuard(read_endpoints(endpoints), path / AUDIT)
     provider = provider_of(choice, task, gate)
     is_new = not path.exists()
     try:
@@ -188,7 +184,7 @@ def export_prompts(asking: Asking, path: Path, endpoints: Path = ENDPOINTS) -> i
             file is there already.
     """
     _require_single_items(asking.task)
-    gate = Gate(read_endpoints(endpoints), asking.folder.path / AUDIT)
+    gate = DataUseGuard(read_endpoints(endpoints), asking.folder.path / AUDIT)
     return export_batch(asking.task.items(asking.limit), _batch(asking), gate, path)
 
 
@@ -198,7 +194,7 @@ def import_answers(asking: Asking, paths: Sequence[Path], prices: Prices) -> Imp
     Raises:
         UserError: a file cannot be read, or holds answers to other questions.
     """
-    spending = Spending(asking.folder.journal)  # before lines are taken out
+    spending = CostLedger(asking.folder.journal)  # before lines are taken out
     with Journal(asking.folder.journal) as journal, spending:
         return import_batch(
             asking.task.items(asking.limit),

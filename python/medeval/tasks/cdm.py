@@ -23,9 +23,9 @@ from medeval.cdm.subset_files import Subset, read_subset
 from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
 from medeval.exporting.builds import require_named_export
-from medeval.inference.conversations import converse
-from medeval.inference.requests import Item
+from medeval.inference.engine import converse
 from medeval.inference.tokens import ContextWindow, context_window
+from medeval.inference.types import Item
 from medeval.models.text_files import write_text
 from medeval.tasks.cdm_case_scores import case_lines
 from medeval.tasks.cdm_models import local_provider
@@ -42,11 +42,9 @@ from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import AskedTask, Method, TaskScore
 
 if TYPE_CHECKING:
-    from medeval.inference.episodes import Episode
-    from medeval.inference.guard import Gate
-    from medeval.inference.providers import Provider
-    from medeval.inference.run_folder import RunFolder
-    from medeval.inference.runner import Ended, RunOptions
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.run import RunConfig, RunFolder, RunResult
+    from medeval.inference.types import Episode, Model
     from medeval.scoring.paired import Difference
 
 __all__ = ["NAME", "CdmOptions", "CdmTask", "begin", "options_of"]
@@ -82,19 +80,19 @@ class CdmTask:
     prompt_version: str = PROMPT_VERSION
     asked_as: str = NAME
 
-    def prepared(self, provider: Provider) -> CdmTask:
+    def prepared(self, provider: Model) -> CdmTask:
         """See `AskedTask`: the model says how much it takes in.
 
         Raises:
             UserError: a function, which can call no tools, and tools in an endpoint's form.
         """
-        from medeval.inference.providers import PythonCallable
+        from medeval.inference.python_model import PythonModel
 
         how = self._how
         if (
             isinstance(how, LoopOptions)
             and how.tool_protocol == "native"
-            and isinstance(provider, PythonCallable)
+            and isinstance(provider, PythonModel)
         ):
             raise UserError(
                 f"{provider.model} is a function, which returns text and can call no tools. Use"
@@ -141,12 +139,12 @@ class CdmTask:
         return True
 
     def ask(
-        self, provider: Provider, folder: RunFolder, options: RunOptions, limit: int | None
-    ) -> Ended:
+        self, provider: Model, folder: RunFolder, options: RunConfig, limit: int | None
+    ) -> RunResult:
         """See `AskedTask`."""
         return converse(self._episodes(limit), provider, folder, options)
 
-    def local_provider(self, kind: str, gate: Gate) -> Provider:
+    def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
         """See `AskedTask`."""
         return local_provider(kind, self._asked.cases, self.facts, gate)
 

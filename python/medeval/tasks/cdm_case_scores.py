@@ -10,7 +10,7 @@ from medeval.cdm.facts import Facts
 from medeval.cdm.scorers.treatments import treatment_score
 from medeval.cdm.scoring import IMAGING, LABORATORY, TREATMENT, CaseScore, score_case
 from medeval.cdm.transcripts import Transcript
-from medeval.inference.outcomes import Outcome
+from medeval.inference.types import Outcome
 from medeval.models.clinical_case import PATHOLOGIES
 
 NOT_ASKED = "not_asked"

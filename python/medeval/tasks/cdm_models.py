@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 from medeval.cdm.demo_policy import DemoModel
 from medeval.cdm.facts import Facts
 from medeval.cdm.oracle import oracle_answer, oracle_calls
-from medeval.inference.completions import Completion, ToolCall
-from medeval.inference.guard import IN_PROCESS, Gate
-from medeval.inference.parameters import Adaptation
-from medeval.inference.requests import Request, body_of
+from medeval.inference.guard import IN_PROCESS, DataUseGuard
+from medeval.inference.openai_model import ParameterFallbacks
+from medeval.inference.types import Completion, Request, ToolCall, body_of
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.task import DEMO, EMPTY, ORACLE
 
 if TYPE_CHECKING:
-    from medeval.inference.providers import Provider
+    from medeval.inference.types import Model
 
 
 class GoldModel:
@@ -32,12 +31,12 @@ class GoldModel:
     """
 
     def __init__(
-        self, name: str, gold: Mapping[str, ClinicalCase], facts: Facts, gate: Gate
+        self, name: str, gold: Mapping[str, ClinicalCase], facts: Facts, gate: DataUseGuard
     ) -> None:
         self.address = IN_PROCESS
         self.model = name
         self.parameters: Mapping[str, Any] = {}
-        self.adaptation = Adaptation()
+        self.fallbacks = ParameterFallbacks()
         self._gold = gold
         self._facts = facts
         self._gate = gate
@@ -45,7 +44,7 @@ class GoldModel:
     async def ask(self, request: Request) -> Completion:
         """Make the next call, or answer when all are made."""
         body = json.dumps(body_of(request, request.all_parameters)).encode()
-        self._gate.admit(request, body, "answer")
+        self._gate.authorize(request, body, "answer")
         case = self._gold[request.item.id]
         calls = oracle_calls(case, self._facts)
         made = sum(message["role"] == "tool" for message in request.item.messages)
@@ -69,7 +68,9 @@ class EmptyModel(GoldModel):
         return Completion("", finish_reason="stop", model=self.model)
 
 
-def local_provider(kind: str, cases: Sequence[ClinicalCase], facts: Facts, gate: Gate) -> Provider:
+def local_provider(
+    kind: str, cases: Sequence[ClinicalCase], facts: Facts, gate: DataUseGuard
+) -> Model:
     """Return a built-in model: demo, oracle, empty or shuffled."""
     if kind == DEMO:
         return DemoModel(gate)

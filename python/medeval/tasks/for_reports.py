@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import medeval
-from medeval.inference.requests import canonical
+from medeval.inference.types import canonical
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.tasks.task import Table, TaskScore

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
-from medeval.inference.guard import Gate
-from medeval.inference.providers import Provider, PythonCallable
-from medeval.inference.requests import Item
-from medeval.inference.run_folder import RunFolder
-from medeval.inference.runner import Ended, RunOptions, run
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.python_model import PythonModel
+from medeval.inference.run import RunConfig, RunFolder, RunResult, run
+from medeval.inference.types import Item, Model
 from medeval.tasks.task import LocalModel
 
 
@@ -26,7 +25,7 @@ class ItemTask(ABC):
     def local_model(self, kind: str) -> LocalModel:
         """Return a built-in model as a function of an item."""
 
-    def prepared(self, provider: Provider) -> Self:
+    def prepared(self, provider: Model) -> Self:
         """Return itself: no model has to tell anything."""
         return self
 
@@ -35,11 +34,11 @@ class ItemTask(ABC):
         return []
 
     def ask(
-        self, provider: Provider, folder: RunFolder, options: RunOptions, limit: int | None
-    ) -> Ended:
+        self, provider: Model, folder: RunFolder, options: RunConfig, limit: int | None
+    ) -> RunResult:
         """Ask all items that have no answer yet."""
         return run(self.items(limit), provider, folder, options)
 
-    def local_provider(self, kind: str, gate: Gate) -> Provider:
+    def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
         """Return a built-in model."""
-        return PythonCallable(self.local_model(kind), kind, gate)
+        return PythonModel(self.local_model(kind), kind, gate)

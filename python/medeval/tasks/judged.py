@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from medeval.errors import UserError
-from medeval.inference.answers import read_answers
 from medeval.inference.guard import IN_PROCESS
-from medeval.inference.outcomes import Outcome
-from medeval.inference.run_folder import RESPONSES, RunFolder
+from medeval.inference.run import RESPONSES, RunFolder, read_answers
+from medeval.inference.types import Outcome
 from medeval.judging.jury import Jury
 from medeval.tasks.run_record import RunRecord, read_record
 from medeval.tasks.task import AskedTask
 
 if TYPE_CHECKING:
-    from medeval.inference.guard import Gate
-    from medeval.inference.runner import RunOptions
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.run import RunConfig
     from medeval.judging.prompt import Subject
     from medeval.judging.results import JudgingResults
     from medeval.judging.rubric import Rubric
@@ -114,8 +113,8 @@ def judge(
     task: JudgedTask,
     folder: Path,
     jury: Jury,
-    options: RunOptions | None = None,
-    gate: Gate | None = None,
+    options: RunConfig | None = None,
+    gate: DataUseGuard | None = None,
     on_progress: OnJudging | None = None,
 ) -> JudgingResults:
     """Have the answers of a run judged, and keep with the run who did; see `Judging.run`.
@@ -123,7 +122,7 @@ def judge(
     Raises:
         UserError: the task has no rubric, or as `Judging.run`.
     """
-    from medeval.inference.runner import RunOptions
+    from medeval.inference.run import RunConfig
     from medeval.judging.running import verdicts_in
 
     record = read_record(folder)
@@ -138,7 +137,7 @@ def judge(
     # Before anybody is paid: whatever ends the process, the judging can be gone on with.
     on_begun: Callable[[], None] = lambda: keep([*others, jury])  # noqa: E731
     try:
-        return judging.run(replace(options or RunOptions(), on_begun=on_begun), gate, on_progress)
+        return judging.run(replace(options or RunConfig(), on_begun=on_begun), gate, on_progress)
     finally:
         # Judges that said nothing at all take the place of none that did.
         is_kept = not others or verdicts_in(judging.folder)

@@ -19,10 +19,8 @@ from medeval.evaluation.task_prompts import (
     output_from_reply,
     response_format_for,
 )
-from medeval.inference.answers import Answer, read_answers
-from medeval.inference.outcomes import Outcome
-from medeval.inference.requests import Item
-from medeval.inference.run_folder import RESPONSES
+from medeval.inference.run import RESPONSES, Answer, read_answers
+from medeval.inference.types import Item, Outcome
 from medeval.metrics.item import rationale_of
 from medeval.metrics.text import text_of
 from medeval.models.schemas import Row
@@ -30,7 +28,6 @@ from medeval.models.task_content import task_hash
 from medeval.models.task_types import EvaluatedTask
 from medeval.predictions.tasks import TASKS
 from medeval.tasks.differences import paired_differences
-from medeval.tasks.item_task import ItemTask
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
@@ -39,6 +36,7 @@ from medeval.tasks.task import (
     EMPTY,
     ORACLE,
     AskedTask,
+    ItemTask,
     LocalModel,
     Method,
     TaskScore,

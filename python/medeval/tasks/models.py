@@ -11,15 +11,10 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.inference.endpoints import normalized
-from medeval.inference.guard import Gate
-from medeval.inference.providers import (
-    EndpointSettings,
-    OpenAICompatible,
-    Provider,
-    PythonCallable,
-)
-from medeval.inference.python_files import FileFailedError, module_of
-from medeval.inference.requests import Message
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.openai_model import EndpointSettings, OpenAIModel
+from medeval.inference.python_model import FileFailedError, PythonModel, module_of
+from medeval.inference.types import Message, Model
 from medeval.tasks.task import DEMO, AskedTask
 
 OPENAI = "https://api.openai.com/v1"
@@ -86,7 +81,7 @@ class ModelChoice:
         return {} if is_usual or self.key is None else {"--key-variable": self.key}
 
 
-def provider_of(choice: ModelChoice, task: AskedTask, gate: Gate) -> Provider:
+def provider_of(choice: ModelChoice, task: AskedTask, gate: DataUseGuard) -> Model:
     """Return who answers.
 
     Raises:
@@ -97,10 +92,10 @@ def provider_of(choice: ModelChoice, task: AskedTask, gate: Gate) -> Provider:
     if choice.function is not None:
         file, name = choice.function
         ask = _loaded(file, name)
-        return PythonCallable(
+        return PythonModel(
             lambda item: ask(item.messages), choice.model, gate, timeout=choice.timeout, file=file
         )
-    return OpenAICompatible(settings_of_endpoint(choice), gate)
+    return OpenAIModel(settings_of_endpoint(choice), gate)
 
 
 def settings_of_endpoint(choice: ModelChoice) -> EndpointSettings:

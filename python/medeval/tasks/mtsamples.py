@@ -13,16 +13,14 @@ from pydantic import Field
 
 from medeval.data_class import strictest
 from medeval.errors import UserError
-from medeval.inference.answers import Answer, read_answers
-from medeval.inference.requests import Item
-from medeval.inference.run_folder import RESPONSES
+from medeval.inference.run import RESPONSES, Answer, read_answers
+from medeval.inference.types import Item
 from medeval.judging.jury import DEFAULT_JUDGE
 from medeval.mtsamples.demo_model import plan as demo_plan
 from medeval.mtsamples.examples import Example, keep, read_kept, read_warehouse, sha256_of
 from medeval.mtsamples.listing import NOTES_FOLDER
 from medeval.mtsamples.prompts import PROMPT_VERSION, Asked, Style
 from medeval.tasks.differences import paired_differences
-from medeval.tasks.item_task import ItemTask
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
@@ -31,6 +29,7 @@ from medeval.tasks.task import (
     EMPTY,
     ORACLE,
     AskedTask,
+    ItemTask,
     LocalModel,
     Method,
     TaskScore,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.inference.answers import Answer
+from medeval.inference.run import Answer
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.text_files import write_text
 from medeval.mtsamples.examples import Example

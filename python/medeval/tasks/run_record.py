@@ -13,12 +13,11 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field
 
 from medeval.errors import UserError
+from medeval.inference.cost import kept_spending
 from medeval.inference.guard import VARIABLE
 from medeval.inference.journal import read_journal
-from medeval.inference.progress import Progress
-from medeval.inference.requests import Item, canonical
-from medeval.inference.run_folder import RESPONSES, RUN, Record, checked_record
-from medeval.inference.spent import kept_spending
+from medeval.inference.run import RESPONSES, RUN, Progress, Record, checked_record
+from medeval.inference.types import Item, canonical
 from medeval.judging.jury import Jury
 
 RUNS = Path("runs")

@@ -13,9 +13,8 @@ from math import sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from medeval.inference.guard import Gate
-from medeval.inference.run_folder import AUDIT, RunFolder
-from medeval.inference.runner import RunOptions, settings_of
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import AUDIT, RunConfig, RunFolder, settings_of
 from medeval.judging.jury import LOCAL, jury_of
 from medeval.tasks.judged import judge, judged
 from medeval.tasks.task import EMPTY, ORACLE, SHUFFLED, AskedTask, Method, TaskScore
@@ -81,11 +80,11 @@ def _near_chance(task: AskedTask, oracle: TaskScore) -> Check:
 def _scored(task: AskedTask, kind: str) -> TaskScore:
     with TemporaryDirectory() as place:
         path = Path(place)
-        provider = task.local_provider(kind, Gate({}, path / AUDIT))
+        provider = task.local_provider(kind, DataUseGuard({}, path / AUDIT))
         task = task.prepared(provider)
         settings = {**settings_of(provider, task.prompt_version), **task.settings()}
         folder = RunFolder(path, settings, {"task": task.name})
-        options = RunOptions(prompt_version=task.prompt_version, can_read=task.can_read)
+        options = RunConfig(prompt_version=task.prompt_version, can_read=task.can_read)
         task.keep(path)
         task.ask(provider, folder, options, None)
         asked = judged(task)

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from medeval.inference.guard import Gate
-    from medeval.inference.providers import Provider
-    from medeval.inference.requests import Item
-    from medeval.inference.run_folder import RunFolder
-    from medeval.inference.runner import Ended, RunOptions
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.run import RunConfig, RunFolder, RunResult
+    from medeval.inference.types import Item, Model
     from medeval.models.evaluation_result import EvaluationResult
     from medeval.scoring.paired import Difference
 
@@ -127,15 +125,15 @@ class AskedTask(Protocol):
     def can_read(self, item: Item, reply: str) -> bool:
         """Tell whether a reply without its thinking holds an answer to the item."""
 
-    def prepared(self, provider: Provider) -> AskedTask:
+    def prepared(self, provider: Model) -> AskedTask:
         """Return the task as it is put to a model, once that has told what it takes in."""
 
     def ask(
-        self, provider: Provider, folder: RunFolder, options: RunOptions, limit: int | None
-    ) -> Ended:
+        self, provider: Model, folder: RunFolder, options: RunConfig, limit: int | None
+    ) -> RunResult:
         """Ask all that has no answer yet; see `inference.runner.run`."""
 
-    def local_provider(self, kind: str, gate: Gate) -> Provider:
+    def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
         """Return a built-in model: demo, oracle, empty or shuffled."""
 
     def chance(self) -> float:

@@ -15,11 +15,10 @@ from pydantic import Field
 
 from medeval.data_class import strictest
 from medeval.errors import UserError
-from medeval.inference.requests import Item
+from medeval.inference.types import Item
 from medeval.profile import project_root
 from medeval.scoring.paired import Difference
 from medeval.tasks.differences import mean_difference
-from medeval.tasks.item_task import ItemTask
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import facts_of_run, read_record
 from medeval.tasks.task import (
@@ -27,6 +26,7 @@ from medeval.tasks.task import (
     EMPTY,
     ORACLE,
     AskedTask,
+    ItemTask,
     LocalModel,
     Method,
     TaskScore,

@@ -14,9 +14,8 @@ from typing import Any
 
 from medeval.errors import UserError
 from medeval.inference.journal import Line, read_journal
-from medeval.inference.outcomes import Outcome
-from medeval.inference.requests import Item
-from medeval.inference.run_folder import RESPONSES, RUN
+from medeval.inference.run import RESPONSES, RUN
+from medeval.inference.types import Item, Outcome
 from medeval.yier.joining import Answered, from_reply
 from medeval.yier.matching import Answers
 from medeval.yier.prompts import (
