@@ -66,19 +66,10 @@ def limited(
 
 def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], int]:
     """Answer and judge as the project does, with journals and audit."""
-    from medeval.inference.run import (
-        AUDIT,
-        RESPONSES,
-        RunConfig,
-        RunFolder,
-        read_answers,
-        run,
-        settings_of,
-    )
-    from medeval.inference.types import Item
-
     from medeval.inference.guard import DataUseGuard
-    from medeval.inference.openai_model import EndpointSettings, OpenAIModel
+    from medeval.inference.openai_model import OpenAIModel
+    from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers, settings_of
+    from medeval.inference.types import Item
     from medeval.judging.jury import Judge, Jury
     from medeval.judging.prompt import Subject
     from medeval.judging.rubric import shipped_rubric
@@ -91,9 +82,8 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], i
 
     def work() -> int:
         gate = DataUseGuard({}, folder / AUDIT)
-        provider = OpenAIModel(EndpointSettings(url, MODEL), gate)
-        place = RunFolder(folder, settings_of(provider, "1"))
-        run(items, provider, place, RunConfig("1", concurrency))
+        model = OpenAIModel(url, MODEL, gate)
+        Run(folder, settings_of(model, "1"), model).execute(items, RunConfig(concurrency))
         subjects = [
             Subject(answer.item, question(int(answer.item)), answer.text, REFERENCE, "open")
             for answer in read_answers(folder / RESPONSES, items)

@@ -56,15 +56,14 @@ def items(count: int) -> Iterator[Item]:
 
 def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], Path]:
     """Ask as the project does, with journal and audit; the work returns the file of the answers."""
-    from medeval.inference.run import AUDIT, RESPONSES, RunConfig, RunFolder, run, settings_of
-
     from medeval.inference.guard import DataUseGuard
-    from medeval.inference.openai_model import EndpointSettings, OpenAIModel
+    from medeval.inference.openai_model import OpenAIModel
+    from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
 
     def work() -> Path:
-        provider = OpenAIModel(EndpointSettings(url, MODEL), DataUseGuard({}, folder / AUDIT))
-        place = RunFolder(folder, settings_of(provider, "1"))
-        run(items(count), provider, place, RunConfig("1", concurrency))
+        model = OpenAIModel(url, MODEL, DataUseGuard({}, folder / AUDIT))
+        run = Run(folder, settings_of(model, "1"), model)
+        run.execute(items(count), RunConfig(concurrency))
         return folder / RESPONSES
 
     return work
@@ -72,7 +71,7 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], P
 
 def loop(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], Path]:
     """Ask as scripts usually do: a task per item behind a semaphore, one file at the end."""
-    import medeval.inference.runner  # noqa: F401  so that both processes hold the same modules
+    import medeval.inference.engine  # noqa: F401  so that both processes hold the same modules
 
     async def gathered() -> list[dict[str, str | None]]:
         from openai import AsyncOpenAI

@@ -11,9 +11,6 @@ from typing import Any
 
 from commands import PROJECT_ROOT
 from inference_runs import QUICK, provider_of
-from medeval.inference.engine import STEPS, EpisodesEnded, converse
-from medeval.inference.run import RunConfig, RunFolder, settings_of
-from medeval.inference.types import Completion, Episode, Model
 from model_server import Body
 
 from medeval.cdm import prompts
@@ -22,7 +19,10 @@ from medeval.cdm.demo_policy import reply_to
 from medeval.cdm.facts import Facts, load_facts
 from medeval.cdm.loop_episode import LoopOptions, tool_loops
 from medeval.cdm.tools.lab_mapping import LabMapping
+from medeval.inference.engine import STEPS
 from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import Run, RunConfig, RunResult, settings_of
+from medeval.inference.types import Completion, Episode, Model
 from medeval.models.clinical_case import ClinicalCase
 
 # Written into every part of a case that no model may see.
@@ -138,13 +138,13 @@ def bedside(
     gate: DataUseGuard | None = None,
     provider: Model | None = None,
     **changed: Any,
-) -> EpisodesEnded:
+) -> RunResult:
     """Run episodes against an endpoint; `changed` goes to its settings."""
     folder.mkdir(exist_ok=True)
     provider = provider or provider_of(url, folder, gate, **changed)
     settings = settings_of(provider, prompts.PROMPT_VERSION)
-    options = options or RunConfig(prompts.PROMPT_VERSION, retries=QUICK)
-    return converse(episodes, provider, RunFolder(folder, settings), options)
+    options = options or RunConfig(retries=QUICK)
+    return Run(folder, settings, provider).execute(episodes, options)
 
 
 def demo_reply(body: Body) -> dict[str, Any]:

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from medeval.inference.errors import RetryPolicy
-from medeval.inference.run import (
-    AUDIT,
-    RESPONSES,
-    RunConfig,
-    RunFolder,
-    RunResult,
-    run,
-    settings_of,
-)
-from medeval.inference.types import Item
-
+from medeval.inference.errors import Failure, RetryPolicy
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.openai_model import EndpointSettings, OpenAIModel
+from medeval.inference.openai_model import OpenAIModel, ParameterFallbacks
+from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, RunResult, settings_of
+from medeval.inference.types import Item, Message, Model, Request
 
 MODEL = "tested-model"
 QUICK = RetryPolicy(attempts=8, first_wait=0.01, longest_wait=0.05)
@@ -44,10 +35,8 @@ def usual_answer(item: Item) -> str:
 def provider_of(
     url: str, folder: Path, gate: DataUseGuard | None = None, **changed: Any
 ) -> OpenAIModel:
-    settings = EndpointSettings(
-        **{"base_url": url, "model": MODEL, "timeout": 5.0, "opening": 0.5, **changed}
-    )
-    return OpenAIModel(settings, gate or DataUseGuard({}, folder / AUDIT))
+    given = {"base_url": url, "model": MODEL, "timeout": 5.0, **changed}
+    return OpenAIModel(guard=gate or DataUseGuard({}, folder / AUDIT), **given)
 
 
 def ask(
@@ -58,12 +47,25 @@ def ask(
     gate: DataUseGuard | None = None,
     **changed: Any,
 ) -> RunResult:
-    """Run the items against an endpoint; `changed` goes to its settings."""
-    options = options or RunConfig(retries=QUICK)
+    """Run the items against an endpoint; `changed` goes to its model."""
     folder.mkdir(exist_ok=True)
-    provider = provider_of(url, folder, gate, **changed)
-    place = RunFolder(folder, settings_of(provider, options.prompt_version))
-    return run(items, provider, place, options)
+    model = provider_of(url, folder, gate, **changed)
+    return run_of(folder, model).execute(items, options or RunConfig(retries=QUICK))
+
+
+def run_of(folder: Path, model: Model, prompt_version: str = "") -> Run:
+    return Run(folder, settings_of(model, prompt_version), model)
+
+
+def named_parts(
+    failure: Failure,
+    parameters: Mapping[str, Any],
+    messages: Sequence[Message] = (),
+    learned: Mapping[str, str] | None = None,
+) -> list[dict[str, str]]:
+    """Return what is left out of a request first, since the endpoint names it."""
+    request = Request(Item("a", messages), "e", MODEL, parameters, "")
+    return ParameterFallbacks(learned).trials(failure, request, only_named=True)
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:

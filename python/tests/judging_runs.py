@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from inference_runs import QUICK
-from medeval.inference.run import RunConfig
 from model_server import Body, prompt_of
 
+from medeval.inference.run import RunConfig
 from medeval.judging.audit import PARTS, audit
 from medeval.judging.jury import Judge, Jury
 from medeval.judging.prompt import STANDARD, Subject, Variant
@@ -103,7 +103,7 @@ def audited(
 
 
 def judge_at(url: str, model: str = "tested-judge", **changed: Any) -> Judge:
-    usual = {"base_url": url, "key_variable": "none", "timeout": 5.0, "opening": 0.5}
+    usual = {"base_url": url, "key_variable": "none", "timeout": 5.0}
     return Judge(model, **{**usual, **changed})
 
 

@@ -155,8 +155,10 @@ class ModelServer(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 256
 
-    def __init__(self, script: Script, *, is_tls: bool = False) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(
+        self, script: Script, *, is_tls: bool = False, address: tuple[str, int] = ("127.0.0.1", 0)
+    ) -> None:
+        super().__init__(address, _Handler)
         self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.tls.load_cert_chain(_SIGNED)
         self.scheme = "https" if is_tls else "http"
@@ -170,7 +172,7 @@ class ModelServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"{self.scheme}://127.0.0.1:{self.server_address[1]}/v1"
+        return f"{self.scheme}://{self.server_address[0]!s}:{self.server_address[1]}/v1"
 
     @property
     def proxy(self) -> str:
@@ -274,9 +276,21 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def model_server(script: Script | None = None, *, is_tls: bool = False) -> Iterator[ModelServer]:
-    """Run a server for the length of a block."""
-    server = ModelServer(script or Script(), is_tls=is_tls)
+def model_server(
+    script: Script | None = None,
+    *,
+    is_tls: bool = False,
+    address: tuple[str, int] = ("127.0.0.1", 0),
+) -> Iterator[ModelServer]:
+    """Run a server for the length of a block; on a free port, or at an address once it is free."""
+    while True:
+        try:
+            server = ModelServer(script or Script(), is_tls=is_tls, address=address)
+            break
+        except OSError:
+            if not address[1]:
+                raise
+            time.sleep(0.05)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:

@@ -14,11 +14,11 @@ import pytest
 from commands import run_medeval
 from hypothesis import given
 from hypothesis import strategies as st
-from medeval.inference.run import AUDIT, RunConfig, RunFolder, settings_of
-from medeval.inference.types import Item
 
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
+from medeval.inference.types import Item
 from medeval.tasks.catalogue import all_names, begin, recorded_name
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.self_check import check_task, tolerance
@@ -36,9 +36,9 @@ def run_of(task: AskedTask, kind: str, folder: Path) -> Path:
     provider = task.local_provider(kind, DataUseGuard({}, folder / AUDIT))
     task = task.prepared(provider)
     settings = {**settings_of(provider, task.prompt_version), **task.settings()}
-    place = RunFolder(folder, settings, {"task": task.name})
-    options = RunConfig(prompt_version=task.prompt_version, can_read=task.can_read)
-    task.ask(provider, place, options, None)
+    run = Run(folder, settings, provider, about={"task": task.name})
+    options = RunConfig(can_read=task.can_read)
+    run.execute(task.samples(), options)
     return folder
 
 

@@ -16,12 +16,12 @@ import pytest
 from cdm_bedside import answering, calling, demo_reply
 from cdm_runs import exported, folder_of, lines, plain, run_cdm, scored
 from commands import PROJECT_ROOT, run_medeval
-from medeval.inference.run import AUDIT, RunConfig, RunFolder, settings_of
 from model_server import Body, Script, error, model_server, slow
 
 from medeval.cdm.case_files import read_case_files
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
 from medeval.tasks.catalogue import begin
 from medeval.tasks.self_check import check_task
 from medeval.tasks.task import ORACLE
@@ -427,8 +427,8 @@ def test_two_models_are_compared_case_by_case(tmp_path: Path, asked_export: Path
     provider = task.local_provider(ORACLE, DataUseGuard({}, place / AUDIT))
     task = task.prepared(provider)
     settings = {**settings_of(provider, task.prompt_version), **task.settings()}
-    folder = RunFolder(place, settings, {"task": task.name})
-    task.ask(provider, folder, RunConfig(prompt_version=task.prompt_version), None)
+    run = Run(place, settings, provider, about={"task": task.name})
+    run.execute(task.samples(), RunConfig())
     done = run_medeval("compare", "--task", "cdm", place, demo, "--metric", "Treatment Requested")
     assert done.returncode == 0, done.stderr
     assert "Treatment Requested: oracle scores higher" in done.stdout

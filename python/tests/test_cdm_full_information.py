@@ -28,10 +28,6 @@ from cdm_bedside import (
     steps,
 )
 from inference_runs import MODEL, QUICK, content, provider_of
-from medeval.inference.errors import CallFailedError
-from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT
-from medeval.inference.types import Item, Outcome
 from model_server import Body, Fault, Script, error, model_server, refuses
 from tokenizing_server import TokenizingServer, tokenizing_server, words
 
@@ -49,8 +45,12 @@ from medeval.cdm.loop_answers import FinalAnswer
 from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.inference import tokens
 from medeval.inference.endpoints import Endpoint
+from medeval.inference.errors import CallFailedError
 from medeval.inference.guard import DataUseGuard, RefusedError
+from medeval.inference.python_model import PythonModel
+from medeval.inference.run import AUDIT
 from medeval.inference.tokens import EstimatedTokens, ServerTokens, context_window
+from medeval.inference.types import Item, Outcome
 from medeval.models.clinical_case import ClinicalCase
 
 ANSWER = '{"diagnosis": "Acute appendicitis", "treatment": ["surgery"]}'

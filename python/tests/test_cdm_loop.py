@@ -29,7 +29,6 @@ from cdm_bedside import (
     steps,
 )
 from inference_runs import content
-from medeval.inference.types import Outcome
 from model_server import Body, Script, error, model_server, slow
 
 from medeval.cdm import prompts
@@ -39,6 +38,7 @@ from medeval.cdm.toolbox import TOOLS
 from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
 from medeval.inference.guard import RefusedError
+from medeval.inference.types import Outcome
 from medeval.models.clinical_case import ClinicalCase
 
 THREE = TOOLS[:3]

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from cdm_bedside import HISTORY, answering, bedside, calling, case, in_order, loops
 from inference_runs import provider_of
-from medeval.inference.types import Outcome
 from model_server import Body, Script
 from tokenizing_server import TokenizingServer, tokenizing_server, words
 
@@ -22,6 +21,7 @@ from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.tokens import ContextWindow, context_window
+from medeval.inference.types import Outcome
 
 LONG = "Abdomen: " + "tender " * 300
 EXAMINE = calling(("physical_examination", {}))

@@ -12,9 +12,6 @@ import pytest
 from builds import Build
 from cdm_bedside import MARKS, case, cases, facts, leaks, mapping, report
 from inference_runs import content
-from medeval.inference.engine import converse
-from medeval.inference.run import AUDIT, RunConfig, RunFolder, settings_of
-from medeval.inference.types import Completion, Episode, Outcome, Request, body_of
 
 from medeval.cdm.demo_policy import DemoModel, reply_to
 from medeval.cdm.full_information import FullInformationOptions, full_information
@@ -24,6 +21,8 @@ from medeval.cdm.toolbox import TOOLS
 from medeval.cdm.tools.lab_mapping import LabMapping, read_mapping
 from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
+from medeval.inference.types import Completion, Episode, Outcome, Request, body_of
 from medeval.models.clinical_case import ClinicalCase, read_case
 
 MODES = ("native", "text", "full_information")
@@ -55,9 +54,9 @@ def run(
 ) -> tuple[list[Transcript], list[tuple[str, dict[str, Any]]]]:
     folder.mkdir(exist_ok=True)
     model = Listening(DataUseGuard({}, folder / AUDIT))
-    place = RunFolder(folder, settings_of(model, PROMPT_VERSION))
+    place = Run(folder, settings_of(model, PROMPT_VERSION), model)
     conversations = episodes(of, mode, tests or mapping(), **options)
-    ended = converse(conversations, model, place, RunConfig(PROMPT_VERSION))
+    ended = place.execute(conversations, RunConfig())
     assert ended.stopped == ""
     return read_transcripts(folder, of), model.asked
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from cdm_bedside import EXAMINATION, answering, bedside, calling, case, in_order, loops
-from medeval.inference.types import Outcome
 from model_server import Body, Fault, Script, error, model_server
 
 from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.transcripts import Transcript, read_transcripts
+from medeval.inference.types import Outcome
 
 
 def strict(body: Body, before: int) -> Fault | None:

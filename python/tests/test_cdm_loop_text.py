@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from cdm_bedside import CT, EXAMINATION, bedside, case, in_order, loops
-from medeval.inference.types import Outcome
 from model_server import Body, Fault, Script, model_server, refuses
 
 from medeval.cdm import prompts
@@ -15,6 +14,7 @@ from medeval.cdm.loop_answers import FinalAnswer
 from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.toolbox import TOOLS
 from medeval.cdm.transcripts import Transcript, read_transcripts
+from medeval.inference.types import Outcome
 
 EXAMINE = "Thought: look\nAction: physical_examination\nAction Input: none"
 DECIDED = "Thought: sure\nDiagnosis: Acute appendicitis\nTreatment: surgery; antibiotics"

@@ -31,19 +31,6 @@ from inference_runs import (
     provider_of,
     run_record,
 )
-from medeval.inference.batch import BatchSettings, custom_id, import_batch
-from medeval.inference.cost import Budget, Price, Prices, estimate, read_prices
-from medeval.inference.python_model import PythonModel
-from medeval.inference.run import (
-    AUDIT,
-    RESPONSES,
-    RunConfig,
-    RunFolder,
-    RunResult,
-    run,
-    settings_of,
-)
-from medeval.inference.types import CREDENTIALED, Item, Outcome
 from model_server import (
     DROP,
     ERROR_IN_BODY,
@@ -63,10 +50,22 @@ from model_server import (
 )
 
 from medeval.errors import UserError
+from medeval.inference.batch import BatchSettings, custom_id, import_batch
+from medeval.inference.cost import Budget, Price, Prices, estimate, read_prices
 from medeval.inference.endpoints import Endpoint
 from medeval.inference.guard import DataUseGuard, RefusedError
 from medeval.inference.journal import Journal
-from medeval.inference.openai_model import EndpointSettings, OpenAIModel
+from medeval.inference.openai_model import OpenAIModel
+from medeval.inference.python_model import PythonModel
+from medeval.inference.run import (
+    AUDIT,
+    RESPONSES,
+    Run,
+    RunConfig,
+    RunResult,
+    settings_of,
+)
+from medeval.inference.types import CREDENTIALED, Item, Outcome
 from medeval.models.clinical_case import read_case
 from medeval.yier.replies import Extraction, read_reply
 
@@ -80,8 +79,8 @@ def asked_with(
 ) -> RunResult:
     """Run a function of this process over items."""
     provider = PythonModel(function, MODEL, DataUseGuard({}, folder / AUDIT), **more)
-    place = RunFolder(folder, settings_of(provider, ""))
-    return run(items, provider, place, RunConfig(concurrency=4, retries=QUICK))
+    run = Run(folder, settings_of(provider, ""), provider)
+    return run.execute(items, RunConfig(concurrency=4, retries=QUICK))
 
 
 # Parameters the model refuses
@@ -105,7 +104,8 @@ def test_many_at_once_learn_from_one_refusal_of_each_parameter(tmp_path: Path) -
             RunConfig(concurrency=32, retries=QUICK),
             parameters=parameters,
         )
-        assert server.seen.requests == 2 + 64
+        # Those that were under way are repeated; all others know.
+        assert 2 + 64 <= server.seen.requests < 2 * 32 + 64
     assert ended.progress.ledger[Outcome.ANSWERED] == 64
     assert run_record(tmp_path)["learned"] == {
         "max_tokens": "max_completion_tokens",
@@ -277,7 +277,7 @@ def test_an_address_where_nobody_takes_the_connection_is_no_endpoint(tmp_path: P
             first.setblocking(False)
             first.connect_ex(listening.getsockname())
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-        ended = ask(url, tmp_path, open_items(20), options, timeout=1.0, opening=0.0)
+        ended = ask(url, tmp_path, open_items(20), options, timeout=1.0)
     assert "no connection" in ended.stopped
     assert ended.progress.ledger.asked == 0
 
@@ -380,7 +380,7 @@ def taken_out_with_little_room(path: str) -> str:
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, most))
     try:
-        Journal(Path(path), ask_again=[Outcome.ERRORED])
+        Journal(Path(path), lambda line: line["outcome"] == Outcome.ERRORED)
     except UserError as told:
         return str(told)
     return "nothing"
@@ -470,7 +470,7 @@ COST = Decimal("0.00025")
 def test_a_judge_without_a_price_is_unknown_and_the_model_keeps_its_own_cost(
     tmp_path: Path,
 ) -> None:
-    options = RunConfig(retries=QUICK, prices=Prices(prices=(PRICE,)))
+    options = RunConfig(retries=QUICK, prices=Prices(price=(PRICE,)))
     with model_server() as server:
         model = ask(server.url, tmp_path / "model", open_items(3), options).progress
         judge = ask(server.url, tmp_path / "judge", open_items(3), options, model="judge").progress
@@ -482,7 +482,7 @@ def test_a_judge_without_a_price_is_unknown_and_the_model_keeps_its_own_cost(
 def test_a_limit_with_a_judge_without_a_price_is_refused_before_its_first_call(
     tmp_path: Path,
 ) -> None:
-    options = RunConfig(retries=QUICK, prices=Prices(prices=(PRICE,)), budget=Budget(Decimal(1)))
+    options = RunConfig(retries=QUICK, prices=Prices(price=(PRICE,)), budget=Budget(Decimal(1)))
     with model_server() as server:
         ask(server.url, tmp_path / "model", open_items(2), options, parameters=LIMITED)
         with pytest.raises(UserError, match=r"the price of judge at .* is unknown"):
@@ -544,7 +544,7 @@ def test_the_limit_holds_over_model_judges_and_retries_together(tmp_path: Path) 
     with model_server(script) as server:
         for name in ("model", "judge", "second judge"):
             options = RunConfig(
-                concurrency=3, retries=QUICK, prices=Prices(prices=(PRICE,)), budget=budget
+                concurrency=3, retries=QUICK, prices=Prices(price=(PRICE,)), budget=budget
             )
             items = [open_item(f"{name} {number}") for number in range(4)]
             place = tmp_path / name
@@ -565,7 +565,7 @@ def test_what_was_never_connected_costs_nothing(tmp_path: Path) -> None:
         url = server.url
     budget = Budget(8 * COST)
     options = RunConfig(
-        retries=replace(QUICK, attempts=3), prices=Prices(prices=(PRICE,)), budget=budget
+        retries=replace(QUICK, attempts=3), prices=Prices(price=(PRICE,)), budget=budget
     )
     ended = ask(url, tmp_path, open_items(3), options, parameters=LIMITED)
     assert ended.progress.errors == {"connection": 3}
@@ -604,10 +604,10 @@ def test_a_case_goes_to_no_public_endpoint_neither_to_answer_nor_to_judge(
     item = case_item(data_class=data_class)
     assert item.data_class == CREDENTIALED
     gate = DataUseGuard({}, tmp_path / AUDIT)
-    provider = OpenAIModel(EndpointSettings(OPENAI, MODEL), gate, purpose)
-    folder = RunFolder(tmp_path, settings_of(provider, ""))
+    provider = OpenAIModel(OPENAI, MODEL, gate, purpose=purpose)
+    run = Run(tmp_path, settings_of(provider, ""), provider)
     with pytest.raises(RefusedError) as refusal:
-        run([item], provider, folder, RunConfig())
+        run.execute([item], RunConfig())
     told = str(refusal.value)
     assert OPENAI in told
     assert "endpoints.toml" in told

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 from commands import PROJECT_ROOT, run_medeval
 from judging_runs import marker_of, verdict
+from medeval.commands.run_batch import Batch
 from model_server import Body, ModelServer, Script, model_server, slow
 
-from medeval.commands.run_batch import Batch
 from medeval.judging.rubric import shipped_rubric
 
 KEY = "sk-planted-0123456789"

@@ -13,15 +13,15 @@ from pathlib import Path
 
 import pytest
 from inference_runs import MODEL, QUICK, ask, lines, open_item, open_items
-from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT, RunConfig, RunFolder, run, settings_of
-from medeval.inference.types import Item, Message
 from model_server import Fault, ModelServer, Script, error, model_server, prompt_of
 
 from medeval.errors import UserError
 from medeval.inference.endpoints import Endpoint, normalized, read_endpoints
 from medeval.inference.guard import DataUseGuard, RefusedError, key_from_environment
-from medeval.inference.openai_model import EndpointSettings, OpenAIModel
+from medeval.inference.openai_model import OpenAIModel
+from medeval.inference.python_model import PythonModel
+from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
+from medeval.inference.types import Item, Message
 
 TODAY = date(2026, 6, 1)
 NOTE = "Mr. Quillfeather presented with rebound tenderness"
@@ -84,17 +84,18 @@ def test_a_credentialed_item_among_open_ones_is_held_back(tmp_path: Path) -> Non
 def test_a_judge_passes_the_same_gate(tmp_path: Path) -> None:
     with model_server() as server:
         model = PythonModel(lambda messages: NOTE, MODEL, gate(tmp_path))
-        run([note_item()], model, RunFolder(tmp_path, settings_of(model, "1")), RunConfig())
-        settings = EndpointSettings(server.url, MODEL)
-        judge = OpenAIModel(settings, gate(tmp_path), purpose="judgment")
-        place = RunFolder(
-            tmp_path, settings_of(judge, "1"), record="judge.json", answers="judgments.jsonl"
-        )
+        Run(tmp_path, settings_of(model, "1"), model).execute([note_item()], RunConfig())
+
+        def judge(guard: DataUseGuard) -> None:
+            judge = OpenAIModel(server.url, MODEL, guard, purpose="judgment")
+            files = {"file": "judge.json", "answers": "judgments.jsonl"}
+            run = Run(tmp_path, settings_of(judge, "1"), judge, **files)
+            run.execute([note_item()], RunConfig())
+
         with pytest.raises(RefusedError):
-            run([note_item()], judge, place, RunConfig())
+            judge(gate(tmp_path))
         assert server.seen.connections == 0
-        judge = OpenAIModel(settings, gate(tmp_path, local(server)), purpose="judgment")
-        run([note_item()], judge, place, RunConfig())
+        judge(gate(tmp_path, local(server)))
     assert len((tmp_path / "judgments.jsonl").read_text().splitlines()) == 1
     audit = [json.loads(line) for line in (tmp_path / AUDIT).read_text().splitlines()]
     assert [line["purpose"] for line in audit] == ["answer", "judgment"]
@@ -373,9 +374,8 @@ def test_a_function_in_this_process_may_see_the_note_and_is_audited(tmp_path: Pa
 
     provider = PythonModel(model, MODEL, gate(tmp_path))
     items = [note_item(name) for name in ("20000001", "20000002", "20000003")]
-    ended = run(
-        items, provider, RunFolder(tmp_path, settings_of(provider, "1")), RunConfig(retries=QUICK)
-    )
+    run = Run(tmp_path, settings_of(provider, "1"), provider)
+    ended = run.execute(items, RunConfig(retries=QUICK))
     assert ended.progress.ledger.as_json()["answered"] == 2
     assert ended.progress.errors == {"callable": 1}
     assert '"ground":"in-process"' in (tmp_path / AUDIT).read_text()

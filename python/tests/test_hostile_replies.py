@@ -15,11 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inference_runs import QUICK, ask, content, open_items
+from model_server import Fault, Script, model_server, prompt_of
+
 from medeval.inference.errors import Failure, failure_of_response
 from medeval.inference.openai_replies import LONGEST, read_reply
 from medeval.inference.run import RunConfig
 from medeval.inference.types import Completion
-from model_server import Fault, Script, model_server, prompt_of
 
 ONCE = RunConfig(retries=QUICK.__class__(attempts=1), concurrency=2)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -17,9 +17,6 @@ import pytest
 from cdm_bedside import facts
 from cdm_cases import mapping
 from judging_runs import RUBRIC
-from medeval.inference.errors import failure_of_response
-from medeval.inference.openai_replies import read_reply as read_body
-from medeval.inference.types import Completion
 
 from medeval.cdm.demo_policy import reply_to
 from medeval.cdm.loop_actions import arguments_in
@@ -33,8 +30,11 @@ from medeval.cdm.tools.lab_requests import requested_names
 from medeval.cdm.words import name_parts
 from medeval.errors import UserError
 from medeval.evaluation.model_replies import read_output
+from medeval.inference.errors import failure_of_response
+from medeval.inference.openai_replies import read_reply as read_body
 from medeval.inference.thinking import after_thinking, split_thinking
 from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
+from medeval.inference.types import Completion
 from medeval.judging.injection import injection_signs
 from medeval.judging.verdict import read_verdict
 from medeval.metrics.readability import grade

@@ -10,18 +10,17 @@ from typing import Any
 
 import pytest
 from inference_runs import MODEL, ask, content, open_item, open_items
-from medeval.inference.batch import BatchSettings, Imported, custom_id, export_batch, import_batch
-from medeval.inference.run import RESPONSES
-from medeval.inference.types import Item
 from model_server import model_server
 
 from medeval.errors import UserError
+from medeval.inference.batch import Imported, custom_id, export_batch, import_batch
 from medeval.inference.endpoints import Endpoint
 from medeval.inference.guard import DataUseGuard, RefusedError
-from medeval.inference.journal import Journal
+from medeval.inference.run import Run
+from medeval.inference.types import Item
 
 URL = "http://127.0.0.1:9/v1"
-SETTINGS = BatchSettings(URL, MODEL, {"temperature": 0, "max_tokens": 20})
+PARAMETERS = {"temperature": 0, "max_tokens": 20}
 
 
 def answered(text: str) -> dict[str, Any]:
@@ -38,22 +37,28 @@ def write(path: Path, lines: list[dict[str, Any]]) -> Path:
     return path
 
 
-def names(items: list[Item]) -> list[str]:
-    return [custom_id(request) for request in SETTINGS.requests(items)]
+def run_in(folder: Path, url: str = URL) -> Run:
+    asked = {"endpoint": url, "model": MODEL, "parameters": PARAMETERS, "prompt_version": ""}
+    return Run(folder, asked)
+
+
+def names(folder: Path, items: list[Item]) -> list[str]:
+    return [custom_id(request) for request in run_in(folder).requests(items)]
 
 
 def imported(folder: Path, items: list[Item], *paths: Path) -> Imported:
-    with Journal(folder / RESPONSES) as journal:
-        return import_batch(items, SETTINGS, paths, journal)
+    return import_batch(run_in(folder), items, paths)
 
 
 def test_the_file_holds_what_would_be_asked(tmp_path: Path) -> None:
     items = open_items(3)
     path = tmp_path / "batch.jsonl"
-    assert export_batch(items, SETTINGS, DataUseGuard({}, tmp_path / "audit.jsonl"), path) == 3
+    assert (
+        export_batch(run_in(tmp_path), items, DataUseGuard({}, tmp_path / "audit.jsonl"), path) == 3
+    )
     exported = [json.loads(line) for line in path.read_text().splitlines()]
     assert exported[1] == {
-        "custom_id": names(items)[1],
+        "custom_id": names(tmp_path, items)[1],
         "method": "POST",
         "url": "/v1/chat/completions",
         "body": {
@@ -76,7 +81,7 @@ def test_the_file_holds_what_would_be_asked(tmp_path: Path) -> None:
 def test_names_are_hashes_of_their_own(tmp_path: Path) -> None:
     first = open_item("20000001")
     twin = replace(first, id="20000002")
-    found = names([first, replace(first, sample=1), twin])
+    found = names(tmp_path, [first, replace(first, sample=1), twin])
     assert len(set(found)) == 3
     assert all(len(name) == 64 and "2000000" not in name for name in found)
 
@@ -86,23 +91,25 @@ def test_credentialed_text_is_in_no_batch_for_an_undeclared_endpoint(tmp_path: P
     path = tmp_path / "batch.jsonl"
     audit = tmp_path / "audit.jsonl"
     with pytest.raises(RefusedError):
-        export_batch(items, SETTINGS, DataUseGuard({}, audit), path)
-    assert [file.name for file in tmp_path.iterdir()] == ["audit.jsonl"]
+        export_batch(run_in(tmp_path), items, DataUseGuard({}, audit), path)
+    assert not path.exists()
     declared = {URL: Endpoint(base_url=URL, runs_locally=True)}
-    assert export_batch(items, SETTINGS, DataUseGuard(declared, audit), path) == 3
+    assert export_batch(run_in(tmp_path), items, DataUseGuard(declared, audit), path) == 3
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
     path = write(tmp_path / "batch.jsonl", [])
     with pytest.raises(UserError, match="is there already"):
-        export_batch(open_items(1), SETTINGS, DataUseGuard({}, tmp_path / "audit.jsonl"), path)
+        export_batch(
+            run_in(tmp_path), open_items(1), DataUseGuard({}, tmp_path / "audit.jsonl"), path
+        )
 
 
 def test_answers_in_any_order_find_their_items(tmp_path: Path) -> None:
     items = open_items(5)
     lines = [
         {"custom_id": name, **answered(f"answer {item.id}")}
-        for name, item in zip(names(items), items, strict=True)
+        for name, item in zip(names(tmp_path, items), items, strict=True)
     ]
     found = imported(tmp_path, items, write(tmp_path / "out.jsonl", lines[::-1]))
     assert found == Imported(new=5)
@@ -113,7 +120,7 @@ def test_answers_in_any_order_find_their_items(tmp_path: Path) -> None:
 
 def test_failed_expired_and_missing_ones_are_told_apart(tmp_path: Path) -> None:
     items = open_items(6)
-    name = names(items)
+    name = names(tmp_path, items)
     error_body = {"error": {"message": "question item-001 is bad", "code": "invalid_value"}}
     output = write(tmp_path / "out.jsonl", [{"custom_id": name[0], **answered("A")}])
     errors = write(
@@ -145,7 +152,7 @@ def test_failed_expired_and_missing_ones_are_told_apart(tmp_path: Path) -> None:
 
 def test_answers_to_other_prompts_are_refused_and_nothing_is_imported(tmp_path: Path) -> None:
     items = open_items(2)
-    lines = [{"custom_id": name, **answered("A")} for name in names(items)]
+    lines = [{"custom_id": name, **answered("A")} for name in names(tmp_path, items)]
     output = write(tmp_path / "out.jsonl", lines)
     changed = [items[0], Item("item-001", [{"role": "user", "content": "another"}], "open")]
     with pytest.raises(UserError, match="1 answers belong to none of the items"):
@@ -154,7 +161,7 @@ def test_answers_to_other_prompts_are_refused_and_nothing_is_imported(tmp_path: 
 
 
 def test_an_answer_that_comes_twice_is_told_with_its_line(tmp_path: Path) -> None:
-    line = {"custom_id": names(open_items(1))[0], **answered("A")}
+    line = {"custom_id": names(tmp_path, open_items(1))[0], **answered("A")}
     output = write(tmp_path / "out.jsonl", [line, line])
     with pytest.raises(UserError, match=r"out\.jsonl, line 2: .* comes twice"):
         imported(tmp_path, open_items(1), output)
@@ -171,14 +178,12 @@ def test_a_line_that_is_none_is_told(tmp_path: Path, text: str) -> None:
 def test_a_run_goes_on_after_an_import(tmp_path: Path) -> None:
     items = open_items(4)
     with model_server() as server:
-        settings = replace(SETTINGS, base_url=server.url)
-        name = [custom_id(request) for request in settings.requests(items)]
+        run = run_in(tmp_path / "run", server.url)
+        name = [custom_id(request) for request in run.requests(items)]
         output = write(tmp_path / "out.jsonl", [{"custom_id": name[2], **answered("A")}])
         folder = tmp_path / "run"
-        parameters = {"temperature": 0, "max_tokens": 20}
-        ask(server.url, folder, items[:1], parameters=parameters)
-        with Journal(folder / RESPONSES) as journal:
-            import_batch(items, settings, [output], journal)
-        ended = ask(server.url, folder, items, parameters=parameters)
+        ask(server.url, folder, items[:1], parameters=PARAMETERS)
+        import_batch(run, items, [output])
+        ended = ask(server.url, folder, items, parameters=PARAMETERS)
         assert server.seen.requests == 3
     assert ended.progress.ledger.as_json()["answered"] == 4

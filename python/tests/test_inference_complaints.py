@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 from cdm_bedside import answering, bedside, case, in_order, loops
-from inference_runs import ask, content, open_items, provider_of, run_record
-from medeval.inference.errors import TOO_LONG, Failure, Kind, failure_of_response
-from medeval.inference.types import Item, Outcome
+from inference_runs import QUICK, ask, content, named_parts, open_items, provider_of, run_record
 from model_server import Body, Fault, Script, error, model_server
 
 from medeval.cdm.transcripts import read_transcripts
+from medeval.inference.errors import TOO_LONG, Failure, Kind, failure_of_response
 from medeval.inference.openai_model import SYSTEM_ROLE, ParameterFallbacks
+from medeval.inference.run import RunConfig
 from medeval.inference.tokens import ServerTokens
+from medeval.inference.types import Item, Outcome
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LONG_AGO = "x" * 300
@@ -115,7 +116,8 @@ def test_a_system_message_that_is_refused_goes_as_words_of_the_user(
         return error(status, message) if has_one else None
 
     with model_server(Script(fault, in_order(answering()))) as server:
-        bedside(server.url, tmp_path, loops([case(1), case(2)]), opening=5.0)
+        in_turn = RunConfig(concurrency=1, retries=QUICK)
+        bedside(server.url, tmp_path, loops([case(1), case(2)]), in_turn)
         bodies = server.seen.bodies
     assert [one.outcome for one in read_transcripts(tmp_path, [case(1), case(2)])] == [
         Outcome.ANSWERED
@@ -138,7 +140,7 @@ def test_a_refused_role_without_a_system_message_is_an_error(tmp_path: Path) -> 
     assert content(tmp_path)[0]["outcome"] == "errored"
     own = "After the optional system message, conversation roles must alternate user/assistant/..."
     messages = [{"role": "system", "content": "s"}, {"role": "tool", "content": "t"}]
-    assert not ParameterFallbacks().learn(failure(400, own), {}, messages)
+    assert not named_parts(failure(400, own), {}, messages)
 
 
 def test_system_messages_without_words_of_the_user_behind_them() -> None:
@@ -161,8 +163,7 @@ def test_system_messages_without_words_of_the_user_behind_them() -> None:
     ],
 )
 def test_another_fault_of_a_form_teaches_nothing(message: str) -> None:
-    asked = {"response_format": {"type": "json_object"}}
-    assert not ParameterFallbacks().learn(failure(400, message), asked)
+    assert not named_parts(failure(400, message), {"response_format": {"type": "json_object"}})
 
 
 def test_a_tokenizer_that_takes_no_system_message_counts_without(tmp_path: Path) -> None:

@@ -17,12 +17,6 @@ from typing import Any
 
 import pytest
 from inference_runs import MODEL, QUICK, content, lines, provider_of
-from medeval.inference.cost import Price, Prices
-from medeval.inference.engine import STEPS, EpisodesEnded, converse
-from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind, failure_of_response
-from medeval.inference.openai_replies import read_completion
-from medeval.inference.run import AUDIT, RESPONSES, RunConfig, RunFolder, read_answers, settings_of
-from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, ToolCall, failed
 from model_server import (
     BAD_KEY,
     BAD_REQUEST,
@@ -41,8 +35,22 @@ from model_server import (
 )
 
 from medeval.errors import UserError
+from medeval.inference.cost import Price, Prices
 from medeval.inference.endpoints import Endpoint
+from medeval.inference.engine import STEPS
+from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind, failure_of_response
 from medeval.inference.guard import DataUseGuard, RefusedError
+from medeval.inference.openai_replies import read_completion
+from medeval.inference.run import (
+    AUDIT,
+    RESPONSES,
+    Run,
+    RunConfig,
+    RunResult,
+    read_answers,
+    settings_of,
+)
+from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, ToolCall, failed
 
 TURNS = 4
 
@@ -91,12 +99,11 @@ def talk(
     options: RunConfig | None = None,
     gate: DataUseGuard | None = None,
     **changed: Any,
-) -> EpisodesEnded:
+) -> RunResult:
     options = options or RunConfig(retries=QUICK)
     folder.mkdir(exist_ok=True)
     provider = provider_of(url, folder, gate, **changed)
-    place = RunFolder(folder, settings_of(provider, options.prompt_version))
-    return converse(episodes, provider, place, options)
+    return Run(folder, settings_of(provider, ""), provider).execute(episodes, options)
 
 
 def steps(folder: Path) -> list[dict[str, Any]]:
@@ -241,7 +248,7 @@ def test_a_failed_turn_ends_its_episode_only_and_can_be_asked_again(tmp_path: Pa
         assert ended.progress.errors == {"request": 1}
         assert (ended.progress.ledger[Outcome.ANSWERED], ended.progress.ledger.asked) == (2, 3)
         asked = server.seen.requests
-        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=QUICK, retry=frozenset({Outcome.ERRORED}))
         ended = talk(server.url, tmp_path, dialogues(3), again)
         # Its first two turns were paid for and are not asked again.
         assert server.seen.requests == asked + TURNS - 2
@@ -255,7 +262,7 @@ def test_an_episode_with_another_end_is_had_anew_when_wished(tmp_path: Path) -> 
         assert ended.reasons == {"too_long": 1}
         assert ended.progress.ledger[Outcome.UNPARSED] == 1
         asked = server.seen.requests
-        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.UNPARSED}))
+        again = RunConfig(retries=QUICK, retry=frozenset({Outcome.UNPARSED}))
         ended = talk(server.url, tmp_path, dialogues(2), again)
         assert server.seen.requests == asked + TURNS
     assert (ended.progress.ledger[Outcome.ANSWERED], ended.reasons) == (2, {})
@@ -269,7 +276,7 @@ def test_an_episode_that_was_too_long_is_had_anew_when_errors_are_asked_again(
         ended = talk(server.url, tmp_path, [Dialogue("case-000", ends_if_too_long=True)])
         assert ended.progress.ledger[Outcome.ERRORED] == 1
         asked = server.seen.requests
-        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=QUICK, retry=frozenset({Outcome.ERRORED}))
         ended = talk(server.url, tmp_path, [Dialogue("case-000", ends_if_too_long=True)], again)
         assert server.seen.requests == asked + TURNS
     assert ended.progress.ledger[Outcome.ANSWERED] == 1
@@ -345,7 +352,7 @@ def test_an_endpoint_without_tools_ends_the_run_and_is_asked_again_later(
         assert server.seen.requests <= 3
         assert [line["outcome"] for line in lines(tmp_path)] == ["errored"]
         has_tools = True
-        again = RunConfig(ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retry=frozenset({Outcome.ERRORED}))
         ended = talk(server.url, tmp_path, dialogues(2, parameters=tools), again)
     assert ended.progress.ledger[Outcome.ANSWERED] == 2
 
@@ -366,7 +373,7 @@ def test_what_every_turn_would_meet_stops_the_run_which_then_goes_on(
 def test_a_hanging_turn_holds_up_no_other_episode(tmp_path: Path) -> None:
     options = RunConfig(concurrency=2, retries=replace(QUICK, attempts=2))
     with model_server(in_turn("case-000", 1, HANG)) as server:
-        ended = talk(server.url, tmp_path, dialogues(4), options, timeout=2.0, opening=0.1)
+        ended = talk(server.url, tmp_path, dialogues(4), options, timeout=2.0)
     assert ended.progress.errors == {"timeout": 1}
     assert ended.progress.ledger[Outcome.ANSWERED] == 3
     assert lines(tmp_path)[-1]["item"] == "case-000"
@@ -395,12 +402,13 @@ def test_a_refused_parameter_is_learned_once_for_all_turns(tmp_path: Path) -> No
         return refuses("temperature") if "temperature" in body else None
 
     with model_server(Script(fault)) as server:
-        talk(server.url, tmp_path, dialogues(3), parameters={"temperature": 0})
+        in_turn = RunConfig(concurrency=1, retries=QUICK)
+        talk(server.url, tmp_path, dialogues(3), in_turn, parameters={"temperature": 0})
         assert server.seen.requests == 3 * TURNS + 1
 
 
 def test_the_limit_on_cost_holds_over_turns_and_starts(tmp_path: Path) -> None:
-    prices = Prices(prices=(Price(model=MODEL, input=Decimal(0), output=Decimal(1_000_000)),))
+    prices = Prices(price=(Price(model=MODEL, input=Decimal(0), output=Decimal(1_000_000)),))
     # Each turn costs 10 and may cost 20.
     options = RunConfig(concurrency=1, retries=QUICK, prices=prices, max_cost=Decimal(70))
     parameters = {"max_tokens": 20}

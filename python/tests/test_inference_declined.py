@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 from inference_runs import QUICK, ask, content, open_items
-from medeval.inference.run import RunConfig
-from medeval.inference.types import Outcome
 from model_server import BAD_KEY, Body, Fault, Script, error, model_server, prompt_of
 from test_inference_conversations import dialogues, talk
+
+from medeval.inference.run import RunConfig
+from medeval.inference.types import Outcome
 
 FORBIDDEN = error(403, "This model is not for you")
 UNKNOWN = error(404, "No such model")
 FLAGGED = error(403, "Your chosen model requires moderation and your input was flagged for harm")
 OPTIONS = RunConfig(retries=QUICK, concurrency=1)
-AGAIN = RunConfig(retries=QUICK, concurrency=8, ask_again=frozenset({Outcome.ERRORED}))
+AGAIN = RunConfig(retries=QUICK, concurrency=8, retry=frozenset({Outcome.ERRORED}))
 
 
 def those(fault: Fault, *names: str) -> Callable[[Body, int], Fault | None]:

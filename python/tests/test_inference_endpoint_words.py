@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+
 from medeval.inference.errors import Failure, Kind, failure_of_response
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from commands import run_medeval
 from inference_runs import MODEL, QUICK, lines, open_item, open_items
-from medeval.inference.python_model import PythonModel, aligned_outputs
-from medeval.inference.run import AUDIT, RunConfig, RunFolder, RunResult, run, settings_of
-from medeval.inference.types import Item, Outcome
 
 from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.inference.guard import DataUseGuard
+from medeval.inference.python_model import PythonModel, aligned_outputs
+from medeval.inference.run import AUDIT, Run, RunConfig, RunResult, settings_of
+from medeval.inference.types import Item, Outcome
 from medeval.tasks.catalogue import begin
-from medeval.tasks.models import ModelChoice, provider_of
+from medeval.tasks.models import ModelChoice, model_of
 
 SECRET = "sk-planted-0123456789"
 
@@ -35,8 +35,8 @@ ENDS = [asyncio.CancelledError, GeneratorExit, SystemExit, StopAsyncIteration, O
 
 def asked(function: Callable[[Item], Any], folder: Path, items: list[Item]) -> RunResult:
     provider = PythonModel(function, MODEL, DataUseGuard({}, folder / AUDIT))
-    place = RunFolder(folder, settings_of(provider, ""))
-    return run(items, provider, place, RunConfig(concurrency=2, retries=QUICK))
+    run = Run(folder, settings_of(provider, ""), provider)
+    return run.execute(items, RunConfig(concurrency=2, retries=QUICK))
 
 
 def raising(raised: type[BaseException], when: Callable[[Any], bool]) -> Callable[[Any], Any]:
@@ -125,14 +125,14 @@ def provider_from(folder: Path, code: str, **given: Any) -> PythonModel:
     path = folder / "fn.py"
     path.write_text(code, encoding="utf-8")
     choice = ModelChoice(f"{path}:answer", **given)
-    found = provider_of(choice, begin("clinical_qa_basic", {}), DataUseGuard({}, folder / AUDIT))
+    found = model_of(choice, begin("clinical_qa_basic", {}), DataUseGuard({}, folder / AUDIT))
     assert isinstance(found, PythonModel)
     return found
 
 
 def answered(provider: PythonModel, folder: Path) -> list[dict[str, Any]]:
-    place = RunFolder(folder, settings_of(provider, ""))
-    run([open_item("one")], provider, place, RunConfig(retries=QUICK))
+    run = Run(folder, settings_of(provider, ""), provider)
+    run.execute([open_item("one")], RunConfig(retries=QUICK))
     return lines(folder)
 
 

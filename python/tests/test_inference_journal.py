@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from medeval.inference.run import RunFolder, read_answers
-from medeval.inference.types import Item, Outcome, Request
 
 from medeval.errors import UserError
 from medeval.inference.journal import Journal, read_journal
+from medeval.inference.run import Run, read_answers
+from medeval.inference.types import Item, Outcome, Request
 
 
 def line(item: str, outcome: str = "answered", sample: int = 0, text: str = "A") -> dict[str, Any]:
@@ -115,7 +115,7 @@ def test_outcomes_to_be_asked_again_are_taken_out_and_the_others_stay(tmp_path: 
     with Journal(path) as journal:
         for name, outcome in (("a", "answered"), ("b", "errored"), ("c", "empty")):
             journal.append(line(name, outcome))
-    with Journal(path, ask_again=[Outcome.ERRORED]) as journal:
+    with Journal(path, lambda line: line["outcome"] == Outcome.ERRORED) as journal:
         assert [read["item"] for read in journal.lines()] == ["a", "c"]
         assert journal.place("b", 0) is None
         journal.append(line("b"))
@@ -202,22 +202,22 @@ def test_the_key_stays_the_same_from_version_to_version() -> None:
 def test_a_folder_with_answers_and_no_record_is_refused(tmp_path: Path) -> None:
     (tmp_path / "responses.jsonl").touch()
     with pytest.raises(UserError, match=r"no run\.json"):
-        RunFolder(tmp_path, {"model": "m"})
+        Run(tmp_path, {"model": "m"})
 
 
 def test_a_broken_record_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(UserError, match="not the record of a run"):
-        RunFolder(tmp_path, {"model": "m"})
+        Run(tmp_path, {"model": "m"})
 
 
 def test_each_difference_of_settings_is_named(tmp_path: Path) -> None:
     where = {"endpoint": BASE.endpoint, "model": "m"}
     before = {**where, "parameters": {"seed": 1, "top_p": 1}, "prompt_version": "1"}
-    RunFolder(tmp_path, before, {"code_version": "0.1"})
-    RunFolder(tmp_path, before, {"code_version": "0.2"})
+    Run(tmp_path, before, about={"code_version": "0.1"})
+    Run(tmp_path, before, about={"code_version": "0.2"})
     with pytest.raises(UserError) as refusal:
-        RunFolder(tmp_path, {**where, "parameters": {"seed": 2}, "prompt_version": "2"})
+        Run(tmp_path, {**where, "parameters": {"seed": 2}, "prompt_version": "2"})
     assert (
         'parameters.seed was 1, now 2; parameters.top_p was 1, now nothing; prompt_version was "1",'
         ' now "2"' in str(refusal.value)
@@ -228,6 +228,6 @@ def test_each_difference_of_settings_is_named(tmp_path: Path) -> None:
 
 def test_what_was_learned_is_kept_for_the_next_start(tmp_path: Path) -> None:
     settings = {"endpoint": "e", "model": "m", "parameters": {}, "prompt_version": "1"}
-    RunFolder(tmp_path, settings).record_learned({"temperature": ""})
-    assert RunFolder(tmp_path, settings).learned == {"temperature": ""}
+    Run(tmp_path, settings).update("learned", {"temperature": ""})
+    assert Run(tmp_path, settings).learned == {"temperature": ""}
     assert stat.S_IMODE((tmp_path / "run.json").stat().st_mode) == 0o600

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inference_runs import ask, lines, open_item
-from medeval.inference.secrets import without_key
 from model_server import Fault, Script, model_server
 
 from medeval.errors import UserError
 from medeval.inference.guard import key_from_environment
+from medeval.inference.secrets import without_key
 
 KEY = "sk-pl/anted+KEY0123=="
 

@@ -12,11 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inference_runs import QUICK, ask, content, open_items
-from judging_runs import GOOD, RUBRIC, judge_at, judged, read_results, subjects
-from medeval.inference.engine import STEPS, converse
+from judging_runs import GOOD, RUBRIC, judge_at, judged, subjects
+from model_server import BAD_REQUEST, Script, model_server
+
+from medeval.errors import UserError
+from medeval.inference.engine import STEPS
 from medeval.inference.errors import Failure, Kind
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.journal import Journal, Line, read_journal
+from medeval.inference.lines import (
+    Totals,
+    answered_line,
+    completion_of,
+    failed_line,
+    fault_of,
+    turn_line,
+)
 from medeval.inference.python_model import PythonModel
-from medeval.inference.run import AUDIT, RESPONSES, RunConfig, RunFolder, read_answers, settings_of
+from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers, settings_of
 from medeval.inference.types import (
     Ask,
     AskModel,
@@ -28,19 +41,7 @@ from medeval.inference.types import (
     ToolCall,
     Usage,
 )
-from model_server import BAD_REQUEST, Script, model_server
-
-from medeval.errors import UserError
-from medeval.inference.guard import DataUseGuard
-from medeval.inference.journal import Journal, Line, read_journal
-from medeval.inference.lines import (
-    Totals,
-    answered_line,
-    completion_of,
-    failed_line,
-    fault_of,
-    turn_line,
-)
+from medeval.judging.running import read_results
 
 REQUEST = Request(
     Item("a", [{"role": "user", "content": "Q"}], "open"), "https://x.org/v1", "m", {}, "1"
@@ -174,7 +175,7 @@ def test_an_edited_journal_of_answers_is_told_wherever_it_is_read(tmp_path: Path
         where = (
             rf"{RESPONSES}, line 2: not a line of a journal \(outcome: .*'answered'.*asks it again"
         )
-        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=QUICK, retry=frozenset({Outcome.ERRORED}))
         for read in (
             lambda: list(read_answers(path, items)),
             lambda: list(read_journal(path)),
@@ -229,7 +230,7 @@ class Twice:
 
 def talk(folder: Path) -> None:
     provider = PythonModel(lambda item: "yes", "f", DataUseGuard({}, folder / AUDIT))
-    converse([Twice()], provider, RunFolder(folder, settings_of(provider, "")), RunConfig())
+    Run(folder, settings_of(provider, ""), provider).execute([Twice()], RunConfig())
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import asyncio
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from medeval.inference.executor import ROUNDS_BEFORE_ONE_MORE, AdaptiveLimiter
 
 

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inference_runs import QUICK, ask, content
+from inference_runs import QUICK, ask, content, named_parts
+from model_server import Fault, Script, error, model_server, prompt_of
+
 from medeval.inference.errors import Failure, Kind, failure_of_response
 from medeval.inference.run import RunConfig
 from medeval.inference.types import Item, Outcome
-from model_server import Fault, Script, error, model_server, prompt_of
-
-from medeval.inference.openai_model import ParameterFallbacks
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 OPTIONS = RunConfig(retries=QUICK, concurrency=1)
@@ -81,7 +80,7 @@ def test_a_sentence_stops_a_run_when_two_items_in_a_row_are_told_it(
         outcomes = [line["outcome"] for line in content(tmp_path)]
         assert outcomes == ["errored", "answered", "errored", "answered", "errored"]
         server.script = Script()
-        again = RunConfig(retries=retries, concurrency=1, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=retries, concurrency=1, retry=frozenset({Outcome.ERRORED}))
         ended = ask(server.url, tmp_path, items(*names), again)
     assert ended.progress.ledger[Outcome.ANSWERED] == 7
 
@@ -117,6 +116,6 @@ def test_words_of_its_own_count_beside_what_is_repeated() -> None:
 def test_a_parameter_is_not_left_out_for_a_sentence_of_the_prompt() -> None:
     note = "Say whether a temperature is not supported by the chart of the patient."
     sent = {"temperature": 0}
-    assert not ParameterFallbacks().learn(failure(f"Invalid input: {note}", note), sent)
+    assert not named_parts(failure(f"Invalid input: {note}", note), sent)
     told = f"Unsupported parameter: 'temperature'. Input: {note}"
-    assert ParameterFallbacks().learn(failure(told, note), sent)
+    assert named_parts(failure(told, note), sent)

@@ -33,7 +33,7 @@ expiry = 2126-01-15
 """
 LOCAL = "runs_locally = true\n"
 # An item that reached nobody is not waited for.
-AT_ONCE = "medeval.inference.retries.RetryPolicy.may_retry"
+AT_ONCE = "medeval.inference.errors.RetryPolicy.may_retry"
 
 
 Command = Callable[..., Done]

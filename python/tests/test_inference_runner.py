@@ -27,8 +27,6 @@ from inference_runs import (
     run_record,
     usual_answer,
 )
-from medeval.inference.run import RESPONSES, Progress, RunConfig, read_answers
-from medeval.inference.types import Item, Outcome
 from model_server import (
     BAD_KEY,
     BAD_REQUEST,
@@ -53,6 +51,8 @@ from model_server import (
 )
 
 from medeval.errors import UserError
+from medeval.inference.run import RESPONSES, Progress, RunConfig, read_answers
+from medeval.inference.types import Item, Outcome
 
 FAULTS = (
     *(LIMIT, LIMIT_FOR_NOW, SERVER, OVERLOADED),
@@ -183,7 +183,7 @@ def test_a_hanging_item_holds_up_no_other(tmp_path: Path) -> None:
     items = open_items(30)
     options = RunConfig(concurrency=3, retries=replace(QUICK, attempts=2))
     with model_server(Script(only("item-000", HANG))) as server:
-        ended = ask(server.url, tmp_path, items, options, timeout=1.0, opening=0.1)
+        ended = ask(server.url, tmp_path, items, options, timeout=1.0)
         assert server.seen.count("question item-000") == 2
     assert ended.progress.ledger[Outcome.ANSWERED] == 29
     assert ended.progress.errors == {"timeout": 1}
@@ -211,7 +211,7 @@ def test_errored_items_are_asked_again_when_wished(tmp_path: Path) -> None:
     with model_server(Script(only("item-002", BAD_REQUEST, times=1))) as server:
         ask(server.url, tmp_path, items)
         assert ask(server.url, tmp_path, items).progress.ledger[Outcome.ERRORED] == 1
-        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=QUICK, retry=frozenset({Outcome.ERRORED}))
         ended = ask(server.url, tmp_path, items, again)
         assert server.seen.requests == 7
     assert ended.progress.ledger[Outcome.ANSWERED] == len(lines(tmp_path)) == 6
@@ -247,7 +247,7 @@ def test_a_told_wait_is_kept_and_kept_by_all(tmp_path: Path, status: int) -> Non
 
     options = RunConfig(concurrency=2, retries=QUICK)
     with model_server(Script(fault)) as server:
-        ask(server.url, tmp_path, open_items(5), options, opening=0.0)
+        ask(server.url, tmp_path, open_items(5), options)
     assert len(times) == 6
     assert times[2] - times[0] >= 0.6
 
@@ -272,7 +272,8 @@ def test_a_refused_parameter_costs_one_failed_call(tmp_path: Path) -> None:
     }
     items = open_items(20)
     with model_server(Script(fault)) as server:
-        ended = ask(server.url, tmp_path, items, parameters=parameters)
+        in_turn = RunConfig(concurrency=1, retries=QUICK)
+        ended = ask(server.url, tmp_path, items, in_turn, parameters=parameters)
         assert server.seen.requests == 3 + 20
         last = server.seen.bodies[-1]
         assert last["max_completion_tokens"] == 50
@@ -491,7 +492,7 @@ def test_the_files_are_for_their_owner_only(tmp_path: Path) -> None:
 
 def test_the_client_is_loaded_only_to_ask() -> None:
     program = (
-        "import sys, medeval.inference.runner, medeval.inference.batch_files;"
+        "import sys, medeval.inference.engine, medeval.inference.batch;"
         "print(sorted({'openai', 'httpx2'} & set(sys.modules)))"
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

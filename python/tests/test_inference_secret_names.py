@@ -10,6 +10,9 @@ import pytest
 from commands import run_medeval
 from harness_runs import Model, harness_for, questions
 from inference_runs import provider_of
+
+from medeval.errors import UserError
+from medeval.evaluation.harness_settings import WITHHELD, model_settings
 from medeval.inference.secrets import (
     bare_address,
     holds_secret,
@@ -18,9 +21,6 @@ from medeval.inference.secrets import (
     secrets_in_text,
     text_without_secrets,
 )
-
-from medeval.errors import UserError
-from medeval.evaluation.harness_settings import WITHHELD, model_settings
 
 HIDDEN = "hunter22-0123456789"
 

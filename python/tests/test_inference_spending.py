@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 from inference_runs import MODEL, QUICK, ask, content, lines, open_items, provider_of
-from medeval.inference.cost import CostLedger, Price, Prices, Spent, charged_in, kept_spending
-from medeval.inference.run import RESPONSES, RunConfig, RunFolder, run_items, settings_of
-from medeval.inference.types import Outcome
 from model_server import BAD_REQUEST, BROKEN_JSON, HANG, Body, Fault, Script, model_server
 
 from medeval.errors import UserError
+from medeval.inference.cost import CostLedger, Price, Prices, Spent, charged_in, kept_spending
+from medeval.inference.run import RESPONSES, Run, RunConfig, settings_of
+from medeval.inference.types import Outcome
 
 # A call of the tests' server has 10 tokens out, at most 20: 0.1 and 0.2.
-PRICES = Prices(prices=(Price(model=MODEL, input=Decimal(0), output=Decimal(10_000)),))
+PRICES = Prices(price=(Price(model=MODEL, input=Decimal(0), output=Decimal(10_000)),))
 COST, MOST = Decimal("0.1"), Decimal("0.2")
 LIMITED = {"max_tokens": 20}
 ERRORED = frozenset({Outcome.ERRORED})
@@ -41,7 +41,7 @@ def spent(folder: Path) -> Spent:
 
 def test_a_limit_outlasts_items_that_are_asked_again(tmp_path: Path) -> None:
     options = priced(
-        max_cost=4 * MOST, retries=replace(QUICK, attempts=3), ask_again=ERRORED
+        max_cost=4 * MOST, retries=replace(QUICK, attempts=3), retry=ERRORED
     )  # three attempts, each booked at the most
     with model_server(Script(lambda body, before: BROKEN_JSON)) as server:
         for _ in range(3):
@@ -87,7 +87,7 @@ from pathlib import Path
 from inference_runs import ask, open_items
 from test_inference_spending import LIMITED, priced
 options = priced(max_cost=9, concurrency=2)
-ask(sys.argv[2], Path(sys.argv[3]), open_items(2), options, parameters=LIMITED, opening=0.01)
+ask(sys.argv[2], Path(sys.argv[3]), open_items(2), options, parameters=LIMITED)
 """
 
 
@@ -109,9 +109,9 @@ def test_calls_under_way_when_a_run_is_killed_are_booked_at_the_most(tmp_path: P
 def test_calls_that_are_cancelled_are_booked_at_the_most(tmp_path: Path) -> None:
     async def cancelled(url: str) -> None:
         provider = provider_of(url, tmp_path, parameters=LIMITED)
-        folder = RunFolder(tmp_path, settings_of(provider, ""))
+        run = Run(tmp_path, settings_of(provider, ""), provider)
         options = priced(max_cost=Decimal(9))
-        running = asyncio.create_task(run_items(open_items(1), provider, folder, options))
+        running = asyncio.create_task(run.process(open_items(1), options))
         while not server.seen.requests:
             await asyncio.sleep(0.01)
         running.cancel()
@@ -215,5 +215,5 @@ def test_replies_under_way_are_kept_when_one_cannot_be_read(tmp_path: Path) -> N
 
     options = priced(can_read=can_read, concurrency=4)
     with model_server(Script(fault)) as server, pytest.raises(RuntimeError, match="no"):
-        ask(server.url, tmp_path, open_items(4), options, opening=0.01)
+        ask(server.url, tmp_path, open_items(4), options)
     assert [line["outcome"] for line in content(tmp_path)] == ["unparsed", *["answered"] * 3]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from medeval.inference.openai_replies import outcome_of
-from medeval.inference.types import Completion, Outcome
 
+from medeval.inference.openai_replies import outcome_of
 from medeval.inference.thinking import after_thinking, split_thinking
+from medeval.inference.types import Completion, Outcome
 
 FINAL = "<|start|>assistant<|channel|>final<|message|>"
 

@@ -15,8 +15,6 @@ from typing import Any
 import pytest
 from commands import PROJECT_ROOT, run_medeval
 from judging_runs import marker_of, verdict
-from medeval.inference.run import read_answers
-from medeval.inference.types import Item
 from model_server import (
     BAD_KEY,
     BAD_REQUEST,
@@ -29,6 +27,8 @@ from model_server import (
     slow,
 )
 
+from medeval.inference.run import read_answers
+from medeval.inference.types import Item
 from medeval.judging.rubric import shipped_rubric
 
 RUBRIC = shipped_rubric("summarization")

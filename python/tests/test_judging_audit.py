@@ -26,13 +26,13 @@ from judging_runs import (
     subjects,
     verdict,
 )
-from medeval.inference.cost import Price, Prices
-from medeval.inference.types import Item
 from model_server import Body, Script, model_server, prompt_of
 from typer.testing import CliRunner
 
 from medeval.commands.judge_audit import judge_audit
 from medeval.errors import UserError
+from medeval.inference.cost import Price, Prices
+from medeval.inference.types import Item
 from medeval.judging.audit import PARTS, repeat_spread
 from medeval.judging.injection import (
     attacked,
@@ -287,7 +287,7 @@ def test_a_judge_without_judgement_is_not_in_order(tmp_path: Path) -> None:
 
 
 def test_all_parts_of_an_audit_share_one_limit_on_cost(tmp_path: Path) -> None:
-    prices = Prices("USD", (Price(model="tested-judge", input=Decimal(1), output=Decimal(10)),))
+    prices = Prices(price=(Price(model="tested-judge", input=Decimal(1), output=Decimal(10)),))
     usage = {"prompt_tokens": 1000, "completion_tokens": 500}
     run = replace(QUICKLY, prices=prices, max_cost=Decimal("0.1"))
     with model_server(Script(reply=lambda body: GOOD, usage=usage)) as server:

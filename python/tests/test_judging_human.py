@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 from judging_runs import GOOD, RUBRIC, audited, run_judges, subject, verdict
-from medeval.inference.types import Item
 from sklearn.metrics import cohen_kappa_score
 
 from medeval.errors import UserError
+from medeval.inference.types import Item
 from medeval.judging.agreement import pair_agreement
 from medeval.judging.human import HumanRatings, human_agreement, read_human_ratings
 from medeval.judging.jury import Judge

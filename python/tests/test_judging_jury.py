@@ -24,10 +24,10 @@ from judging_runs import (
     subjects,
     verdict,
 )
-from medeval.inference.types import Item
 from model_server import BAD_KEY, Body, Script, model_server
 
 from medeval.errors import UserError
+from medeval.inference.types import Item
 from medeval.judging.jury import Judge, Jury, related
 from medeval.judging.prompt import NO_REFERENCE
 from medeval.judging.results import judge_feedback

@@ -22,10 +22,10 @@ from judging_runs import (
     subjects,
     verdict,
 )
-from medeval.inference.run import RunConfig
 from model_server import QUOTA, Body, Fault, Script, model_server, slow
 
 from medeval.errors import UserError
+from medeval.inference.run import RunConfig
 from medeval.judging.rubric import shipped_rubric
 
 pytestmark = pytest.mark.slow

@@ -34,8 +34,6 @@ from judging_runs import (
     subjects,
     verdict,
 )
-from medeval.inference.cost import Budget, Price, Prices
-from medeval.inference.types import Outcome
 from model_server import (
     BAD_REQUEST,
     LIMIT_FOR_NOW,
@@ -51,14 +49,17 @@ from model_server import (
 )
 
 from medeval.errors import UserError
+from medeval.inference.cost import Budget, Price, Prices
 from medeval.inference.guard import RefusedError
+from medeval.inference.types import Outcome
 from medeval.judging.jury import Judge
 from medeval.judging.prompt import NO_REFERENCE
 from medeval.judging.results import JudgingResults, SubjectResult, judge_feedback
 from medeval.judging.verdict import Status
 
 NO_RE_ASK = How(re_asks=0)
-PRICES = Prices("USD", (Price(model="tested-judge", input=Decimal(1), output=Decimal(10)),))
+PRICES = Prices(price=(Price(model="tested-judge", input=Decimal(1), output=Decimal(10)),))
+IN_TURN = How(replace(QUICKLY, concurrency=1))
 # 100 tokens read and 10 written, as the server counts them.
 CALL = Decimal("0.0002")
 
@@ -243,7 +244,7 @@ def test_a_call_that_fails_is_missing_with_its_reason(tmp_path: Path) -> None:
         # Asked again, only what has failed is.
         asked = server.seen.requests
         server.script.fault = lambda body, before: None
-        again = replace(QUICKLY, ask_again=frozenset({Outcome.ERRORED}))
+        again = replace(QUICKLY, retry=frozenset({Outcome.ERRORED}))
         results = judged(server.url, tmp_path, listed, How(again))
         assert server.seen.requests == asked + 2
     assert [each.reward for each in results.subjects] == [pytest.approx(0.8)] * 3
@@ -304,7 +305,7 @@ def test_what_the_endpoint_refuses_is_learned_step_by_step_and_recorded(tmp_path
         return None
 
     with model_server(Script(fault, lambda body: GOOD)) as server:
-        results = judged(server.url, tmp_path, subjects(6), opening=60.0)
+        results = judged(server.url, tmp_path, subjects(6), IN_TURN)
         # One failed call for each refusal, whatever the number of answers.
         assert server.seen.requests == 6 + 4
         formats = [body.get("response_format", {}).get("type") for body in server.seen.bodies]
@@ -328,7 +329,7 @@ def test_an_endpoint_that_takes_plain_json_objects_gets_no_less(tmp_path: Path) 
         return None
 
     with model_server(Script(fault, lambda body: GOOD)) as server:
-        results = judged(server.url, tmp_path, subjects(4), opening=60.0)
+        results = judged(server.url, tmp_path, subjects(4), IN_TURN)
         assert server.seen.requests == 5
         assert server.seen.bodies[-1]["response_format"] == {"type": "json_object"}
     assert results.judges[0].learned == {"response_format": "json_object"}

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from medeval.inference.openai_replies import LONGEST
 
 from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.inference.guard import RefusedError
+from medeval.inference.openai_replies import LONGEST
 from medeval.models.medical_task import MedicalTask
 
 KEY = "sk-secret-0123456789"

@@ -11,15 +11,15 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from inference_runs import QUICK, ask, open_item, open_items
-from medeval.inference.cost import Budget
-from medeval.inference.errors import Failure, Kind, RetryPolicy
-from medeval.inference.executor import ROUNDS_BEFORE_ONE_MORE, AdaptiveLimiter
-from medeval.inference.run import RunConfig
-from medeval.inference.types import Request
 from model_server import SERVER, Body, Fault, Script, model_server, slow
 
 from medeval.errors import UserError
+from medeval.inference.cost import Budget
+from medeval.inference.errors import Failure, Kind, RetryPolicy
+from medeval.inference.executor import ROUNDS_BEFORE_ONE_MORE, AdaptiveLimiter
 from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import RunConfig
+from medeval.inference.types import Request
 
 
 async def settled() -> None:

@@ -16,8 +16,6 @@ from cdm_bedside import (
     loops,
     report,
 )
-from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
-from medeval.inference.types import Ask, Completion, Item, Outcome, Turn
 from model_server import Script, error, model_server
 from test_cdm_loop_context import EXAMINE, is_summary
 
@@ -26,6 +24,8 @@ from medeval.cdm.full_information import FullInformationOptions, full_informatio
 from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.loop_memory import Memory
 from medeval.cdm.transcripts import read_transcripts
+from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
+from medeval.inference.types import Ask, Completion, Item, Outcome, Turn
 
 LAB = ("request_lab_test", {"test_name": "Lipase"})
 

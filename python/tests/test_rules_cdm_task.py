@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 from cdm_bedside import case, facts, mapping
-from medeval.inference.run import AUDIT, RESPONSES, RunConfig, RunFolder, settings_of
-from medeval.inference.types import Outcome
 
 from medeval.cdm.case_files import LINES, MAPPING, PROVENANCE, read_case_files
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
@@ -22,6 +20,8 @@ from medeval.cdm.toolbox import Toolbox
 from medeval.cdm.transcripts import Transcript
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
+from medeval.inference.types import Outcome
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.catalogue import begin
 from medeval.tasks.cdm import options_of
@@ -177,9 +177,9 @@ def run_in(folder: Path, options: dict[str, Any], kind: str = DEMO, limit: int =
     provider = task.local_provider(kind, DataUseGuard({}, folder / AUDIT))
     task = task.prepared(provider)
     settings = {**settings_of(provider, task.prompt_version), **task.settings()}
-    place = RunFolder(folder, settings, {"task": task.name})
-    place.record("limit", limit)
-    task.ask(provider, place, RunConfig(prompt_version=task.prompt_version), limit)
+    run = Run(folder, settings, provider, about={"task": task.name})
+    run.update("limit", limit)
+    run.execute(task.samples(limit), RunConfig())
     return task
 
 

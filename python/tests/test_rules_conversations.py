@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from inference_runs import QUICK, lines
+from model_server import BAD_REQUEST, Body, Fault, Script, error, model_server, prompt_of, refuses
+from test_inference_conversations import TURNS, Dialogue, dialogues, in_turn, steps, talk
+
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
 from medeval.inference.run import RunConfig
 from medeval.inference.types import AskModel, Finished, Outcome
-from model_server import BAD_REQUEST, Body, Fault, Script, error, model_server, prompt_of, refuses
-from test_inference_conversations import TURNS, Dialogue, dialogues, in_turn, steps, talk
 
 
 def test_words_about_tools_end_no_run_whose_turns_have_none(tmp_path: Path) -> None:
@@ -50,7 +51,7 @@ def test_a_failure_beside_the_turns_that_all_would_meet_stops_the_run(
 def test_episodes_that_stay_keep_their_turns_when_others_are_had_again(tmp_path: Path) -> None:
     with model_server(in_turn("case-001", 2, BAD_REQUEST, times=1)) as server:
         talk(server.url, tmp_path, dialogues(3))
-        again = RunConfig(retries=QUICK, ask_again=frozenset({Outcome.ERRORED}))
+        again = RunConfig(retries=QUICK, retry=frozenset({Outcome.ERRORED}))
         talk(server.url, tmp_path, dialogues(3), again)
     kept = sorted((line["item"], line["turn"]) for line in steps(tmp_path))
     assert kept == [(episode.id, turn) for episode in dialogues(3) for turn in range(TURNS)]

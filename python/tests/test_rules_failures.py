@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from medeval.inference.errors import Failure, Kind, failure_of_response, refuses_tools_by
 
 from medeval.inference.error_bodies import Words
+from medeval.inference.errors import Failure, Kind, failure_of_response, refuses_tools_by
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 

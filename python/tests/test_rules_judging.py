@@ -18,11 +18,11 @@ from judging_runs import (
     subjects,
     verdict,
 )
-from medeval.inference.run import Progress
 from model_server import Script, model_server
 from test_judging_audit import function_judge
 
 from medeval.errors import UserError
+from medeval.inference.run import Progress
 from medeval.judging.agreement import score_array
 from medeval.judging.audit import length_bias, moves, repeat_spread, variant_shift
 from medeval.judging.injection import Attack, attacked, injection_signs

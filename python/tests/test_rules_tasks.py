@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from medeval.inference.run import AUDIT, RESPONSES, RunConfig, RunFolder, settings_of
-from medeval.tasks.task_run import open_run
 
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
 from medeval.judging.jury import Judge, Jury, jury_of
 from medeval.mtsamples.examples import Example
 from medeval.tasks.catalogue import begin, canonical_name
@@ -23,6 +22,7 @@ from medeval.tasks.models import ModelChoice
 from medeval.tasks.mtsamples import MtsamplesOptions, MtsamplesTask, resumed
 from medeval.tasks.run_record import RunRecord, facts_of_run, newest_run, read_record
 from medeval.tasks.task import DEMO, EMPTY, ORACLE, Method
+from medeval.tasks.task_run import open_run
 from medeval.tasks.yier import options_of as yier_options
 
 PLAIN = Method(n_iters=0)
@@ -50,10 +50,10 @@ def run_of(task: Any, kind: str, folder: Path, limit: int | None = None) -> Path
     folder.mkdir(parents=True)
     provider = task.local_provider(kind, DataUseGuard({}, folder / AUDIT))
     settings = {**settings_of(provider, task.prompt_version), **task.settings()}
-    place = RunFolder(folder, settings, {"task": task.name})
-    place.record("limit", limit)
-    options = RunConfig(prompt_version=task.prompt_version, can_read=task.can_read)
-    task.ask(provider, place, options, limit)
+    run = Run(folder, settings, provider, about={"task": task.name})
+    run.update("limit", limit)
+    options = RunConfig(can_read=task.can_read)
+    run.execute(task.samples(limit), options)
     return folder
 
 
@@ -243,7 +243,9 @@ def notes(*examples: Example) -> MtsamplesTask:
 def record_in(folder: Path, task: MtsamplesTask) -> RunRecord:
     folder.mkdir()
     task.keep(folder)
-    return RunRecord(folder, task.name, task.settings(), None)
+    settings = {**WHO, **task.settings()}
+    Run(folder, settings, about={"task": task.name})
+    return read_record(folder)
 
 
 def test_a_run_of_notes_goes_on_with_those_that_it_kept_and_no_others(tmp_path: Path) -> None:
@@ -255,7 +257,8 @@ def test_a_run_of_notes_goes_on_with_those_that_it_kept_and_no_others(tmp_path: 
     del record.settings["mtsamples"]["data_class"]
     assert not any(item.is_open for item in resumed(record).items())
     record_in(tmp_path / "other", notes(note(1), note(2, "Fluids.")))
-    other = replace(record, folder=tmp_path / "other")
+    other = record.model_copy()
+    other._folder = tmp_path / "other"
     with pytest.raises(UserError, match="not those that were asked about"):
         resumed(other)
 
@@ -277,7 +280,7 @@ def test_notes_are_shuffled_by_the_seed_and_none_is_lost(
 
 def test_two_runs_of_one_second_have_two_folders(tmp_path: Path) -> None:
     task = begin("yier", {})
-    folders = [open_run(task, ModelChoice(DEMO), runs=tmp_path).folder.path for _ in range(4)]
+    folders = [open_run(task, ModelChoice(DEMO), runs=tmp_path).folder for _ in range(4)]
     assert len(set(folders)) == 4
     assert sorted(tmp_path.iterdir()) == sorted(folders)
 
@@ -302,8 +305,11 @@ def test_a_run_that_cannot_begin_leaves_no_folder_but_those_that_were_there(
 # Judgings
 
 
+WHO = {"endpoint": "in-process", "model": "m", "parameters": {}, "prompt_version": "1"}
+
+
 def record_of(*plans: Jury) -> RunRecord:
-    return RunRecord(Path("run"), "mtsamples", {}, None, judgings=plans)
+    return RunRecord(settings=WHO, task="mtsamples", judgings=plans)
 
 
 URL = "http://127.0.0.1:1/v1"

@@ -10,12 +10,12 @@ import pytest
 from commands import PROJECT_ROOT
 from hypothesis import given
 from hypothesis import strategies as st
-from medeval.inference.run import RESPONSES, RunFolder
 from typer.testing import CliRunner
 
 from medeval.commands.yier import app
 from medeval.errors import UserError
 from medeval.inference.journal import Journal
+from medeval.inference.run import RESPONSES, Run
 from medeval.yier.evaluating import Method, report
 from medeval.yier.prompts import (
     PROMPT_VERSION,
@@ -187,7 +187,7 @@ def line(item: str, sample: int, outcome: str, text: str) -> dict[str, Any]:
 
 
 def make_run(folder: Path, plan: Plan, replies: dict[tuple[str, int], str]) -> None:
-    RunFolder(folder, {SETTINGS: plan.as_json()})
+    Run(folder, {SETTINGS: plan.as_json()})
     with Journal(folder / RESPONSES) as journal:
         for (item, sample), text in replies.items():
             journal.append(line(item, sample, "answered", text))
@@ -244,7 +244,7 @@ def test_a_run_is_handed_in_and_scored_as_a_file(tmp_path: Path, demo: list[Reco
 
 def test_what_did_not_come_back_whole_is_no_answer(tmp_path: Path, demo: list[Record]) -> None:
     plan = plan_of(DEMO)
-    RunFolder(tmp_path / "run", {SETTINGS: plan.as_json()})
+    Run(tmp_path / "run", {SETTINGS: plan.as_json()})
     with Journal(tmp_path / "run" / RESPONSES) as journal:
         for one, outcome in zip(demo, ["truncated", "refused", "errored"], strict=False):
             journal.append(line(one.sample_id, 0, outcome, "答案：A、"))

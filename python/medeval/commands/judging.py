@@ -165,7 +165,7 @@ def judges_asked(concurrency: int, prices: Prices, max_cost: str | None) -> RunC
         concurrency=concurrency,
         prices=prices,
         max_cost=amount(max_cost),
-        ask_again=frozenset({Outcome.ERRORED}),
+        retry=frozenset({Outcome.ERRORED}),
     )
 
 

@@ -1,54 +1,74 @@
-"""The way of a run: begun or gone on with, asked, judged, and told."""
+"""The way of a run: started or resumed, asked, judged, and its end said."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from medeval.commands.amounts import amount, read_price_file
-from medeval.commands.context_told import tell_default_limit
-from medeval.commands.graceful_exit import command_of, graceful_exit
+from medeval.commands.graceful_exit import command_of, graceful_exit, with_flags
 from medeval.commands.judging import (
     JudgeFlags,
     check_before,
     default_judge,
     judge_and_tell,
+    refuse_unnamed,
     shown_flags,
     taken_from_arguments,
+    verdicts_kept,
 )
-from medeval.commands.left_out_told import tell_left_out
-from medeval.commands.run_again import again, limits, named_again, standing, tell_errored, tell_made
-from medeval.commands.run_batch import Batch, bring_in, export
 from medeval.commands.run_progress import ledger_table, shown_progress
 from medeval.commands.task_options import moved_to
 from medeval.errors import UserError
-from medeval.inference.cost import Budget, Prices, charged_in
+from medeval.inference.cost import Budget, Prices, Spent, charged_in, kept_spending
 from medeval.inference.guard import IN_PROCESS
-from medeval.inference.run import RunConfig, RunResult
+from medeval.inference.run import Progress, RunConfig, RunResult
 from medeval.inference.types import Outcome
 from medeval.judging.jury import Jury
 from medeval.tasks import catalogue
-from medeval.tasks.cdm_taken_up import taken_up
 from medeval.tasks.judged import JUDGINGS, judged, required
 from medeval.tasks.models import ModelChoice
-from medeval.tasks.run_record import read_record
-from medeval.tasks.task import AskedTask
+from medeval.tasks.run_record import RunRecord, read_record, warning_of_cut_prompts
 from medeval.tasks.task_run import (
-    Asking,
+    ENDPOINTS,
+    TaskRun,
     choice_of,
+    export_prompts,
+    import_answers,
     open_run,
 )
 from medeval.terminal import Terminal
 
+if TYPE_CHECKING:
+    from medeval.tasks.task import AskedTask
+
+_NOTHING_ASKED = "nothing was asked; start the same command again"
+
 
 @dataclass(frozen=True)
-class How:
-    """How a run is made, apart from what is asked of whom; may differ from start to start."""
+class RunFlags:
+    """The flags of `run` that are no setting: they may differ from start to start.
+
+    Attributes:
+        concurrency: items under way at a time.
+        timeout: seconds for one call.
+        price_file: what tokens cost.
+        max_cost: the limit on cost.
+        is_limit_given: whether it is from the command line.
+        endpoints: the declarations of where credentialed text may go.
+        limit: how many items are asked at most.
+        no_judge: answers only.
+        judges: who judges.
+        moved_cases: the folder of the cases of a run that is resumed.
+        prompts: where a batch file is written to, and nothing is asked.
+        answers: batch files that are read, and nothing is asked.
+        is_resumed: whether the folder was named.
+    """
 
     concurrency: int
     timeout: float
@@ -58,53 +78,50 @@ class How:
     limit: int | None
     no_judge: bool
     judges: JudgeFlags
-    moved_cases: Path | None = None
     is_limit_given: bool = False
+    moved_cases: Path | None = None
+    prompts: Path | None = None
+    answers: Sequence[Path] = ()
+    is_resumed: bool = False
 
     @cached_property
     def prices(self) -> Prices:
         """What tokens cost."""
         return read_price_file(self.price_file)
 
+    @property
+    def limits(self) -> dict[str, str]:
+        """What a run keeps of its money, for the next start."""
+        return {
+            "max_cost": "" if self.max_cost is None else str(self.max_cost),
+            "prices": "" if self.price_file is None else str(self.price_file.resolve()),
+        }
 
-@dataclass(frozen=True)
-class ModelFlags:
-    """What the command line says of the model."""
-
-    model: str | None
-    base_url: str | None
-    key_variable: str | None
-    parameters: Mapping[str, Any]
-    given: Mapping[str, object]
-
-    def choice(self, timeout: float) -> ModelChoice:
-        """Return the model that is meant.
-
-        Raises:
-            UserError: none is named, or parameters for one that takes none.
-        """
-        if self.model is None:
-            raise UserError("Name a model with --model, or a run to go on with: --resume.")
-        choice = ModelChoice(self.model, self.base_url, self.key_variable, {}, timeout)
-        if not choice.is_demo and choice.function is None:
-            return replace(choice, parameters=self.parameters)
-        named = shown_flags(self.given)
-        if named:
-            raise UserError(
-                f"{', '.join(named)}: {self.model} answers in this process and takes none."
-            )
-        return choice
+    @property
+    def batch(self) -> list[str]:
+        """The flags of batch files as words."""
+        exported = [] if self.prompts is None else ["--export-prompts", str(self.prompts)]
+        return exported + [word for one in self.answers for word in ("--import-answers", str(one))]
 
 
-def _nothing_asked() -> str:
-    return "nothing was asked; start the same command again"
-
-
-@graceful_exit(_nothing_asked)
-def begin(
-    task: str | None, flags: ModelFlags, options: dict[str, Any], how: How, out: Path
-) -> Asking:
+@graceful_exit(lambda: _NOTHING_ASKED)
+def start(
+    task: str | None,
+    choice: ModelChoice | None,
+    given: Mapping[str, object],
+    options: dict[str, Any],
+    flags: RunFlags,
+    out: Path,
+) -> TaskRun:
     """Make a new run's folder.
+
+    Args:
+        task: its name.
+        choice: who is asked.
+        given: the flags with parameters of the model.
+        options: of the task.
+        flags: how it is run.
+        out: where its folder is made.
 
     Raises:
         UserError: no such task or model, options that cannot be meant, or a key is missing.
@@ -112,26 +129,35 @@ def begin(
     """
     if task is None:
         raise UserError("Name a task with --task, or a run to go on with: --resume.")
-    judges = taken_from_arguments(how.judges, options)
+    judges = taken_from_arguments(flags.judges, options)
     asked = catalogue.begin(task, options)
-    choice = flags.choice(how.timeout)
-    plan = _plan(asked, judges, how)
-    _ = how.prices  # a file that cannot be read is told before a folder is made
-    asking = open_run(asked, choice, runs=out, endpoints=how.endpoints, limit=how.limit)
-    asking.folder.record(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
-    return asking
+    if choice is None:
+        raise UserError("Name a model with --model, or a run to go on with: --resume.")
+    if choice.is_demo or choice.function is not None:
+        if named := shown_flags(given):
+            raise UserError(
+                f"{', '.join(named)}: {choice.model} answers in this process and takes none."
+            )
+        choice = replace(choice, parameters={})
+    plan = _plan(asked, judges, flags)
+    _ = flags.prices  # a file that cannot be read is reported before a folder is made
+    run = open_run(asked, choice, runs=out, endpoints=flags.endpoints, limit=flags.limit)
+    run.update(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
+    return run
 
 
-@graceful_exit(_nothing_asked)
-def go_on(folder: Path, given: Mapping[str, Any], how: How) -> Asking:
-    """Open the folder of a run to go on with it.
+@graceful_exit(lambda: _NOTHING_ASKED)
+def resume(folder: Path, given: Mapping[str, Any], flags: RunFlags) -> tuple[TaskRun, RunFlags]:
+    """Open the folder of a run to resume it, with the prices and the limit on cost of before.
 
     Raises:
-        UserError: what the run was begun with is given again, or has changed; or what its record
+        UserError: what the run was started with is given again, or has changed; or what its record
             may not decide alone is not.
         typer.Exit: the user or the system has ended it; see `graceful_exit`.
     """
-    judges, model = how.judges, given["--model"]
+    from medeval.tasks.cdm_taken_up import taken_up
+
+    judges, model = flags.judges, given["--model"]
     is_same = model is not None and model == read_record(folder).asked_model
     allowed = {"--model": None if is_same else model, "--key-variable": None}
     of_judges = {"--judge-model": judges.models, "--judge-base-url": judges.base_urls}
@@ -143,32 +169,31 @@ def go_on(folder: Path, given: Mapping[str, Any], how: How) -> Asking:
         )
     judges.plan()  # a key for them may be given anew
     record = read_record(folder)
-    choice = choice_of(record, given["--key-variable"], how.timeout)
-    named_again(record, choice, how, given)
-    task = taken_up(record, how.moved_cases)
+    choice = choice_of(record, given["--key-variable"], flags.timeout)
+    unnamed = {flag: value for flag, value in choice.to_name.items() if not given[flag]}
+    for plan in _judgings(record, flags):
+        unnamed |= judges.missing(plan)
+    # A record may not decide alone where keys are sent and what is run.
+    refuse_unnamed(record, unnamed, _command(record, flags))
+    task = taken_up(record, flags.moved_cases)
     asked = judged(task)
-    if asked is not None and record.judgings and not how.no_judge:
-        check_before(asked, judges.with_key(record.judgings[-1]), how.endpoints)
-    return open_run(
+    if asked is not None and record.judgings and not flags.no_judge:
+        check_before(asked, judges.with_key(record.judgings[-1]), flags.endpoints)
+    run = open_run(
         task,
         choice,
         folder=folder,
-        endpoints=how.endpoints,
-        limit=record.limit if how.limit is None else how.limit,
+        endpoints=flags.endpoints,
+        limit=record.limit if flags.limit is None else flags.limit,
+    )
+    return run, replace(
+        flags,
+        price_file=flags.price_file or (Path(record.prices) if record.prices else None),
+        max_cost=flags.max_cost if flags.is_limit_given else amount(record.max_cost or None),
     )
 
 
-def with_recorded_limits(how: How, folder: Path) -> How:
-    """Return how a run goes on: with the prices and the limit on cost of before, if not others."""
-    record = read_record(folder)
-    return replace(
-        how,
-        price_file=how.price_file or (Path(record.prices) if record.prices else None),
-        max_cost=how.max_cost if how.is_limit_given else amount(record.max_cost or None),
-    )
-
-
-def go_through(asking: Asking, how: How, batch: Batch, *, is_again: bool) -> bool:
+def execute(run: TaskRun, flags: RunFlags) -> bool:
     """Ask, judge where the task is judged, and say what came of it.
 
     Returns:
@@ -178,111 +203,204 @@ def go_through(asking: Asking, how: How, batch: Batch, *, is_again: bool) -> boo
         UserError: it cannot be made as it is wished. A new run then leaves no folder.
         typer.Exit: the user or the system has ended it; see `graceful_exit`.
     """
-    with graceful_exit(lambda: standing(asking, how, batch)):
+    with graceful_exit(lambda: status_line(run, flags)):
         try:
-            return _gone_through(asking, how, batch, is_again)
+            return _executed(run, flags)
         except UserError:
-            asking.take_back()
+            run.discard()
             raise
 
 
-def _gone_through(asking: Asking, how: How, batch: Batch, is_again: bool) -> bool:
-    if not asking.made:
-        print(f"run {asking.folder.path}")
-    tell_default_limit(asking)
-    tell_left_out(asking.task)
-    if batch.prompts is not None:
-        export(asking, how, batch.prompts)
+def _executed(run: TaskRun, flags: RunFlags) -> bool:
+    if not run.made:
+        print(f"run {run.folder}")
+    _warn_of_the_context(run)
+    for sentence in getattr(run.task, "left_out", ()):
+        _warn(sentence)
+    if flags.prompts is not None:
+        _export(run, flags, flags.prompts)
         return True
-    if batch.answers:
-        is_whole = bring_in(asking, how, batch.answers)
+    if flags.answers:
+        is_whole = _import(run, flags)
     else:
-        ended = _answered(asking, how, is_again)
-        _tell(asking, ended, how)
-        is_whole = not ended.stopped and not ended.progress.ledger[Outcome.ERRORED]
-        if ended.stopped:
+        result = _evaluated(run, flags)
+        _report(run, result, flags)
+        if result.stopped:
             return False
-    is_whole = _judged(asking, how) and is_whole
-    score = command_of("score", "--task", asking.task.asked_as, asking.folder.path)
-    print(f"{score}{moved_to(how.moved_cases)}")
+        is_whole = not result.progress.ledger[Outcome.ERRORED]
+    is_whole = _judged(run, flags) and is_whole
+    score = command_of("score", "--task", run.task.asked_as, run.folder)
+    print(f"{score}{moved_to(flags.moved_cases)}")
     return is_whole
 
 
-def _plan(task: AskedTask, judges: JudgeFlags, how: How) -> Jury | None:
+def _plan(task: AskedTask, judges: JudgeFlags, flags: RunFlags) -> Jury | None:
     """Return who judges; checked, so that no answer is paid that cannot be judged."""
-    named = judges.plan(None if how.no_judge else default_judge(task))
+    is_judged = judged(task) is not None and not flags.no_judge
+    named = judges.plan(default_judge(task) if is_judged else None)
     if named is None:
         if judges.choices() or judges.key_variable:
             flag = "--judge-key-variable" if judges.key_variable else "--jury"
             raise UserError(f"{flag} without --judge-model: name the judges.")
         return None
-    if how.no_judge:
+    if flags.no_judge:
         raise UserError("--no-judge and --judge-model: leave one of them away.")
-    check_before(required(task), named, how.endpoints)
+    check_before(required(task), named, flags.endpoints)
     return named
 
 
-def _answered(asking: Asking, how: How, is_again: bool) -> RunResult:
-    total = sum(1 for _ in asking.task.items(asking.limit))
+def _evaluated(run: TaskRun, flags: RunFlags) -> RunResult:
+    total = sum(1 for _ in run.task.items(run.limit))
 
-    def on_begun() -> None:
-        asking.record_choices(**limits(how))
-        tell_made(asking)
+    def on_start() -> None:
+        run.record_choices(**flags.limits)
+        _name(run)
 
-    with shown_progress(total, how.prices.currency) as show:
-        return asking.answer(
-            RunConfig(
-                prompt_version=asking.task.prompt_version,
-                concurrency=how.concurrency,
-                prices=how.prices,
-                # What judges cost in an earlier start is of the same limit.
-                budget=_budget(asking.folder.path, how, asking.folder.journal),
-                ask_again=frozenset({Outcome.ERRORED}) if is_again else frozenset(),
-                can_read=asking.task.can_read,
-                on_begun=on_begun,
-                on_progress=show,
-            )
-        )
+    with shown_progress(total, flags.prices.currency) as show:
+        # What judges cost in an earlier start is of the same limit.
+        config = replace(_config(run, flags, run.journal), on_start=on_start, on_progress=show)
+        return run.evaluate(config)
 
 
-def _budget(folder: Path, how: How, journal: Path) -> Budget:
-    """Return the one limit on cost of a run and its judges, with what the others spent.
+def _config(run: TaskRun, flags: RunFlags, journal: Path) -> RunConfig:
+    """Return how one part of a run is executed.
 
     Args:
-        folder: of the run.
-        how: it is made.
+        run: of the model and its judges, which have one limit on cost.
+        flags: of the command.
         journal: of those that are to be asked, or how their names begin: they book their own.
     """
-    if how.max_cost is None:
-        return Budget(None)
-    return Budget(how.max_cost, charged_in(folder, beside=journal))
-
-
-def _judged(asking: Asking, how: How) -> bool:
-    record = read_record(asking.folder.path)
-    task = judged(asking.task)
-    if task is None or not record.judgings or how.no_judge:
-        return True
-    plan = how.judges.with_key(record.judgings[-1])
-    run = RunConfig(
-        concurrency=how.concurrency,
-        prices=how.prices,
-        budget=_budget(record.folder, how, record.folder / plan.folder / "judgments"),
-        ask_again=frozenset({Outcome.ERRORED}),
+    is_limited = flags.max_cost is not None
+    spent = charged_in(run.folder, beside=journal) if is_limited else Decimal(0)
+    is_retried = flags.is_resumed or journal != run.journal
+    return RunConfig(
+        concurrency=flags.concurrency,
+        prices=flags.prices,
+        budget=Budget(flags.max_cost, spent),
+        retry=frozenset({Outcome.ERRORED}) if is_retried else frozenset(),
     )
-    results = judge_and_tell(task, record.folder, plan, run, how.endpoints)
+
+
+def _judged(run: TaskRun, flags: RunFlags) -> bool:
+    record = read_record(run.folder)
+    task = judged(run.task)
+    if task is None or not record.judgings or flags.no_judge:
+        return True
+    plan = flags.judges.with_key(record.judgings[-1])
+    config = _config(run, flags, run.folder / plan.folder / "judgments")
+    results = judge_and_tell(task, run.folder, plan, config, flags.endpoints)
     return not results.exit_code
 
 
-def _tell(asking: Asking, ended: RunResult, how: How) -> None:
-    is_local = asking.provider.address == IN_PROCESS
-    currency = None if is_local else how.prices.currency
-    Terminal().print(ledger_table(ended.progress, currency, ended.spent))
-    for name, instead in asking.folder.learned.items():
-        told = f"sent as {instead}" if instead else "left out"
-        print(f"medeval: the endpoint refuses {name}; it was {told}", file=sys.stderr)
-    if ended.stopped:
-        print(f"medeval: {ended.stopped}", file=sys.stderr)
-        print(again(asking, how))
+def _export(run: TaskRun, flags: RunFlags, path: Path) -> None:
+    """Write the prompts of a run as a batch file, and say how their answers come in."""
+    _ = flags.prices  # one that cannot be read is not kept
+    count = export_prompts(run, path, flags.endpoints)
+    run.record_alone(**flags.limits)
+    _name(run)
+    print(f"{count:,} prompts in {path}. When they are answered:")
+    print(resume_command(run, flags, "--import-answers", "ANSWERS.jsonl"))
+
+
+def _import(run: TaskRun, flags: RunFlags) -> bool:
+    """Read the answers of batch files; return whether all items have a reply."""
+    imported = import_answers(run, flags.answers, flags.prices)
+    run.record_alone(**flags.limits)
+    _name(run)
+    print(f"{imported.new:,} answers are new, {imported.known:,} were there already")
+    sums = run.progress()
+    _print_ledger(run, sums, flags, kept_spending(run.journal))
+    left = sum(1 for _ in run.task.items(run.limit)) - sums.ledger.asked
+    if left:
+        _warn(
+            f"{left:,} items have no answer ({imported.expired:,} expired); ask them with"
+            f" `{resume_command(run, flags)}`"
+        )
+    _report_errors(run, sums, flags)
+    return not left and not sums.ledger[Outcome.ERRORED]
+
+
+def _report(run: TaskRun, result: RunResult, flags: RunFlags) -> None:
+    _print_ledger(run, result.progress, flags, result.spent)
+    for name, instead in run.learned.items():
+        sent = f"sent as {instead}" if instead else "left out"
+        _warn(f"the endpoint refuses {name}; it was {sent}")
+    if warning := warning_of_cut_prompts(run.task.items(run.limit), run.lines()):
+        _warn(warning)
+    if result.stopped:
+        _warn(result.stopped)
+        print(resume_command(run, flags))
     else:
-        tell_errored(asking, how, ended.progress)
+        _report_errors(run, result.progress, flags)
+
+
+def _print_ledger(run: TaskRun, sums: Progress, flags: RunFlags, spent: Spent | None) -> None:
+    is_local = run.settings["endpoint"] == IN_PROCESS
+    Terminal().print(ledger_table(sums, None if is_local else flags.prices.currency, spent))
+
+
+def _report_errors(run: TaskRun, sums: Progress, flags: RunFlags) -> None:
+    if count := sum(sums.errors.values()):
+        _warn(f"{count:,} items have no reply; ask them again with `{resume_command(run, flags)}`")
+
+
+def _warn_of_the_context(run: TaskRun) -> None:
+    """Say that the length of a model's context is only supposed, if the task minds it.
+
+    Built-in models take whatever they are given.
+    """
+    if run.choice.is_demo:
+        return
+    for settings in run.task.settings().values():
+        context = settings.get("context") if isinstance(settings, Mapping) else None
+        if isinstance(context, Mapping) and context.get("limit_from") == "default":
+            _warn(
+                f"nobody says how much {run.choice.model} takes in; longer than"
+                f" {context['limit']:,} tokens is shortened. Say it with --context-limit."
+            )
+
+
+def _name(run: TaskRun) -> None:
+    """Name a new run, which is there to stay from now on."""
+    if run.made:
+        print(f"run {run.folder}")
+
+
+def _warn(sentence: str) -> None:
+    print(f"medeval: {sentence}", file=sys.stderr)
+
+
+def status_line(run: TaskRun, flags: RunFlags) -> str:
+    """Say how far a run is, and how it is resumed."""
+    due = sum(1 for _ in run.task.items(run.limit))
+    done = run.progress().ledger.asked
+    status = f"{done:,} of {due:,} items are done"
+    task, plans = judged(run.task), read_record(run.folder).judgings
+    if done == due and task is not None and plans and not flags.no_judge:
+        status += f", {verdicts_kept(task, run.folder, plans[-1])}"
+    return f"{status}; go on with `{resume_command(run, flags, *flags.batch)}`"
+
+
+def resume_command(run: TaskRun, flags: RunFlags, *words: str) -> str:
+    """Return the command that resumes a run.
+
+    What the run keeps itself is left out, and so is what cannot keep it from going on.
+    """
+    record = read_record(run.folder)
+    # A key that was given by itself is not in it, nor that one was.
+    next_time = replace(flags.judges, models=(), key_variable=None)
+    named = [next_time.missing(flags.judges.with_key(plan)) for plan in _judgings(record, flags)]
+    return with_flags(_command(record, flags, *words), {**run.choice.to_name, **dict(*named)})
+
+
+def _judgings(record: RunRecord, flags: RunFlags) -> Sequence[Jury]:
+    return () if flags.no_judge else record.judgings[-1:]
+
+
+def _command(record: RunRecord, flags: RunFlags, *words: str) -> str:
+    named: list[object] = ["run", "--resume", record.folder, *words]
+    if flags.no_judge and record.judgings:
+        named.append("--no-judge")
+    if flags.endpoints != ENDPOINTS:
+        named += ["--endpoints", flags.endpoints]
+    return command_of(*named) + moved_to(flags.moved_cases)

@@ -10,7 +10,6 @@ import typer
 
 import medeval
 from medeval.errors import UserError
-from medeval.profile import project_root
 
 
 def synth(
@@ -78,6 +77,8 @@ def _tools() -> Path:
     """
     root = Path(medeval.__file__).resolve().parents[2]
     if not (root / "tools" / "synth").is_dir():
+        from medeval.profile import project_root
+
         root = project_root()
     if not (root / "tools" / "synth").is_dir():
         raise UserError(

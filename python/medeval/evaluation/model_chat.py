@@ -19,8 +19,8 @@ from medeval.evaluation.task_prompts import (
 from medeval.inference.errors import RetryPolicy
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, Line
-from medeval.inference.openai_model import EndpointSettings, OpenAIModel
-from medeval.inference.run import RunConfig, RunFolder, run_items, settings_of
+from medeval.inference.openai_model import OpenAIModel
+from medeval.inference.run import Run, RunConfig, settings_of
 from medeval.inference.types import Item, Outcome, canonical
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
@@ -93,26 +93,27 @@ class ChatModel:
         self._name = name
         self._gate = gate
         self._folder = folder
-        self._endpoint = EndpointSettings(
-            base_url, model or name, self._parameters, key_variable, timeout
-        )
+        self._base_url = base_url
+        self._model = model or name
+        self._key_variable = key_variable
+        self._timeout = timeout
         self._json_schema = json_schema
         self._concurrency = concurrency
         self._retries = RetryPolicy(max_retries + 1, backoff_factor)
         self._measured: list[dict[str, Any]] = []
         # Made only to be checked: an address, a parameter or a key that is wrong is so at once.
-        self.address = OpenAIModel(self._endpoint, gate).address
+        self.address = self._asked_model().address
 
     def __repr__(self) -> str:
         """Return model and address."""
-        return f"ChatModel({self._endpoint.model!r}, base_url={self.address!r})"
+        return f"ChatModel({self._model!r}, base_url={self.address!r})"
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """What decides its answers."""
         return {
             "endpoint": self.address,
-            "model": self._endpoint.model,
+            "model": self._model,
             "parameters": dict(self._parameters),
             "json_schema": self._json_schema,
             "prompt_version": TASK_PROMPT_VERSION,
@@ -155,24 +156,33 @@ class ChatModel:
         self, task: MedicalTask, items: Sequence[Item]
     ) -> tuple[list[Line | None], str]:
         """Return the journal's line of each item, None without one, and why the run stopped."""
-        provider = OpenAIModel(self._endpoint, self._gate)
-        settings = settings_of(provider, TASK_PROMPT_VERSION)
-        folder = RunFolder(self._folder / _folder_name(provider.model, settings), settings)
+        model = self._asked_model()
+        settings = settings_of(model, TASK_PROMPT_VERSION)
+        run = Run(self._folder / _folder_name(model.model, settings), settings, model)
 
         def can_read(item: Item, text: str) -> bool:
             return output_from_reply(task, text) is not None
 
-        options = RunConfig(
-            prompt_version=TASK_PROMPT_VERSION,
+        config = RunConfig(
             concurrency=self._concurrency,
             retries=self._retries,
-            ask_again=frozenset({Outcome.ERRORED}),
+            retry=frozenset({Outcome.ERRORED}),
             can_read=can_read,
         )
         different = {item.id: item for item in items}
-        ended = await run_items(different.values(), provider, folder, options)
-        with Journal(folder.journal) as journal:
-            return [journal.read(item.id, item.sample) for item in items], ended.stopped
+        result = await run.process(different.values(), config)
+        with Journal(run.journal) as journal:
+            return [journal.read(item.id, item.sample) for item in items], result.stopped
+
+    def _asked_model(self) -> OpenAIModel:
+        return OpenAIModel(
+            self._base_url,
+            self._model,
+            self._gate,
+            parameters=self._parameters,
+            key_variable=self._key_variable,
+            timeout=self._timeout,
+        )
 
 
 def _folder_name(model: str, settings: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The gate that every request passes before its first byte.
+"""The guard that every request passes before its first byte.
 
 An item that is open may go anywhere. A credentialed one goes to an endpoint that is declared as
 local, or whose operator's promises somebody has attested; this machine's own address is no
@@ -6,7 +6,7 @@ exception, since a proxy to elsewhere may listen there. A user's function, whose
 elsewhere, is declared by its file; what is built in needs no entry. Whatever is admitted leaves a
 line in the audit: hashes and reasons, never text.
 
-The gate opens the connections too, since the way to an endpoint decides who can read: what the
+The guard opens the connections too, since the way to an endpoint decides who can read: what the
 environment says of proxies and authorities counts only for an endpoint that is not declared, which
 gets open text alone.
 """
@@ -27,7 +27,6 @@ from urllib.request import getproxies, proxy_bypass
 
 from medeval.errors import UserError
 from medeval.inference.endpoints import Declared, Endpoint, addresses_of, is_private, not_local
-from medeval.inference.openai_model import PLAIN
 from medeval.inference.openai_replies import keep_bounded
 from medeval.inference.types import CREDENTIALED, OPEN, Request
 
@@ -36,6 +35,14 @@ if TYPE_CHECKING:
 
 POLICY = "docs/data_use.md"
 IN_PROCESS = "in-process"
+# Parameters that an answer may need. Anything else (store, metadata, user, a search in the web) may
+# have the endpoint keep text, pass it on or tell whose it is.
+PLAIN = {
+    *("max_tokens", "max_completion_tokens", "temperature", "top_p", "response_format", "seed"),
+    *("presence_penalty", "frequency_penalty", "stop", "reasoning_effort", "tool_choice"),
+    *("logprobs", "top_logprobs", "logit_bias", "parallel_tool_calls", "verbosity"),
+    *("tools", "tools.function"),
+}
 # What the name of an environment variable is made of.
 VARIABLE = r"^[A-Z][A-Z0-9_]{0,99}$"
 
@@ -48,7 +55,7 @@ class RefusedError(UserError):
 
 
 @dataclass(frozen=True)
-class Gate:
+class DataUseGuard:
     """What may go where, and the record of what went.
 
     Attributes:
@@ -90,7 +97,7 @@ class Gate:
             )
         return "attestation"
 
-    def admit(self, request: Request, body: bytes, purpose: Purpose) -> None:
+    def authorize(self, request: Request, body: bytes, purpose: Purpose) -> None:
         """Let a request through and record it, or stop it before its first byte.
 
         Raises:
@@ -174,16 +181,20 @@ class Gate:
                     await stream.aclose()
                     raise RefusedError(f"{not_local(address)} Nothing was sent.")
 
-        async def be_looked_at(request: httpx2.Request) -> None:
-            request.extensions["trace"] = look_at_peer
+        async def prepare(request: httpx2.Request) -> None:
+            request.headers.pop("Cookie", None)  # by which an endpoint knows one request by another
+            if self._is_local(address):
+                request.extensions["trace"] = look_at_peer
 
         route = self.route(address)
         proxy, roots = route.get("proxy"), route.get("ca_file")
         try:
             # What vouches for an endpoint; variables of the environment are not looked at.
-            trusted = httpx2.create_ssl_context(trust_env=False)
+            is_plain = address.startswith("http://") and not proxy
+            trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # nobody, where nobody is asked
+            if not (is_plain or roots):
+                trusted = httpx2.create_ssl_context(trust_env=False)
             if roots:
-                trusted = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
                 is_file = not any(Path(part).is_dir() for part in roots.split(os.pathsep))
                 trusted.load_verify_locations(**{"cafile" if is_file else "capath": roots})
             of_proxy = trusted if proxy and proxy.startswith("https://") else None
@@ -196,7 +207,7 @@ class Gate:
                 # How many requests are under way is for the runner to say.
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
                 event_hooks={
-                    "request": [be_looked_at] if self._is_local(address) else [],
+                    "request": [prepare],
                     "response": [keep_bounded],
                 },
             )

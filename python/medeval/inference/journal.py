@@ -1,8 +1,9 @@
-"""The journal of a run: one JSON line per item, or per turn of one, appended, never changed.
+"""Files of lines that are only ever appended to, and the journal of a run, which is one.
 
-Each line is handed to the kernel whole and at once, so a killed process loses no item that was
-answered; the disk is told to keep it at least once a second and at the end, so a power cut may
-lose the lines of one second, which are then asked again. A torn last line is dropped on resume.
+A journal has one JSON line per item, or per turn of one. Each line is handed to the kernel whole
+and at once, so a killed process loses no item that was answered; the disk is told to keep it at
+least once a second and at the end, so a power cut may lose the lines of one second, which are then
+asked again. A torn last line is dropped on resume.
 """
 
 from __future__ import annotations
@@ -11,25 +12,93 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from medeval.errors import UserError
-from medeval.inference.journal import (
-    drop_torn_line,
-    end_of_whole_lines,
-    not_written,
-    numbered_lines,
-)
+from medeval.inference.lines import Line as Line
 from medeval.inference.lines import fault_of
-from medeval.inference.types import Outcome
 
-SECONDS_BETWEEN_SYNCS = 1.0
+_BLOCK = 1 << 20
+_SECONDS_BETWEEN_SYNCS = 1.0
 
-Line = dict[str, Any]
 Name = tuple[str, int, int]
+
+
+class LineFile:
+    """A file of lines, opened to append to it; use as a context manager.
+
+    Args:
+        path: the file; made with mode 0600 if it is not there. A torn last line is cut off.
+        is_locked: nobody else may have it open so.
+
+    Raises:
+        BlockingIOError: another process holds it.
+        OSError: it cannot be opened.
+    """
+
+    def __init__(self, path: Path, *, is_locked: bool = False) -> None:
+        self.path = path
+        self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            with suppress(OSError):
+                os.fchmod(self.descriptor, 0o600)
+            if is_locked:
+                self._lock()
+            self.end = end_of_whole_lines(self.descriptor)
+            if self.end < os.fstat(self.descriptor).st_size:
+                os.ftruncate(self.descriptor, self.end)
+        except BaseException:
+            os.close(self.descriptor)
+            raise
+        self._synced = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            os.fsync(self.descriptor)
+        finally:
+            os.close(self.descriptor)
+
+    def append(self, text: bytes) -> str:
+        """Write a line at once.
+
+        Returns:
+            Why it is not there as a whole, and then nothing of it is; empty if it is.
+        """
+        try:
+            written = os.write(self.descriptor, text)
+            reason = "the disk is full" if written < len(text) else ""
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+        if reason:
+            os.ftruncate(self.descriptor, self.end)
+            return reason
+        self.end += len(text)
+        if time.monotonic() - self._synced >= _SECONDS_BETWEEN_SYNCS:
+            os.fsync(self.descriptor)
+            self._synced = time.monotonic()
+        return ""
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise
+        except OSError:
+            return  # some network file systems lock nothing, and then nothing guards
+        if not os.path.samestat(self.path.stat(), os.fstat(self.descriptor)):
+            raise BlockingIOError  # replaced between being opened and being locked
 
 
 class Place(NamedTuple):
@@ -45,34 +114,24 @@ class Journal:
 
     Args:
         path: the file; made with mode 0600 if it is not there.
-        ask_again: items that ended so are taken out when the journal is opened, to be asked again.
-        takes_out: tells of a line whether it is taken out when the journal is opened.
+        discards: tells of a line whether it is discarded when the journal is opened, for its item
+            to be asked again.
 
     Raises:
         UserError: another run holds it, a line in it is broken, or an item stands in it twice.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        ask_again: Collection[Outcome] = (),
-        takes_out: Callable[[Line], bool] | None = None,
-    ) -> None:
+    def __init__(self, path: Path, discards: Callable[[Line], bool] | None = None) -> None:
         self.path = path
         self._places: dict[Name, Place] = {}
-        self._descriptor = _opened(path)
+        self._file = _opened(path)
         try:
-            self._end = drop_torn_line(self._descriptor)
-            if ask_again:
-                again = frozenset(ask_again)
-                self._rewrite_without(lambda line: line["outcome"] in again)
-            if takes_out is not None:
-                self._rewrite_without(takes_out)
+            if discards is not None:
+                self._rewrite_without(discards)
             self._index()
         except BaseException:
-            os.close(self._descriptor)
+            os.close(self._file.descriptor)
             raise
-        self._synced = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -83,10 +142,7 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        try:
-            os.fsync(self._descriptor)
-        finally:
-            os.close(self._descriptor)
+        self._file.__exit__(kind, error, trace)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -98,18 +154,14 @@ class Journal:
     def read(self, item: str, sample: int, turn: int = 0) -> Line | None:
         """Return an item's line; None if it has none."""
         place = self.place(item, sample, turn)
-        if place is None:
-            return None
-        line: Line = json.loads(os.pread(self._descriptor, place.length, place.offset))
-        return line
+        return None if place is None else self._read(place)
 
     def lines(self) -> Iterator[Line]:
         """Yield all lines in the order in which they were written."""
-        for place in self._places.values():
-            yield json.loads(os.pread(self._descriptor, place.length, place.offset))
+        return map(self._read, self._places.values())
 
     def append(self, line: Line) -> None:
-        """Write the line of one item, in the form that `line_form` tells of.
+        """Write the line of one item, in the form that `lines` tells of.
 
         A line of a conversation says in `turn` which one it is; without it is the only one.
 
@@ -121,20 +173,15 @@ class Journal:
         if name in self._places:
             raise ValueError(f"item {name[0]!r} (sample {name[1]}) has a line already")
         text = (json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
-        reason = not_written(self._descriptor, text)
-        if reason:
-            os.ftruncate(self._descriptor, self._end)
+        place = Place(self._file.end, len(text), line["key"])
+        if reason := self._file.append(text):
             raise UserError(
                 f"{self.path}: an answer could not be written ({reason}). The answers before it"
                 " are safe; make room and start the same run again to go on."
             )
-        self._places[name] = Place(self._end, len(text), line["key"])
-        self._end += len(text)
-        if time.monotonic() - self._synced >= SECONDS_BETWEEN_SYNCS:
-            os.fsync(self._descriptor)
-            self._synced = time.monotonic()
+        self._places[name] = place
 
-    def take_out(self, is_out: Callable[[Line], bool]) -> None:
+    def discard(self, is_out: Callable[[Line], bool]) -> None:
         """Take lines out, for others to be written in their place, in one step or not at all.
 
         Args:
@@ -147,8 +194,12 @@ class Journal:
         self._places.clear()
         self._index()
 
+    def _read(self, place: Place) -> Line:
+        line: Line = json.loads(os.pread(self._file.descriptor, place.length, place.offset))
+        return line
+
     def _index(self) -> None:
-        for number, offset, text in numbered_lines(self._descriptor, self._end):
+        for number, offset, text in numbered_lines(self._file.descriptor, self._file.end):
             line = _read_line(self.path, number, text)
             name = _name(line)
             if name in self._places:
@@ -162,27 +213,25 @@ class Journal:
         """Write the journal anew without some of its lines, and put it in its own place."""
         beside = self.path.with_name(self.path.name + ".new")
         beside.unlink(missing_ok=True)
-        descriptor = _opened(beside)
+        new = _opened(beside)
         try:
-            for number, _offset, text in numbered_lines(self._descriptor, self._end):
+            for number, _, text in numbered_lines(self._file.descriptor, self._file.end):
                 if is_out(_read_line(self.path, number, text)):
                     continue
-                reason = not_written(descriptor, text)
-                if reason:
+                if reason := new.append(text):
                     raise UserError(
                         f"{self.path}: it could not be written anew without the items to be asked"
                         f" again ({reason}). It is as it was; make room and start the same run"
                         " again."
                     )
-            os.fsync(descriptor)
+            os.fsync(new.descriptor)
             beside.replace(self.path)
         except BaseException:
-            os.close(descriptor)
+            os.close(new.descriptor)
             beside.unlink(missing_ok=True)
             raise
-        os.close(self._descriptor)
-        self._descriptor = descriptor
-        self._end = os.fstat(descriptor).st_size
+        os.close(self._file.descriptor)
+        self._file = new
 
 
 def read_journal(path: Path) -> Iterator[Line]:
@@ -191,37 +240,65 @@ def read_journal(path: Path) -> Iterator[Line]:
     Raises:
         UserError: naming the line that is no line of a journal.
     """
+    for number, text in read_lines(path):
+        yield _read_line(path, number, text)
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield number and text of each whole line of a file.
+
+    Raises:
+        UserError: it cannot be read.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}.") from None
     try:
-        end = end_of_whole_lines(descriptor)
-        for number, _offset, text in numbered_lines(descriptor, end):
-            yield _read_line(path, number, text)
+        for number, _, text in numbered_lines(descriptor, end_of_whole_lines(descriptor)):
+            yield number, text
     finally:
         os.close(descriptor)
 
 
-def _opened(path: Path) -> int:
+def end_of_whole_lines(descriptor: int) -> int:
+    """Return where the last whole line ends."""
+    end = os.fstat(descriptor).st_size
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def numbered_lines(descriptor: int, end: int) -> Iterator[tuple[int, int, bytes]]:
+    """Yield number, offset and text of each line before `end`."""
+    offset = number = 0
+    rest = b""
+    read = 0
+    while read < end:
+        block = os.pread(descriptor, min(_BLOCK, end - read), read)
+        if not block:
+            return
+        read += len(block)
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            number += 1
+            yield number, offset, line + b"\n"
+            offset += len(line) + 1
+
+
+def _opened(path: Path) -> LineFile:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}.") from None
-    try:
-        os.fchmod(descriptor, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not os.path.samestat(path.stat(), os.fstat(descriptor)):
-            raise BlockingIOError  # replaced between being opened and being locked
+        return LineFile(path, is_locked=True)
     except BlockingIOError:
-        os.close(descriptor)
         raise UserError(
             f"Another run is writing to {path}. Wait until it has ended, or stop it."
         ) from None
-    except OSError:
-        # Some network file systems lock nothing; then nothing guards against a second run.
-        pass
-    return descriptor
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}.") from None
 
 
 def _name(line: Line) -> Name:

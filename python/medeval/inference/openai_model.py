@@ -1,179 +1,338 @@
-"""From the bytes of a response to a reply: the one place in which they are read.
+"""A model behind an endpoint that speaks the chat completions of OpenAI.
 
-In bounded pieces, as UTF-8 whatever the header says, as JSON or as an event stream.
+Parameters that the endpoint refuses are found by experiment: the request is repeated without one
+optional part at a time, first the one that the endpoint names. Nothing is taken away silently: the
+run says which parameters were left out or renamed, and whether a system message was sent as words
+of the user.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import re
-import zlib
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from medeval.inference.errors import Failure, Kind, failure_in_body
-from medeval.inference.openai_replies import NoCompletionError, read_completion
-from medeval.inference.types import Completion
+from medeval.errors import UserError
+from medeval.inference.endpoints import normalized
+from medeval.inference.error_bodies import CODES, TEXTS
+from medeval.inference.errors import (
+    NO_SYSTEM_ROLE,
+    NOT_CONNECTED,
+    CallFailedError,
+    Failure,
+    Kind,
+    failure_of_response,
+)
+from medeval.inference.guard import DataUseGuard, Purpose, RefusedError, key_from_environment
+from medeval.inference.openai_replies import read_reply
+from medeval.inference.secrets import secret_places, without_key
+from medeval.inference.types import Completion, Message, Request, body_of, texts_of
 
 if TYPE_CHECKING:
     import httpx2
 
-# Many times the longest reply of a model; no more of a response is held in memory.
-LONGEST = 8 * 1024 * 1024
-# Tells zlib to take both forms.
-_GZIP_OR_ZLIB = 47
-# So much is shown of what is in another form.
-_SHOWN = 200
-_DECODER = json.JSONDecoder()
-_DONE = "[DONE]"
-_END_MARK = re.compile(r"\s*(?:data:\s*)?\[DONE\]\s*")
-# Fields of an event, or a comment, which some send to keep the line open.
-_EVENT = re.compile(r"(?:data|event|id|retry)?:")
-_DATA = re.compile(r"^data:.*", re.MULTILINE)
-_BETWEEN_EVENTS = re.compile(r"\n\s*\n|\r\n?\r\n?")
-# Calls of tools, or parts of a content, in one message.
-_MOST_PARTS = 200
-# Parts of a call of a tool that some servers repeat in each piece.
-_SENT_WHOLE = {"id", "name", "role", "type"}
+# What the engine says itself; and names by which keys would get into requests and records.
+_RESERVED = {"messages", "model", "n", "stream"}
+_NOT_OF_A_MODEL = re.compile(r"key|token$|secret|password|authorization|headers|extra_|base_url")
+# An address where nobody answers the first packet is not waited for as long as a reply.
+_LONGEST_CONNECT = 10.0
+RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+LEFT_OUT = ""
+RESPONSE_FORMAT = "response_format"
+# What an endpoint that takes no schema is sent instead, before the parameter is left out.
+JSON_OBJECT = "json_object"
+# What is learned where a template has no place for a system message.
+SYSTEM_ROLE = "system role"
+AS_USER = "user"
+_OTHER_NAMES = {
+    RESPONSE_FORMAT: r"response_format|json[ _](?:mode|schema|object)|structured output"
+}
 
 
-async def keep_bounded(response: httpx2.Response) -> None:
-    """Read a body before the client does; a hook for responses.
+class ParameterFallbacks:
+    """What one endpoint takes for one model in the place of what it refused.
 
-    Raises:
-        httpx2.DecodingError: it has more than `LONGEST` bytes once it is decompressed, or cannot be
-            decompressed.
+    Attributes:
+        learned: each refused parameter with the one sent instead; empty where it is left out. A
+            schema that is refused is asked for as a plain JSON object first: `json_object`.
     """
-    import httpx2
 
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-        raise httpx2.DecodingError("not gzip, which is what was asked for")
-    is_plain = encoding in ("", "identity")
-    unpacked = zlib.decompressobj(_GZIP_OR_ZLIB)
-    body = bytearray()
-    try:
-        async for piece in response.stream:  # type: ignore[union-attr]  # of an asynchronous client
-            left = LONGEST + 1 - len(body)
-            body += piece[:left] if is_plain else unpacked.decompress(piece, left)
-            if len(body) > LONGEST:
-                raise httpx2.DecodingError(f"longer than {LONGEST} bytes")
-    except zlib.error as error:
-        raise httpx2.DecodingError("not gzip, which is what was asked for") from error
-    await response.stream.aclose()  # type: ignore[union-attr]
-    response.headers.pop("content-encoding", None)
-    response.stream = httpx2.ByteStream(bytes(body))
-    response.encoding = "utf-8-sig"
+    def __init__(self, learned: Mapping[str, str] | None = None) -> None:
+        self.learned: dict[str, str] = dict(learned or {})
+
+    def recall(self, learned: Mapping[str, str]) -> None:
+        """Take over what an earlier start, or an experiment, had learned."""
+        self.learned = {**self.learned, **learned}
+
+    def parameters(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters as this endpoint takes them."""
+        sent = {}
+        for name, value in parameters.items():
+            instead = self.learned.get(name, name)
+            if name == RESPONSE_FORMAT and instead == JSON_OBJECT:
+                sent[name] = {"type": JSON_OBJECT}
+            elif instead != LEFT_OUT:
+                sent[instead] = value
+        return sent
+
+    def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
+        """Return messages as this endpoint takes them.
+
+        Where there may be no system message its words stand before the user's first ones.
+        """
+        if SYSTEM_ROLE not in self.learned:
+            return [dict(message) for message in messages]
+        said = [str(message["content"]) for message in messages if _is_system(message)]
+        rest = [dict(message) for message in messages if not _is_system(message)]
+        if not said:
+            return rest
+        first = rest[0] if rest else {}
+        if first.get("role") == "user" and isinstance(first.get("content"), str):
+            said.append(first["content"])
+            rest = rest[1:]
+        return [{**first, "role": "user", "content": "\n\n".join(said)}, *rest]
+
+    def trials(
+        self, failure: Failure, request: Request, *, only_named: bool
+    ) -> list[dict[str, str]]:
+        """Return what there may be to learn of a refused request, one part at a time.
+
+        Args:
+            failure: of the request.
+            request: as it is before anything is left out.
+            only_named: leave out no part but one that the endpoint names.
+        """
+        sent = self.parameters(request.all_parameters)
+        messages = self.messages(request.item.messages)
+        if failure.code == NO_SYSTEM_ROLE and any(map(_is_system, messages)):
+            return [{SYSTEM_ROLE: AS_USER}]
+        if not failure.is_refused_request:
+            return []
+        all_parts = list(self._parts(sent, messages))
+        named = _named_in(failure, sent)
+        of_named = [one for one in all_parts if named in (*one, *one.values())]
+        if only_named:
+            return of_named
+        return of_named + [one for one in all_parts if one not in of_named]
+
+    def _parts(
+        self, sent: Mapping[str, Any], messages: Sequence[Message]
+    ) -> Iterator[dict[str, str]]:
+        if RESPONSE_FORMAT in sent:
+            if _is_schema(sent[RESPONSE_FORMAT]):
+                yield {RESPONSE_FORMAT: JSON_OBJECT}
+            yield {RESPONSE_FORMAT: LEFT_OUT}
+        yield from ({name: LEFT_OUT} for name in ("temperature", "seed") if name in sent)
+        for name, other in RENAMED.items():
+            # Refused under both names, a limit of tokens stays an error: a run without it is dear.
+            if name in sent and other not in self.learned:
+                yield {name: other}
+        if any(map(_is_system, messages)):
+            yield {SYSTEM_ROLE: AS_USER}
 
 
-def read_reply(body: str, asked: str) -> Completion | Failure:
-    """Read a chat completion; whatever it is instead is the failure of its item.
+def _is_schema(form: Any) -> bool:
+    return isinstance(form, Mapping) and form.get("type") == "json_schema"
 
-    It may come as an event stream, or with the end mark of one behind it. What is in another form
-    has its first characters in the detail of the failure.
+
+def _is_system(message: Message) -> bool:
+    return message.get("role") == "system"
+
+
+def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
+    """Return which of the sent parameters an endpoint says that it does not take."""
+    if not (failure.code in CODES["parameter"] or TEXTS["parameter"].search(failure.detail)):
+        return None
+    if failure.parameter:
+        return failure.parameter.split(".")[0]
+    # The first that the message names: the second is the one to use instead.
+    places = [
+        (match.start(), name)
+        for name in sent
+        if (match := re.search(_name_pattern(name), failure.detail, re.IGNORECASE))
+    ]
+    return min(places)[1] if places else None
+
+
+def _name_pattern(name: str) -> str:
+    return rf"(?<!\w)(?:{_OTHER_NAMES.get(name, re.escape(name))})(?!\w)"
+
+
+class OpenAIModel:
+    """A model behind an endpoint; see `Model`.
 
     Args:
-        body: of a response that is no error by its status.
-        asked: the texts of the request.
-    """
-    told = code = ""
-    try:
-        read = _json_in(body)
-        failure = failure_in_body(read, body, datetime.now(UTC), asked)
-        return failure or read_completion(read)
-    except NoCompletionError as error:
-        told, code = str(error), error.code
-    except (ValueError, RecursionError):
-        told = "the body is not JSON"
-    start = "" if code else f": {' '.join(body[: 2 * _SHOWN].split())[:_SHOWN]}"
-    return Failure(Kind.BROKEN, status=200, code=code, detail=told + start)
-
-
-def _json_in(body: str) -> Any:
-    """Return the JSON of a body, or that which its events come to.
+        base_url: of the endpoint, up to and with `/v1`.
+        model: as the endpoint calls it.
+        guard: passed by every request before its first byte.
+        parameters: `temperature`, `max_tokens`, `seed`, `response_format` and what else it takes.
+        key_variable: the environment variable that holds its key; None if it needs none.
+        timeout: seconds from the first byte sent to the last one read.
+        purpose: what the audit calls its requests.
 
     Raises:
-        ValueError: it is neither.
-        NoCompletionError: its events break off.
+        UserError: the address or the parameters cannot be meant, or the key is not there.
     """
-    text = body.strip()
-    if not _EVENT.match(text):
-        read, end = _DECODER.raw_decode(text)
-        if text[end:].strip() and not _END_MARK.fullmatch(text, end):
-            raise ValueError("more than one value")
-        return read
-    events: list[Any] = []
-    for block in _BETWEEN_EVENTS.split(text):
-        lines = [line[5:].strip() for line in _DATA.findall(block)]
-        is_done = _DONE in lines
-        lines = [line for line in lines if line and line != _DONE]
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        guard: DataUseGuard,
+        *,
+        parameters: Mapping[str, Any] | None = None,
+        key_variable: str | None = None,
+        timeout: float = 600.0,
+        purpose: Purpose = "answer",
+    ) -> None:
+        self.address = normalized(base_url)
+        self.model = model
+        self.parameters: Mapping[str, Any] = dict(parameters or {})
+        self.fallbacks = ParameterFallbacks()
+        self._guard = guard
+        self._key_variable = key_variable
+        self._timeout = timeout
+        self._purpose: Purpose = purpose
+        self._client: httpx2.AsyncClient | None = None
+        self._has_answered = False
+        self._experiment = asyncio.Lock()
+        self._is_tried = False
+        reserved = {
+            name
+            for name in self.parameters
+            if name in _RESERVED or _NOT_OF_A_MODEL.search(name.lower())
+        } | set(secret_places(self.parameters))
+        if reserved:
+            raise UserError(
+                f"{', '.join(sorted(reserved))} cannot be set as parameters of a model."
+            )
+        key_from_environment(key_variable, os.environ)
+
+    async def ask(self, request: Request) -> Completion:
+        """Ask once; a refused request is repeated without the parts that may be the reason."""
+        while True:
+            known = self.fallbacks.learned
+            answer = await self._post(request, self.fallbacks)
+            if not isinstance(answer, Failure):
+                self._has_answered = True
+                return answer
+            only_named = self._has_answered or self._is_tried
+            if not self.fallbacks.trials(answer, request, only_named=only_named):
+                raise CallFailedError(answer)
+            async with self._experiment:
+                if self.fallbacks.learned != known:
+                    continue  # what helped another request
+                return await self._without_parts(request, answer)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+    async def _without_parts(self, request: Request, refused: Failure) -> Completion:
+        """Repeat a refused request without one part at a time, until one is answered.
+
+        A part is left out for good where that brings an answer, or at least another refusal: then
+        it was one of several that are refused.
+
+        Raises:
+            CallFailedError: no part helps, or the endpoint fails in another way.
+        """
+        only_named = self._has_answered or self._is_tried
+        tried, last = ParameterFallbacks(self.fallbacks.learned), refused
+        is_nearer = True
+        while is_nearer:
+            is_nearer = False
+            for without in tried.trials(last, request, only_named=only_named):
+                trial = ParameterFallbacks({**tried.learned, **without})
+                answer = await self._post(request, trial)
+                if not isinstance(answer, Failure):
+                    self._has_answered = True
+                    self.fallbacks.recall(trial.learned)
+                    return answer
+                if not (answer.is_refused_request or answer.code == NO_SYSTEM_ROLE):
+                    raise CallFailedError(answer)
+                if answer.words != last.words:
+                    tried, last, is_nearer = trial, answer, True
+                    break
+        self._is_tried = self._is_tried or not only_named
+        raise CallFailedError(refused)
+
+    async def _post(self, request: Request, fallbacks: ParameterFallbacks) -> Completion | Failure:
+        body = {
+            **body_of(request, fallbacks.parameters(request.all_parameters)),
+            "messages": fallbacks.messages(request.item.messages),
+        }
+        answer = await self.send(request, "/chat/completions", body)
+        return answer if isinstance(answer, Failure) else read_reply(answer, texts_of(body))
+
+    async def send(self, request: Request, path: str, body: Mapping[str, Any]) -> str | Failure:
+        """Send a body with the text of a request: the one place from which text leaves the machine.
+
+        Args:
+            request: whose text it is.
+            path: under the endpoint's address, or a whole address of the same server.
+            body: to be sent.
+        """
+        self._guard.authorize(request, json.dumps(body).encode(), self._purpose)
+        return await self._exchanged(path, body)
+
+    async def look_up(self, path: str, is_open: bool) -> str | Failure:
+        """Return what the endpoint says of itself; asked only where the text itself may go.
+
+        Args:
+            path: under the endpoint's address.
+            is_open: whether all that is to be sent later is open.
+        """
+        self._guard.check(self.address, is_open)
+        return await self._exchanged(path, None)
+
+    async def _exchanged(self, path: str, body: Mapping[str, Any] | None) -> str | Failure:
+        import httpx2
+
+        key = key_from_environment(self._key_variable, os.environ)
+        client = self._client = self._client or self._new_client()
+        url = path if "://" in path else f"{self.address}{path}"
+        headers = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
+        # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
+        refused: RefusedError
         try:
-            events += [_DECODER.decode(line) for line in lines]
-        except ValueError:  # one event on several lines
-            events.append(_DECODER.decode("\n".join(lines)))
-        if is_done:
-            return _one_of(events)
-    return _one_of(events, is_cut=True)
+            async with asyncio.timeout(self._timeout):
+                if body is None:
+                    response = await client.get(url, headers=headers)
+                else:
+                    response = await client.post(url, headers=headers, json=body)
+            text = without_key(response.text, key)
+            if response.is_success:
+                return text
+            told, status = response.headers, response.status_code
+            return failure_of_response(status, told, text, datetime.now(UTC), texts_of(body))
+        except (TimeoutError, httpx2.TimeoutException) as error:
+            name = type(error).__name__
+            is_connected = name not in NOT_CONNECTED
+            return Failure(Kind.TIMEOUT) if is_connected else Failure(Kind.CONNECTION, code=name)
+        except httpx2.DecodingError as error:
+            return Failure(Kind.BROKEN, code=type(error).__name__, detail=str(error))
+        except httpx2.RequestError as error:
+            return Failure(Kind.CONNECTION, code=type(error).__name__)
+        except RefusedError as error:
+            refused = error.with_traceback(None)
+        except UnicodeEncodeError as error:  # half a surrogate pair, which no request can carry
+            return Failure(Kind.REQUEST, code=type(error).__name__)
+        raise refused
 
+    def _new_client(self) -> httpx2.AsyncClient:
+        import httpx2
 
-def _one_of(events: Sequence[Any], *, is_cut: bool = False) -> Any:
-    """Return the completion, or the error, that the pieces of a stream come to."""
-    whole: dict[str, Any] = {}
-    choice: dict[str, Any] = {}
-    message: dict[str, Any] = {}
-    for event in events:
-        if not isinstance(event, dict) or event.get("error") or event.get("object") == "error":
-            return event
-        whole |= {name: value for name, value in event.items() if value is not None}
-        pieces = event.get("choices")
-        for piece in pieces if isinstance(pieces, list) else ():
-            if isinstance(piece, dict) and not piece.get("index"):
-                choice |= {name: value for name, value in piece.items() if value is not None}
-                _grow(message, piece.get("delta") or piece.get("message"))
-    if is_cut and not choice.get("finish_reason"):
-        raise NoCompletionError("the event stream breaks off", "stream_cut")
-    return {**whole, "choices": [{**choice, "message": _joined(message)}]} if choice else whole
-
-
-class _Pieces(list[str]):
-    """A text that is still growing."""
-
-
-def _grow(grown: dict[str, Any], piece: Any) -> None:
-    """Put a piece of a message to what there is of it.
-
-    Raises:
-        ValueError: it comes to more parts than a message has.
-    """
-    for name, value in piece.items() if isinstance(piece, dict) else ():
-        there = grown.get(name)
-        if isinstance(value, dict):
-            if not isinstance(there, dict):
-                there = grown[name] = {}
-            _grow(there, value)
-        elif isinstance(value, list) and all(isinstance(each, dict) for each in value):
-            if not isinstance(there, list) or not all(isinstance(part, dict) for part in there):
-                there = grown[name] = []
-            for number, each in enumerate(value):
-                place = each.get("index", number)
-                part = next((p for n, p in enumerate(there) if p.get("index", n) == place), None)
-                if part is None:
-                    there.append(part := {})
-                if len(there) > _MOST_PARTS:
-                    raise ValueError("too many parts")
-                _grow(part, each)
-        elif isinstance(value, str) and name not in _SENT_WHOLE:
-            if not isinstance(there, _Pieces):
-                there = grown[name] = _Pieces()
-            there.append(value)
-        elif value not in (None, "") or name not in grown:
-            grown[name] = value
-
-
-def _joined(grown: Any) -> Any:
-    if isinstance(grown, _Pieces):
-        return "".join(grown)
-    if isinstance(grown, dict):
-        return {name: _joined(value) for name, value in grown.items()}
-    return [_joined(each) for each in grown] if isinstance(grown, list) else grown
+        timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout / 2, _LONGEST_CONNECT))
+        named = self._key_variable or "none"
+        print(f"medeval: {self.model} at {self.address}, key variable: {named}", file=sys.stderr)
+        client = self._guard.client(self.address, timeout)
+        client.headers["Accept-Encoding"] = "gzip"
+        return client

@@ -16,8 +16,8 @@ from importlib import import_module
 from itertools import count
 from typing import Any, Literal, Protocol
 
-from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
-from medeval.inference.openai_model import OpenAIModel
+from medeval.inference.errors import NO_SYSTEM_ROLE, CallFailedError, Failure, Kind, RetryPolicy
+from medeval.inference.openai_model import AS_USER, SYSTEM_ROLE, OpenAIModel
 from medeval.inference.types import OPEN, Item, Message, Model, Request, canonical
 
 DEFAULT_LIMIT = 8192
@@ -138,8 +138,11 @@ class ServerTokens:
         address = f"{request.endpoint.removesuffix('/v1')}/tokenize"
         sent = await self.provider.send(request, address, body)
         if isinstance(sent, Failure):
-            is_mended = self.provider.fallbacks.learn(sent, {}, messages)
-            return await self.attempt(request) if is_mended else sent
+            fallbacks = self.provider.fallbacks
+            if sent.code != NO_SYSTEM_ROLE or SYSTEM_ROLE in fallbacks.learned:
+                return sent
+            fallbacks.recall({SYSTEM_ROLE: AS_USER})
+            return await self.attempt(request)
         counted = _object(sent).get("count")
         if isinstance(counted, int) and not isinstance(counted, bool):
             return counted

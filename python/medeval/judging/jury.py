@@ -38,9 +38,7 @@ _REASONING = re.compile(
     r"(?:^|[/-])(?:o\d|gpt-5|gpt-oss|qwq|magistral)|deepseek-r|reason|think|[-_]r1\b", re.IGNORECASE
 )
 # What no record may say.
-_OWN = frozenset(
-    {"name", "parameters", "is_structured", "is_reasoning", "timeout", "opening", "function"}
-)
+_OWN = frozenset({"name", "parameters", "is_structured", "is_reasoning", "timeout", "function"})
 _NOT_RECORDED = Field(exclude=True)
 
 Pooling = Literal["mean", "median", "trimmed_mean"]
@@ -62,7 +60,6 @@ class Judge:
             takes one.
         is_reasoning: it thinks before it replies; None to tell by its name.
         timeout: seconds for one call.
-        opening: see `EndpointSettings`.
         function: judges in this process instead of an endpoint; takes an item, returns a text.
     """
 
@@ -74,7 +71,6 @@ class Judge:
     is_structured: Annotated[bool, _NOT_RECORDED] = True
     is_reasoning: Annotated[bool | None, _NOT_RECORDED] = None
     timeout: Annotated[float, _NOT_RECORDED] = 300.0
-    opening: Annotated[float, _NOT_RECORDED] = 5.0
     function: Annotated[Callable[..., str] | None, _NOT_RECORDED] = None
 
     @model_validator(mode="before")
@@ -143,7 +139,7 @@ class Judge:
         Raises:
             UserError: the address or the parameters cannot be meant, or there is no key.
         """
-        from medeval.inference.openai_model import EndpointSettings, OpenAIModel
+        from medeval.inference.openai_model import OpenAIModel
         from medeval.inference.python_model import PythonModel
         from medeval.judging.local import LocalJudge
 
@@ -157,15 +153,15 @@ class Judge:
             )
         if self.is_rule:
             return PythonModel(LocalJudge(rubric), LOCAL, gate, purpose="judgment")
-        settings = EndpointSettings(
-            base_url=self.endpoint,
-            model=self.model,
+        return OpenAIModel(
+            self.endpoint,
+            self.model,
+            gate,
             parameters=self.all_parameters(rubric),
             key_variable=self.key_name(),
             timeout=self.timeout,
-            opening=self.opening,
+            purpose="judgment",
         )
-        return OpenAIModel(settings, gate, purpose="judgment")
 
 
 class Jury(BaseModel):

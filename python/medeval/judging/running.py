@@ -21,14 +21,12 @@ from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import (
     AUDIT,
-    OnProgress,
     Progress,
-    Record,
+    Run,
     RunConfig,
-    RunFolder,
+    RunFile,
     RunResult,
-    checked_record,
-    run_items,
+    read_file,
     settings_of,
 )
 from medeval.inference.types import Item, Request
@@ -57,7 +55,7 @@ _ENDED_FROM_OUTSIDE = "It was ended from outside. Start the same run again to go
 OnJudging = Callable[[str, Progress], None]
 
 
-class JudgeRecord(Record):
+class JudgeRecord(RunFile):
     """All that the record of a judge may say."""
 
     model_config = ConfigDict(extra="forbid")
@@ -100,7 +98,7 @@ class Judging:
 
     def run(
         self,
-        options: RunConfig | None = None,
+        config: RunConfig | None = None,
         gate: DataUseGuard | None = None,
         on_progress: OnJudging | None = None,
     ) -> JudgingResults:
@@ -111,7 +109,7 @@ class Judging:
         are read later, until the judge has come to its end.
 
         Args:
-            options: concurrency (of each judge), retries, prices, limit on cost and what else a run
+            config: concurrency (of each judge), retries, prices, limit on cost and what else a run
                 has; a budget in it is shared with the model's own run.
             gate: what may go where; None: only what is open, anywhere.
             on_progress: called with a judge's name and its sums after each of its calls.
@@ -120,63 +118,58 @@ class Judging:
             UserError: there is no key or text may not be sent to one of the judges (then nobody is
                 asked anything), the folder holds another judging, or the disk is full.
         """
-        return asyncio.run(self.execute(options, gate, on_progress))
+        return asyncio.run(self.execute(config, gate, on_progress))
 
     async def execute(
         self,
-        options: RunConfig | None = None,
+        config: RunConfig | None = None,
         gate: DataUseGuard | None = None,
         on_progress: OnJudging | None = None,
     ) -> JudgingResults:
         """Do what `run` does, within a loop that is there already."""
-        options = options or RunConfig()
+        config = config or RunConfig()
         gate = gate or DataUseGuard({}, self.folder / AUDIT)
-        providers = [seat.judge.provider(self.rubric, gate) for seat in self._seats]
+        models = [seat.judge.provider(self.rubric, gate) for seat in self._seats]
         if not all(subject.data_class == "open" for subject in self.asked.values()):
-            for provider in providers:
-                gate.check(provider.address, is_open=False)
-        budget = options.budget or Budget(options.max_cost)
-        run = replace(
-            options,
-            prompt_version=self.prompt.version,
+            for model in models:
+                gate.check(model.address, is_open=False)
+        budget = config.budget or Budget(config.max_cost)
+        config = replace(
+            config,
             max_cost=None,
             budget=budget,
             can_read=self._can_read,
-            ask_further=self._ask_further,
+            follow_up=self._ask_further,
         )
-        for provider in providers:
+        for model in models:
             # Raises where the limit on cost cannot be held, before anything is written.
-            price = run.prices.of(provider.address, provider.model)
-            longest_reply_under(budget.limit, price, provider)
-        folders = [
-            RunFolder(
+            price = config.prices.of(model.address, model.model)
+            longest_reply_under(budget.limit, price, model)
+        runs = [
+            Run(
                 self.folder,
-                {**settings_of(provider, run.prompt_version), "judging": self.prompt.record()},
-                {"judge": seat.judge.label},
-                record=seat.record,
+                {**settings_of(model, self.prompt.version), "judging": self.prompt.record()},
+                model,
+                about={"judge": seat.judge.label},
+                file=seat.record,
                 answers=seat.journal,
                 kind=JudgeRecord,
             )
-            for seat, provider in zip(self._seats, providers, strict=True)
+            for seat, model in zip(self._seats, models, strict=True)
         ]
-        for place in folders:
-            place.record(STOPPED, _ENDED_FROM_OUTSIDE)
+        for run in runs:
+            run.update(STOPPED, _ENDED_FROM_OUTSIDE)
         # All of them come to an end, also when one raises: what is paid for is kept.
         ended = await asyncio.gather(
             *(
-                run_items(
-                    self._first_items(),
-                    provider,
-                    place,
-                    replace(run, on_progress=_progress_of(seat.judge, on_progress, run)),
-                )
-                for seat, provider, place in zip(self._seats, providers, folders, strict=True)
+                run.process(self._first_items(), _told_by(seat.judge, on_progress, config))
+                for seat, run in zip(self._seats, runs, strict=True)
             ),
             return_exceptions=True,
         )
-        for place, each in zip(folders, ended, strict=True):
+        for run, each in zip(runs, ended, strict=True):
             if isinstance(each, RunResult):
-                place.record(STOPPED, each.stopped or None)
+                run.update(STOPPED, each.stopped or None)
         for each in ended:
             if isinstance(each, BaseException):
                 raise each
@@ -329,12 +322,14 @@ def verdicts_in(folder: Path, *below: str) -> int:
     return sum("text" in line for journal in journals for line in read_journal(journal))
 
 
-def _progress_of(judge: Judge, told: OnJudging | None, run: RunConfig) -> OnProgress | None:
-    return run.on_progress if told is None else lambda progress: told(judge.label, progress)
+def _told_by(judge: Judge, told: OnJudging | None, config: RunConfig) -> RunConfig:
+    if told is None:
+        return config
+    return replace(config, on_progress=lambda progress: told(judge.label, progress))
 
 
 def _record(path: Path) -> dict[str, Any]:
     try:
-        return checked_record(path, JudgeRecord).model_dump()
+        return read_file(path, JudgeRecord).model_dump()
     except FileNotFoundError:
         raise UserError(f"{path}: there are no judgments. Run the judges first.") from None

@@ -1,36 +1,49 @@
-"""Which task a name is, and how a run of it is begun or gone on with."""
+"""Which task a name is, and how a run of it is started or resumed.
+
+The module of a task is imported when its name is given: no command waits for those of others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from importlib import import_module
+from typing import Any, cast
 
 from medeval.errors import UserError
-from medeval.predictions.tasks import is_icu_task
-from medeval.tasks import cdm, medical, mtsamples, yier
 from medeval.tasks.options import read_options
 from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import AskedTask
 
 # Tasks with a module of their own, each with what it is scored by.
 BUILT_IN = {
-    cdm.NAME: "diagnosis and conduct at the bedside",
-    mtsamples.NAME: "a judge's reward",
-    yier.NAME: "micro F1",
+    "cdm": "diagnosis and conduct at the bedside",
+    "mtsamples_procedures": "a judge's reward",
+    "yier": "micro F1",
 }
-_ALIASES = {mtsamples.SHORT: mtsamples.NAME}
+# The module of each, with its class of options; all others are task files.
+_MODULES = {
+    "cdm": ("medeval.tasks.cdm", "CdmOptions"),
+    "mtsamples_procedures": ("medeval.tasks.mtsamples", "MtsamplesOptions"),
+    "yier": ("medeval.tasks.yier", "YierOptions"),
+}
+_TASK_FILES = ("medeval.tasks.medical", "MedicalOptions")
+_ALIASES = {"mtsamples": "mtsamples_procedures"}
+
+
+def _module(name: str) -> Any:
+    return import_module(_MODULES.get(name, _TASK_FILES)[0])
 
 
 def canonical_name(name: str) -> str:
     """Return a task's name as it is recorded; file names and ids of task files stay as they are."""
     folded = name.replace("-", "_").lower()
     folded = _ALIASES.get(folded, folded)
-    return folded if folded in BUILT_IN or folded in medical.bundled() else name
+    return folded if folded in BUILT_IN or folded in _module(folded).bundled() else name
 
 
 def all_names() -> list[str]:
     """Return the names of all tasks that come along."""
-    return [*BUILT_IN, *medical.bundled()]
+    return [*BUILT_IN, *import_module(_TASK_FILES[0]).bundled()]
 
 
 def is_built_in(name: str) -> bool:
@@ -41,7 +54,7 @@ def is_built_in(name: str) -> bool:
 def recorded_name(name: str) -> str:
     """Return the name under which runs of a task are recorded: its id, if a file was named."""
     name = canonical_name(name)
-    return name if is_built_in(name) else medical.begin(name, medical.MedicalOptions()).name
+    return name if name in BUILT_IN else begin(name, {}).name
 
 
 def begin(name: str, given: Mapping[str, Any]) -> AskedTask:
@@ -54,19 +67,20 @@ def begin(name: str, given: Mapping[str, Any]) -> AskedTask:
     Raises:
         UserError: no such task, an option that it does not have, or data that cannot be read.
     """
+    asked = canonical_name(name)
+    module = _module(asked)
+    if asked in BUILT_IN:
+        options = getattr(module, _MODULES[asked][1])
+        return cast("AskedTask", module.begin(read_options(options, given, asked)))
+    from medeval.predictions.tasks import is_icu_task
+
     if is_icu_task(name):
         raise UserError(
             f"{name} is answered by predictions, not by a model that is asked. Train a baseline:"
             f" `python -m medeval predict --task {name} --model logistic`."
         )
-    name = canonical_name(name)
-    if name == yier.NAME:
-        return yier.begin(read_options(yier.YierOptions, given, yier.NAME))
-    if name == cdm.NAME:
-        return cdm.begin(read_options(cdm.CdmOptions, given, name))
-    if name == mtsamples.NAME:
-        return mtsamples.begin(read_options(mtsamples.MtsamplesOptions, given, name))
-    return medical.begin(name, read_options(medical.MedicalOptions, given, name))
+    options = getattr(module, _TASK_FILES[1])
+    return cast("AskedTask", module.begin(asked, read_options(options, given, asked)))
 
 
 def resumed(record: RunRecord, named: str | None = None) -> AskedTask:
@@ -79,14 +93,13 @@ def resumed(record: RunRecord, named: str | None = None) -> AskedTask:
     Raises:
         UserError: its data are not there any more, or its record says nothing of them.
     """
+    module = _module(record.task)
     try:
-        if record.task == cdm.NAME:
-            return begin(cdm.NAME, cdm.options_of(record.settings))
-        if record.task == mtsamples.NAME:
-            return mtsamples.resumed(record)
-        if record.task == yier.NAME:
-            return begin(yier.NAME, yier.options_of(record.settings))
-        name = named or str(record.settings[medical.SETTINGS]["file"])
-        return begin(name, medical.options_of(record.settings))
+        if hasattr(module, "resumed"):
+            return cast("AskedTask", module.resumed(record))
+        options = module.options_of(record.settings)
+        if record.task in BUILT_IN:
+            return begin(record.task, options)
+        return begin(named or str(record.settings[module.SETTINGS]["file"]), options)
     except (KeyError, TypeError):
         raise UserError(f"{record.folder} does not say how {record.task} was asked.") from None

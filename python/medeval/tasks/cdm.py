@@ -23,7 +23,6 @@ from medeval.cdm.subset_files import Subset, read_subset
 from medeval.cdm.transcripts import Transcript, read_transcripts
 from medeval.errors import UserError
 from medeval.exporting.builds import require_named_export
-from medeval.inference.engine import converse
 from medeval.inference.tokens import ContextWindow, context_window
 from medeval.inference.types import Item
 from medeval.models.text_files import write_text
@@ -43,7 +42,6 @@ from medeval.tasks.task import AskedTask, Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
-    from medeval.inference.run import RunConfig, RunFolder, RunResult
     from medeval.inference.types import Episode, Model
     from medeval.scoring.paired import Difference
 
@@ -138,11 +136,9 @@ class CdmTask:
         """See `AskedTask`; a conversation reads its own replies."""
         return True
 
-    def ask(
-        self, provider: Model, folder: RunFolder, options: RunConfig, limit: int | None
-    ) -> RunResult:
-        """See `AskedTask`."""
-        return converse(self._episodes(limit), provider, folder, options)
+    def samples(self, limit: int | None = None) -> Iterator[Episode]:
+        """See `AskedTask`: the conversations."""
+        return self._episodes(limit)
 
     def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
         """See `AskedTask`."""

@@ -49,7 +49,8 @@ def _moved(record: RunRecord, cases: Path) -> RunRecord:
     asked = record.settings.get(SETTINGS)
     if not isinstance(asked, dict):
         return record  # which says nothing of its cases, and is refused as that
-    return replace(record, settings={**record.settings, SETTINGS: {**asked, "export": str(cases)}})
+    settings = {**record.settings, SETTINGS: {**asked, "export": str(cases)}}
+    return record.model_copy(update={"settings": settings})
 
 
 def _read(named: Sequence[str], task: CdmTask) -> tuple[Subset, ...]:

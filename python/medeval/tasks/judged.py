@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from medeval.errors import UserError
 from medeval.inference.guard import IN_PROCESS
-from medeval.inference.run import RESPONSES, RunFolder, read_answers
+from medeval.inference.run import RESPONSES, Run, read_answers
 from medeval.inference.types import Outcome
 from medeval.judging.jury import Jury
 from medeval.tasks.run_record import RunRecord, read_record
@@ -132,12 +132,12 @@ def judge(
 
     def keep(juries: Sequence[Jury]) -> None:
         kept = [one.model_dump(mode="json") for one in juries]
-        RunFolder(folder, record.settings).record(JUDGINGS, kept)
+        Run(folder, record.settings).update(JUDGINGS, kept)
 
     # Before anybody is paid: whatever ends the process, the judging can be gone on with.
-    on_begun: Callable[[], None] = lambda: keep([*others, jury])  # noqa: E731
+    on_start: Callable[[], None] = lambda: keep([*others, jury])  # noqa: E731
     try:
-        return judging.run(replace(options or RunConfig(), on_begun=on_begun), gate, on_progress)
+        return judging.run(replace(options or RunConfig(), on_start=on_start), gate, on_progress)
     finally:
         # Judges that said nothing at all take the place of none that did.
         is_kept = not others or verdicts_in(judging.folder)

@@ -12,7 +12,7 @@ from typing import Any
 from medeval.errors import UserError
 from medeval.inference.endpoints import normalized
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.openai_model import EndpointSettings, OpenAIModel
+from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.python_model import FileFailedError, PythonModel, module_of
 from medeval.inference.types import Message, Model
 from medeval.tasks.task import DEMO, AskedTask
@@ -81,33 +81,27 @@ class ModelChoice:
         return {} if is_usual or self.key is None else {"--key-variable": self.key}
 
 
-def provider_of(choice: ModelChoice, task: AskedTask, gate: DataUseGuard) -> Model:
+def model_of(choice: ModelChoice, task: AskedTask, guard: DataUseGuard) -> Model:
     """Return who answers.
 
     Raises:
         UserError: no such function, an address that cannot be meant, or a key that is not there.
     """
     if choice.is_demo:
-        return task.local_provider(DEMO, gate)
+        return task.local_provider(DEMO, guard)
     if choice.function is not None:
         file, name = choice.function
         ask = _loaded(file, name)
         return PythonModel(
-            lambda item: ask(item.messages), choice.model, gate, timeout=choice.timeout, file=file
+            lambda item: ask(item.messages), choice.model, guard, timeout=choice.timeout, file=file
         )
-    return OpenAIModel(settings_of_endpoint(choice), gate)
-
-
-def settings_of_endpoint(choice: ModelChoice) -> EndpointSettings:
-    """Return how an endpoint is asked.
-
-    Raises:
-        UserError: a built-in model or a function is meant, which have no endpoint.
-    """
-    if choice.is_demo or choice.function is not None:
-        raise UserError(f"{choice.model} answers in this process; there is no endpoint to ask.")
-    return EndpointSettings(
-        choice.address, choice.model, choice.parameters, choice.key, choice.timeout
+    return OpenAIModel(
+        choice.address,
+        choice.model,
+        guard,
+        parameters=choice.parameters,
+        key_variable=choice.key,
+        timeout=choice.timeout,
     )
 
 

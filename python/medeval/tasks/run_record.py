@@ -1,30 +1,42 @@
-"""The record of a run, read back: which task it is of, how it was asked, what came of it."""
+"""The file of a run of a task: which task it is of, how it was asked, what came of it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from medeval.errors import UserError
 from medeval.inference.cost import kept_spending
 from medeval.inference.guard import VARIABLE
-from medeval.inference.journal import read_journal
-from medeval.inference.run import RESPONSES, RUN, Progress, Record, checked_record
+from medeval.inference.journal import Line, read_journal
+from medeval.inference.run import RESPONSES, RUN, Progress, RunFile, read_file
 from medeval.inference.types import Item, canonical
 from medeval.judging.jury import Jury
 
 RUNS = Path("runs")
+# No tokenizer has longer tokens in ordinary text; three bytes to five are usual.
+_MOST_BYTES_OF_A_TOKEN = 10
+_SEVERAL = 3
 
 
-class _File(Record):
-    """All that `run.json` may say."""
+class RunRecord(RunFile):
+    """All that `run.json` may say.
+
+    Attributes:
+        task: its name.
+        limit: how many items were asked at most; None for all.
+        key_variable: the environment variable that held the endpoint's key; None if it took none.
+        judgings: who judged the answers, the oldest first.
+        asked_model: the model as the user named it, by which a run is resumed.
+        max_cost: the limit on cost of its newest start; empty without one.
+        prices: the file of prices of its newest start; empty without one.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
@@ -37,33 +49,12 @@ class _File(Record):
     asked_model: str = ""
     max_cost: str = ""
     prices: str = ""
+    _folder: Path = PrivateAttr(default=Path())
 
-
-@dataclass(frozen=True)
-class RunRecord:
-    """What `run.json` says.
-
-    Attributes:
-        folder: of the run.
-        task: its name.
-        settings: all that decided the answers.
-        limit: how many items were asked at most; None for all.
-        key_variable: the environment variable that held the endpoint's key; None if it took none.
-        judgings: who judged the answers, the oldest first.
-        max_cost: the limit on cost of its newest start; empty without one.
-        prices: the file of prices of its newest start; empty without one.
-        asked_model: the model as the user named it, by which a run goes on.
-    """
-
-    folder: Path
-    task: str
-    settings: Mapping[str, Any]
-    limit: int | None
-    key_variable: str | None = None
-    judgings: Sequence[Jury] = ()
-    asked_model: str = ""
-    max_cost: str = ""
-    prices: str = ""
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return self._folder
 
     @property
     def model(self) -> str:
@@ -72,21 +63,21 @@ class RunRecord:
 
 
 def read_record(folder: Path) -> RunRecord:
-    """Read the record of a run of a task that is put to models.
+    """Read the file of a run of a task that is put to models.
 
     Raises:
-        UserError: the folder holds no such run, or its record says something that is not known.
+        UserError: the folder holds no such run, or its file says something that is not known.
     """
     try:
-        file = checked_record(folder / RUN, _File)
+        record = read_file(folder / RUN, RunRecord)
     except OSError as error:
         raise UserError(
             f"{folder / RUN} cannot be read ({error.strerror or error}). Name the folder of a run."
         ) from None
-    kept = {one.name: getattr(file, one.name) for one in fields(RunRecord)[1:]}
-    settings = file.settings.model_dump()
-    named = file.asked_model or file.settings.model
-    return RunRecord(folder, **{**kept, "settings": settings, "asked_model": named})
+    record._folder = folder
+    # Runs of before do not say how their model was named.
+    record.asked_model = record.asked_model or record.model
+    return record
 
 
 def newest_run(task: str, runs: Path = RUNS) -> Path | None:
@@ -154,3 +145,54 @@ def facts_of_run(record: RunRecord, items: Iterable[Item]) -> dict[str, Any]:
         ).hexdigest(),
         "usage": sums,
     }
+
+
+def warning_of_cut_prompts(items: Iterable[Item], lines: Iterable[Line]) -> str:
+    """Return a warning if the endpoint's counts of input do not grow with the prompts.
+
+    That is so where it counts the same for three or more prompts that differ by more than a third,
+    or for three or more fewer tokens than any text of that length has. Of a conversation the mean
+    of its turns is taken, none of which is shorter than its opening.
+
+    Args:
+        items: that were to be asked; of conversations their openings.
+        lines: of the journal.
+
+    Returns:
+        A sentence; empty if there is nothing to say.
+    """
+    counts: dict[tuple[str, int], float] = {}
+    for line in lines:
+        counted = (line.get("usage") or {}).get("input_tokens")
+        if counted is not None:
+            turns = line.get("episode", {}).get("turns", 1)
+            counts[line["item"], line["sample"]] = counted / max(1, turns)
+    sizes: dict[float, set[int]] = {}
+    too_few: list[tuple[int, float]] = []
+    for item in items:
+        count = counts.get((item.id, item.sample))
+        if count is None:
+            continue
+        parts = [list(map(dict, item.messages)), item.parameters.get("tools", [])]
+        size = len(json.dumps(parts, ensure_ascii=False).encode("utf-8", "replace"))
+        sizes.setdefault(count, set()).add(size)
+        if count * _MOST_BYTES_OF_A_TOKEN < size:
+            too_few.append((size, count))
+    alike = [
+        (count, found)
+        for count, found in sizes.items()
+        if len(found) >= _SEVERAL and 3 * max(found) > 4 * min(found)
+    ]
+    if alike:
+        count, found = alike[0]
+        seen = f"the same {count:,.0f} for {len(found):,} of {min(found):,} to {max(found):,} bytes"
+    elif len(too_few) >= _SEVERAL:
+        size, count = max(too_few)
+        seen = f"{count:,.0f} for one of {size:,} bytes, and as few for others"
+    else:
+        return ""
+    return (
+        f"The tokens of input that the endpoint counts do not grow with the prompts ({seen}): the"
+        " server may cut prompts. See how long a context it is started with (vLLM:"
+        " --max-model-len, Ollama: num_ctx), and run again."
+    )

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.run import AUDIT, RunConfig, RunFolder, settings_of
+from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
 from medeval.judging.jury import LOCAL, jury_of
 from medeval.tasks.judged import judge, judged
 from medeval.tasks.task import EMPTY, ORACLE, SHUFFLED, AskedTask, Method, TaskScore
@@ -80,13 +80,12 @@ def _near_chance(task: AskedTask, oracle: TaskScore) -> Check:
 def _scored(task: AskedTask, kind: str) -> TaskScore:
     with TemporaryDirectory() as place:
         path = Path(place)
-        provider = task.local_provider(kind, DataUseGuard({}, path / AUDIT))
-        task = task.prepared(provider)
-        settings = {**settings_of(provider, task.prompt_version), **task.settings()}
-        folder = RunFolder(path, settings, {"task": task.name})
-        options = RunConfig(prompt_version=task.prompt_version, can_read=task.can_read)
+        model = task.local_provider(kind, DataUseGuard({}, path / AUDIT))
+        task = task.prepared(model)
+        settings = {**settings_of(model, task.prompt_version), **task.settings()}
+        run = Run(path, settings, model, about={"task": task.name})
         task.keep(path)
-        task.ask(provider, folder, options, None)
+        run.execute(task.samples(), RunConfig(can_read=task.can_read))
         asked = judged(task)
         if asked is not None:
             judge(asked, path, jury_of([LOCAL]))

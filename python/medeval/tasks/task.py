@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
-    from medeval.inference.run import RunConfig, RunFolder, RunResult
-    from medeval.inference.types import Item, Model
+    from medeval.inference.types import Episode, Item, Model
     from medeval.models.evaluation_result import EvaluationResult
     from medeval.scoring.paired import Difference
 
@@ -128,10 +128,8 @@ class AskedTask(Protocol):
     def prepared(self, provider: Model) -> AskedTask:
         """Return the task as it is put to a model, once that has told what it takes in."""
 
-    def ask(
-        self, provider: Model, folder: RunFolder, options: RunConfig, limit: int | None
-    ) -> RunResult:
-        """Ask all that has no answer yet; see `inference.runner.run`."""
+    def samples(self, limit: int | None = None) -> Iterator[Item | Episode]:
+        """Yield the items, or the conversations that they begin; see `items`."""
 
     def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
         """Return a built-in model: demo, oracle, empty or shuffled."""
@@ -163,3 +161,33 @@ class AskedTask(Protocol):
         Raises:
             UserError: a folder holds no run of this task with these data.
         """
+
+
+class ItemTask(ABC):
+    """A task whose items are asked by themselves; see `AskedTask` for what each method is."""
+
+    @abstractmethod
+    def items(self, limit: int | None = None) -> Iterator[Item]:
+        """Yield what is asked."""
+
+    @abstractmethod
+    def local_model(self, kind: str) -> LocalModel:
+        """Return a built-in model as a function of an item."""
+
+    def prepared(self, provider: Model) -> Self:
+        """Return itself: no model has to tell anything."""
+        return self
+
+    def keep(self, folder: Path) -> list[Path]:
+        """Write nothing: the file is there, and its hash is in the record."""
+        return []
+
+    def samples(self, limit: int | None = None) -> Iterator[Item]:
+        """Yield the items: each is one question."""
+        return self.items(limit)
+
+    def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
+        """Return a built-in model."""
+        from medeval.inference.python_model import PythonModel
+
+        return PythonModel(self.local_model(kind), kind, gate)

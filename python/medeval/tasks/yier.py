@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -17,8 +17,6 @@ from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.types import Item
 from medeval.profile import project_root
-from medeval.scoring.paired import Difference
-from medeval.tasks.differences import mean_difference
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import facts_of_run, read_record
 from medeval.tasks.task import (
@@ -31,11 +29,8 @@ from medeval.tasks.task import (
     Method,
     TaskScore,
 )
-from medeval.tasks.yier_score import score_of, yier_method
 from medeval.yier.counting import count_answers, micro
 from medeval.yier.demo_model import choose
-from medeval.yier.evaluating import report
-from medeval.yier.intervals import compare
 from medeval.yier.letters import LETTERS
 from medeval.yier.prompts import PROMPT_VERSION, Language, Prompt, asked
 from medeval.yier.reading import QuestionFile, class_of, read_file
@@ -43,6 +38,9 @@ from medeval.yier.records import Record, left_out_words, usable_records
 from medeval.yier.replies import Extraction
 from medeval.yier.runs import SETTINGS, Plan, items, read_run, shown
 from medeval.yier.score import Scored, score
+
+if TYPE_CHECKING:
+    from medeval.scoring.paired import Difference
 
 NAME = "yier"
 VARIABLE = "MEDEVAL_YIER"
@@ -166,6 +164,9 @@ class YierTask(ItemTask):
 
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `AskedTask`."""
+        from medeval.tasks.yier_score import score_of, yier_method
+        from medeval.yier.evaluating import report
+
         record = read_record(folder)
         found = read_run(folder, Path(self.plan.questions), record.limit)
         made = report(found.answered, yier_method(method), found.agreement)
@@ -180,6 +181,10 @@ class YierTask(ItemTask):
         self, first: Path, other: AskedTask, second: Path, method: Method
     ) -> list[Difference]:
         """See `AskedTask`."""
+        from medeval.tasks.differences import mean_difference
+        from medeval.tasks.yier_score import yier_method
+        from medeval.yier.intervals import compare
+
         words = yier_method(method)
         limits = [read_record(folder).limit for folder in (first, second)]
         limit = min((one for one in limits if one is not None), default=None)

@@ -7,6 +7,8 @@ A scenario is an entry of a YAML file in `scenarios/`:
     warehouse:  true if it reads the demo's tables
     inputs:     files of `inputs/` that are copied into the folder
     files:      name: text, or anything that is written as JSON
+    recorded:   a folder of `golden/old_folders`, made by an earlier version, that is copied in;
+                `$HERE` in it is the scenario's folder, and the endpoint is where it was then
     env:        variables; with one, the key that a request brings is recorded too
     endpoint:   rules, the first that fits a request answers it; see `_Endpoint`
     steps:      a command's words after `python -m medeval`, or one of the other steps; see `_step`
@@ -42,6 +44,9 @@ from scenario_records import Normal
 
 _FOLDER = Path(__file__).with_name("scenarios")
 _INPUTS = Path(__file__).with_name("inputs")
+_RECORDED = PROJECT_ROOT / "python" / "tests" / "golden" / "old_folders"
+# Where the endpoint of the recorded folders was: on the loopback, and where nobody else listens.
+_RECORDED_ADDRESS = ("127.83.12.5", 8083)
 # What a checkout needs to be one, for the commands that read its settings and its demo.
 _PARTS = ("dbt_project.yml", "profiles.yml", "demo", "models", "seeds", "macros", "tests")
 _MARKER = re.compile(r"^VERDICT-[0-9a-f]{16}$", re.MULTILINE)
@@ -59,6 +64,7 @@ class Scenario:
     env: dict[str, str] = field(default_factory=dict)
     endpoint: list[dict[str, Any]] = field(default_factory=list)
     warehouse: bool = False
+    recorded: str = ""
     leave_out: list[str] = field(default_factory=list)
 
 
@@ -139,6 +145,17 @@ class _Endpoint:
         return given
 
 
+def copy_recorded(name: str, folder: Path) -> None:
+    """Copy a folder that an earlier version made, for its owner only, as it was."""
+    for path in (_RECORDED / name).rglob("*"):
+        if path.is_file():
+            copied = folder / path.relative_to(_RECORDED / name)
+            copied.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            text = path.read_text(encoding="utf-8").replace("$HERE", str(folder))
+            copied.write_text(text, encoding="utf-8")
+            copied.chmod(0o600)
+
+
 class Runner:
     """Runs one scenario in a folder and returns its record."""
 
@@ -154,13 +171,17 @@ class Runner:
         self._link_parts()
         with ExitStack() as stack:
             if self._scenario.endpoint:
-                self._server = stack.enter_context(model_server(self._endpoint.script))
+                where = _RECORDED_ADDRESS if self._scenario.recorded else ("127.0.0.1", 0)
+                server = model_server(self._endpoint.script, address=where)
+                self._server = stack.enter_context(server)
                 self._normal = Normal(self._folder, self._server.url)
             for name in self._scenario.inputs:
                 self._write(name, (_INPUTS / name).read_text(encoding="utf-8"))
             for name, content in self._scenario.files.items():
                 self._write(name, content)
-            given = set(self._files())
+            if self._scenario.recorded:
+                copy_recorded(self._scenario.recorded, self._folder)
+            given = set() if self._scenario.recorded else set(self._files())
             steps = [self._step(step) for step in self._scenario.steps]
         files = {
             self._normal.text(name): self._normal.file(path)

@@ -1,0 +1,92 @@
+"""Ended by the user or the system, a command says what is kept and how to go on."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from types import FrameType
+from typing import Any
+
+import typer
+
+# What shells report of a process that a signal has ended.
+_BY_SIGNAL = 128
+_KEYS = frozenset({"judge_api_key"})
+
+
+@contextmanager
+def graceful_exit(status: Callable[[], str]) -> Iterator[None]:
+    """End with one line, and no traceback, when Ctrl-C or a request to end comes in the block.
+
+    A request to end (SIGTERM, as batch systems and containers send it) takes the same way as
+    Ctrl-C, so that files are closed and what was answered is kept.
+
+    Args:
+        status: says how far it is and with which command it goes on; called after everything
+            that was open in the block has been closed.
+
+    Raises:
+        typer.Exit: with 130 after Ctrl-C, with 143 after a request to end.
+    """
+    ended_by = signal.SIGINT
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal ended_by
+        ended_by = signal.SIGTERM
+        # An event loop has a handler of its own for Ctrl-C, which closes what is open.
+        interrupt = signal.getsignal(signal.SIGINT)
+        if not callable(interrupt):
+            raise KeyboardInterrupt  # a shell starts what runs in its background without Ctrl-C
+        interrupt(signal.SIGINT, frame)
+
+    before = signal.getsignal(signal.SIGTERM)
+    is_ours = before is signal.SIG_DFL
+    if is_ours:
+        signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    except KeyboardInterrupt:
+        # Said once and whole, also when the key is pressed again.
+        interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            print(f"medeval: ended; {status()}", file=sys.stderr)
+        finally:
+            signal.signal(signal.SIGINT, interrupt)
+        raise typer.Exit(_BY_SIGNAL + ended_by) from None
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGTERM, before)
+
+
+def command_of(*words: object) -> str:
+    """Return a command line of this program."""
+    return shlex.join(["python", "-m", "medeval", *map(str, words)])
+
+
+def with_flags(command: str, named: Mapping[str, str]) -> str:
+    """Return a command line with further flags and their values."""
+    return " ".join([command, *map(shlex.quote, chain.from_iterable(named.items()))])
+
+
+def same_command(context: typer.Context, name: str) -> str:
+    """Return the command that was given, without a key.
+
+    Args:
+        context: of the command.
+        name: its name.
+    """
+    words: list[Any] = [name]
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is None or source.name != "COMMANDLINE" or parameter.name in _KEYS:
+            continue
+        given = context.params[parameter.name]
+        for value in given if isinstance(given, list | tuple) else [given]:
+            words += (
+                [value] if parameter.param_type_name == "argument" else [parameter.opts[0], value]
+            )
+    return command_of(*words)

@@ -1,0 +1,213 @@
+"""Batch files in OpenAI's format: prompts out, answers in, joined by name and never by position.
+
+A batch file leaves the machine by the user's hand, so the gate decides about it before it is
+written, as it would about a request.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from medeval.errors import UserError
+from medeval.inference.cost import CostLedger, Prices
+from medeval.inference.errors import Failure, Kind, failure_of_response
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.journal import Journal
+from medeval.inference.lines import CanRead, answered_line, failed_line
+from medeval.inference.openai_replies import NoCompletionError, read_completion
+from medeval.inference.run import Run
+from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Completion, Item, Outcome, Request, body_of, canonical
+
+URL = "/v1/chat/completions"
+_SHOWN = 10
+_TIMED_OUT = {"batch_expired", "request_timeout"}
+
+
+@dataclass
+class Imported:
+    """What a file of answers brought.
+
+    Attributes:
+        new: items that came to an end by it; of one that had ended in an error, in its place.
+        known: items that the journal had already.
+        missing: items that it does not answer, in their order; ask them again.
+        expired: of them, those that the endpoint did not come to in time.
+    """
+
+    new: int = 0
+    known: int = 0
+    missing: list[str] = field(default_factory=list)
+    expired: int = 0
+
+
+def custom_id(request: Request) -> str:
+    """Return a request's name in a batch: a hash, which says nothing of the patient."""
+    parts = [request.item.id, request.item.sample, request.key]
+    return hashlib.sha256(canonical(parts).encode()).hexdigest()
+
+
+def export_batch(run: Run, items: Iterable[Item], guard: DataUseGuard, path: Path) -> int:
+    """Write the prompts as a batch file with mode 0600; return how many.
+
+    Raises:
+        UserError: the file is there already, an item comes twice, or the text of an item may not
+            go to the endpoint. Then there is no file.
+    """
+    beside = path.with_name(path.name + ".new")
+    beside.unlink(missing_ok=True)
+    if path.exists():
+        raise UserError(f"{path} is there already. Move it away or name another file.")
+    written = 0
+    try:
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            for request in run.requests(items):
+                body = body_of(request, request.all_parameters)
+                guard.authorize(request, canonical(body).encode(), "answer")
+                if not request.item.is_open:
+                    guard.check_place(request.endpoint)
+                line = {
+                    "custom_id": custom_id(request),
+                    "method": "POST",
+                    "url": URL,
+                    "body": body,
+                }
+                file.write(json.dumps(line, ensure_ascii=True) + "\n")
+                written += 1
+        beside.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}.") from None
+    finally:
+        beside.unlink(missing_ok=True)
+    return written
+
+
+def import_batch(
+    run: Run,
+    items: Iterable[Item],
+    answers: Sequence[Path],
+    prices: Prices | None = None,
+    can_read: CanRead | None = None,
+) -> Imported:
+    """Put the answers of batch files (output and error files) into the journal of a run.
+
+    Args:
+        run: with the settings of the export. Items that it has stay as they are, but for those that
+            ended in an error and are answered now.
+        items: those that were exported.
+        answers: the files that the endpoint gave back, in any order.
+        prices: what tokens cost in a batch.
+        can_read: tells whether the task finds an answer to an item in a reply, as in a live run.
+
+    Raises:
+        UserError: a line cannot be read, an answer comes twice, or one belongs to none of the
+            items: then prompts, parameters or model are not those of the export.
+    """
+    ledger = CostLedger(run.journal)  # before lines are discarded
+    price = (prices or Prices()).of(run.settings["endpoint"], run.settings["model"])
+    with Journal(run.journal) as journal, ledger:
+        imported, matched = _matched(run, items, answers, journal)
+        for request, read in matched:
+            measured: dict[str, Any] = {"seconds": None, "attempts": 1}
+            if isinstance(read, Failure):
+                journal.append(failed_line(request, read, None, measured))
+                continue
+            cost = None if price is None else price.cost(read.usage)
+            charged = cost or Decimal(0)
+            measured["charged"] = str(charged)
+            if price is not None or ledger.is_kept:
+                ledger.end(ledger.begin(Decimal(0)), cost, charged, is_new=True)
+            line = answered_line(request, read, cost, measured)
+            if line["outcome"] == Outcome.ANSWERED and can_read is not None:
+                is_read = can_read(request.item, split_thinking(read.text).answer)
+                line["outcome"] = str(Outcome.ANSWERED if is_read else Outcome.UNPARSED)
+            journal.append(line)
+    return imported
+
+
+def _matched(
+    run: Run, items: Iterable[Item], answers: Sequence[Path], journal: Journal
+) -> tuple[Imported, list[tuple[Request, Completion | Failure]]]:
+    """Return what is to be written for which request; lines in whose place it comes are gone."""
+    unmatched = _by_custom_id(answers)
+    imported = Imported()
+    errored = {
+        (line["item"], line["sample"])
+        for line in journal.lines()
+        if line["outcome"] == Outcome.ERRORED
+    }
+    matched: list[tuple[Request, Completion | Failure]] = []
+    mended: set[tuple[str, int]] = set()
+    for request in run.requests(items):
+        read = unmatched.pop(custom_id(request), None)
+        name = (request.item.id, request.item.sample)
+        is_failed = isinstance(read, Failure) and read.kind is not Kind.FILTER
+        if read is None or (isinstance(read, Failure) and read.kind is Kind.TIMEOUT):
+            imported.missing.append(request.item.id)
+            imported.expired += read is not None
+        elif journal.place(*name) is None:
+            matched.append((request, read))
+        elif name in errored and not is_failed:
+            matched.append((request, read))
+            mended.add(name)
+        else:
+            imported.known += 1
+    if unmatched:
+        shown = ", ".join(name[:12] for name in list(unmatched)[:_SHOWN])
+        raise UserError(
+            f"{len(unmatched)} answers belong to none of the items (custom_id {shown}...). Import"
+            " with the items, model, parameters and prompt version of the export."
+        )
+    if mended:
+        journal.discard(lambda line: (line["item"], line["sample"]) in mended)
+    imported.new = len(matched)
+    return imported, matched
+
+
+def _by_custom_id(paths: Iterable[Path]) -> dict[str, Completion | Failure]:
+    found: dict[str, Completion | Failure] = {}
+    for path in paths:
+        try:
+            lines = path.read_text(encoding="utf-8-sig").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{path} cannot be read ({type(error).__name__}).") from None
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            place = f"{path}, line {number}"
+            try:
+                read = json.loads(line)
+                name = read["custom_id"]
+            except (ValueError, TypeError, KeyError, RecursionError):
+                raise UserError(f"{place}: not a line of a batch's answers.") from None
+            if not isinstance(name, str) or name in found:
+                raise UserError(f"{place}: custom_id {str(name)[:12]}... comes twice.")
+            found[name] = _answer(read)
+    return found
+
+
+def _answer(line: Mapping[str, Any]) -> Completion | Failure:
+    """Return what one line brought; a request that the endpoint did not come to is a timeout."""
+    told = line.get("error")
+    if isinstance(told, Mapping):
+        code = str(told.get("code", ""))
+        return Failure(Kind.TIMEOUT if code in _TIMED_OUT else Kind.REQUEST, code=code[:60])
+    response = line.get("response")
+    if not isinstance(response, Mapping):
+        return Failure(Kind.BROKEN)
+    status, body = response.get("status_code"), response.get("body")
+    if isinstance(status, int) and status != 200:
+        return failure_of_response(status, {}, json.dumps(body), datetime.now(UTC))
+    try:
+        return read_completion(body)
+    except NoCompletionError as error:
+        return Failure(Kind.BROKEN, status=200, code=error.code)

@@ -1,0 +1,430 @@
+"""What calls cost: prices, the limit that is held before a call is made, and the cost ledger.
+
+```toml
+currency = "USD"
+
+[[price]]
+model = "some-model"
+base_url = "https://models.example.org/v1"   # optional: the price at this endpoint only
+input = 2.50                                 # per million tokens
+cached_input = 1.25                          # optional: else as input
+output = 10.00                               # thinking counts as output, as endpoints count it
+reasoning_output = 12.00                     # optional: what is thought costs another price
+```
+
+The same as JSON: `{"currency": "USD", "price": [{"model": ...}]}`. An unknown price is not 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from medeval.errors import UserError
+from medeval.inference.endpoints import normalized
+from medeval.inference.journal import LineFile, read_journal, read_lines
+from medeval.inference.types import Model, Request, Usage, body_of, canonical
+
+TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
+_MILLION = Decimal(1_000_000)
+_ZERO = Decimal(0)
+_PREFIX = "spent-"
+
+Amount = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
+
+
+class Price(BaseModel):
+    """The price of one model, per million tokens."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: str
+    base_url: str | None = None
+    input: Amount
+    cached_input: Amount | None = None
+    output: Amount
+    reasoning_output: Amount | None = None
+
+    def cost(self, usage: Usage) -> Decimal | None:
+        """Return what a call cost; None if the endpoint did not count what has a price."""
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        if self.reasoning_output is not None and usage.reasoning_tokens is None:
+            return None
+        cached = min(usage.cached_tokens or 0, usage.input_tokens)
+        of_cached = self.input if self.cached_input is None else self.cached_input
+        thought = min(usage.reasoning_tokens or 0, usage.output_tokens)
+        of_thought = self.output if self.reasoning_output is None else self.reasoning_output
+        read = (usage.input_tokens - cached) * self.input + cached * of_cached
+        written = (usage.output_tokens - thought) * self.output + thought * of_thought
+        return (read + written) / _MILLION
+
+    def at_most(self, prompt_bytes: int, output_tokens: int) -> Decimal:
+        """Return what no call can exceed: a token has at least one byte of the request."""
+        read = prompt_bytes * max(self.input, self.cached_input or self.input)
+        written = output_tokens * max(self.output, self.reasoning_output or self.output)
+        return (read + written) / _MILLION
+
+
+class Prices(BaseModel):
+    """The prices of a file, in its order, all in one currency."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    currency: str = "USD"
+    price: tuple[Price, ...] = ()
+
+    def of(self, address: str, model: str) -> Price | None:
+        """Return a model's price at an endpoint, else its general one, else None: unknown."""
+        named = [price for price in self.price if price.model == model]
+        for price in named:
+            if price.base_url is not None and normalized(price.base_url) == address:
+                return price
+        return next((price for price in named if price.base_url is None), None)
+
+
+def read_prices(path: Path) -> Prices:
+    """Read a file of prices, TOML or JSON by its name.
+
+    Raises:
+        UserError: naming the file and the field that is wrong.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        load = json.loads if path.suffix.lower() == ".json" else tomllib.loads
+        prices = Prices.model_validate(load(text, parse_float=Decimal))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}.") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        raise UserError(f"{path}: {field}: {first['msg']}.") from None
+    except ValueError as error:
+        raise UserError(f"{path} cannot be read as prices: {error}.") from None
+    for price in prices.price:
+        if price.base_url is not None:
+            normalized(price.base_url)
+    names = [(price.model, price.base_url) for price in prices.price]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise UserError(f"{path}: there are two prices of {twice[0]}. Keep one.")
+    return prices
+
+
+class Budget:
+    """A limit on cost that several models and judges may share.
+
+    Before a call, the most it can cost is set aside; after it, what it did cost is booked. So the
+    limit holds for retries and for calls under way as well. A call whose end nobody knows (a
+    broken connection, a reply without counted tokens) is booked at the most it can have cost.
+
+    Args:
+        limit: never exceeded; None for no limit.
+        spent: by earlier parts of the run.
+    """
+
+    def __init__(self, limit: Decimal | None, spent: Decimal = _ZERO) -> None:
+        self.limit = limit
+        self.spent = spent
+        self._aside = _ZERO
+        self._booked = asyncio.Event()
+
+    async def set_aside(self, most: Decimal) -> bool:
+        """Set money aside; wait for calls under way if they may set enough free.
+
+        Returns:
+            False if the limit does not allow the call, whatever the others cost.
+        """
+        if self.limit is None:
+            return True
+        while self.spent + self._aside + most > self.limit:
+            if not self._aside:
+                return False
+            await self._booked.wait()
+        self._aside += most
+        return True
+
+    def book(self, most: Decimal, cost: Decimal) -> None:
+        """Book what a call cost in place of the most that was set aside for it."""
+        if self.limit is not None:
+            self._aside -= most
+        self.spent += cost
+        # Those that wait may be of another event loop than those that wait next.
+        booked, self._booked = self._booked, asyncio.Event()
+        booked.set()
+
+
+def longest_reply(model: Model) -> int | None:
+    """Return the most tokens of a reply that the parameters allow; None if they set no limit."""
+    limits = [model.parameters.get(name) for name in TOKEN_LIMITS]
+    return next((limit for limit in limits if isinstance(limit, int)), None)
+
+
+def longest_reply_under(limit: Decimal | None, price: Price | None, model: Model) -> int:
+    """Return the most tokens of a reply, without which no limit on cost can be held.
+
+    Args:
+        limit: on cost; None for none, and then no reply needs to be bounded.
+        price: of the model; None if it is unknown.
+        model: who answers.
+
+    Raises:
+        UserError: the limit cannot be held.
+    """
+    if limit is None:
+        return 0
+    if price is None:
+        raise UserError(
+            f"A limit on cost cannot be held: the price of {model.model} at {model.address}"
+            " is unknown. Add it to the file of prices, or leave the limit out (`--max-cost none`"
+            " where one was set before)."
+        )
+    tokens = longest_reply(model)
+    if tokens is None:
+        raise UserError(
+            "A limit on cost cannot be held without a limit on the length of replies. Set"
+            " max_tokens."
+        )
+    return tokens
+
+
+def request_bytes(request: Request) -> int:
+    """Return the size of a request's body."""
+    return len(canonical(body_of(request, request.all_parameters)))
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What calls came to.
+
+    Attributes:
+        cost: of those whose cost is known.
+        unknown: those that may have cost something, nobody knows what.
+        charged: against a limit; what is unknown at the most that it can be.
+    """
+
+    cost: Decimal = _ZERO
+    unknown: int = 0
+    charged: Decimal = _ZERO
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(
+            self.cost + other.cost, self.unknown + other.unknown, self.charged + other.charged
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the sums; the cost is null as soon as a part of it is unknown."""
+        return {
+            "cost": None if self.unknown else str(self.cost),
+            "cost_of_known": str(self.cost),
+            "unknown_calls": self.unknown,
+        }
+
+
+class CostLedger:
+    """What the calls of a run cost, in a file beside its journal; use as a context manager.
+
+    A journal has one line for each item, so it cannot tell of calls whose item has no line, because
+    the run stopped in between, nor of those whose line was discarded for the item to be asked
+    again. They are paid for all the same. Under a limit a call stands here before it is made, with
+    the most that it can cost: whatever ends the process, nothing that may be billed is forgotten.
+    The file is made with the first call that has a cost. Whoever opens it holds the journal.
+
+    Args:
+        journal: of whose calls it is.
+        lines: the journal that has a line for each call, if that is another one.
+
+    Attributes:
+        before: what earlier starts spent.
+        total: with this one.
+        is_kept: whether the file is there.
+
+    Raises:
+        UserError: naming the line that cannot be read.
+    """
+
+    def __init__(self, journal: Path, lines: Path | None = None) -> None:
+        self.path = ledger_path(journal)
+        self.before = self.total = spent_until_now(journal, lines or journal)
+        self.is_kept = False
+        self._calls = 0
+        self._file: LineFile | None = None
+        self._fault = ""
+
+    def __enter__(self) -> Self:
+        self.is_kept = self.path.exists()
+        if self.is_kept:
+            self.before, self._calls = _read(self.path)
+            self.total = self.before
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            self._file.__exit__(kind, error, trace)
+            self._file = None
+
+    def begin(self, most: Decimal) -> int:
+        """Return the number of a call that is about to be made.
+
+        Args:
+            most: that it can cost; 0 without a limit, and then nothing is written.
+
+        Raises:
+            UserError: the disk takes nothing more, so no call may be made.
+        """
+        self._calls += 1
+        if most and not self._fault:
+            self._fault = self._write({"call": self._calls, "charged": str(most)})
+        if self._fault:
+            raise UserError(
+                f"{self.path}: what a call costs could not be written ({self._fault}). The answers"
+                " before it are safe; make room and start the same run again to go on."
+            )
+        return self._calls
+
+    def end(self, call: int, cost: Decimal | None, charged: Decimal, *, is_new: bool) -> None:
+        """Write what a call cost. That the disk is full is reported before the next one is made.
+
+        Args:
+            call: its number.
+            cost: of it; None if nobody knows.
+            charged: against the limit.
+            is_new: whether nothing stands there of it yet, and so need not if it cost nothing.
+        """
+        self.total += Spent(cost or _ZERO, int(cost is None), charged)
+        if is_new and cost is not None and not cost:
+            return
+        known = None if cost is None else str(cost)
+        line = {"call": call, "cost": known, "charged": str(charged)}
+        self._fault = self._fault or self._write(line)
+
+    def _write(self, line: dict[str, Any]) -> str:
+        """Write a line; return why it is not there, empty if it is."""
+        try:
+            file = self._open() if self._file is None else self._file
+        except OSError as error:
+            return error.strerror or type(error).__name__
+        return file.append(_as_text(line))
+
+    def _open(self) -> LineFile:
+        file = self._file = LineFile(self.path)
+        self.is_kept = True
+        if not file.end and self.before != Spent():
+            before = {
+                "call": 0,
+                "cost": str(self.before.cost),
+                "charged": str(self.before.charged),
+                "unknown": self.before.unknown,
+            }
+            if reason := file.append(_as_text(before)):
+                raise OSError(errno.EIO, reason)
+        return file
+
+
+def _as_text(line: dict[str, Any]) -> bytes:
+    return (json.dumps(line, separators=(",", ":")) + "\n").encode()
+
+
+def ledger_path(journal: Path) -> Path:
+    """Return where it stands what the calls of a journal cost."""
+    return journal.with_name(_PREFIX + journal.name)
+
+
+def kept_spending(journal: Path) -> Spent | None:
+    """Return what the calls of a journal cost; None if no call that has a price was made.
+
+    Raises:
+        UserError: naming the line that cannot be read.
+    """
+    path = ledger_path(journal)
+    return _read(path)[0] if path.exists() else None
+
+
+def charged_in(folder: Path, beside: Path | None = None) -> Decimal:
+    """Return what all journals of a folder, and of those in it, were charged with.
+
+    Args:
+        folder: of a run.
+        beside: a journal's path, or the beginning of several, that is left out.
+    """
+    journals = {
+        path.with_name(path.name.removeprefix(_PREFIX))
+        for name in ("responses*.jsonl", "judgments*.jsonl")
+        for path in (*folder.rglob(name), *folder.rglob(_PREFIX + name))
+    }
+    counted = (
+        spent_until_now(journal, journal).charged
+        for journal in sorted(journals)
+        if beside is None or not str(journal).startswith(str(beside))
+    )
+    return sum(counted, _ZERO)
+
+
+def spent_until_now(journal: Path, lines: Path) -> Spent:
+    """Return what the calls of a journal cost, by its lines if they were not kept one by one.
+
+    Args:
+        journal: of the calls.
+        lines: the journal that has a line for each call; mostly the same.
+    """
+    kept = kept_spending(journal)
+    if kept is not None:
+        return kept
+    return _of_lines(read_journal(lines)) if lines.exists() else Spent()
+
+
+def _of_lines(lines: Iterable[dict[str, Any]]) -> Spent:
+    """Return what stands in the lines of a journal whose calls were not kept one by one."""
+    each = (
+        Spent(
+            Decimal(line["cost"] or 0),
+            int(line["cost"] is None),
+            Decimal(line["measured"].get("charged") or 0),
+        )
+        for line in lines
+    )
+    return sum(each, Spent())
+
+
+def _read(path: Path) -> tuple[Spent, int]:
+    """Return the sums of a ledger, and the highest number of a call.
+
+    A call that was under way at its end is charged at the most: nobody knows what became of it.
+
+    Raises:
+        UserError: naming the line that cannot be read.
+    """
+    ended, last = Spent(), 0
+    under_way: dict[int, Decimal] = {}
+    for number, text in read_lines(path):
+        try:
+            line = json.loads(text)
+            call, charged = int(line["call"]), Decimal(line["charged"])
+            last = max(last, call)
+            if "cost" not in line:
+                under_way[call] = charged
+                continue
+            under_way.pop(call, None)
+            unknown = line.get("unknown", int(line["cost"] is None))
+            ended += Spent(Decimal(line["cost"] or 0), unknown, charged)
+        except (KeyError, TypeError, ValueError, InvalidOperation, RecursionError):
+            raise UserError(
+                f"{path}, line {number}: it does not say what a call cost. Put the file back as it"
+                " was: a limit on cost is held by it."
+            ) from None
+    return ended + Spent(_ZERO, len(under_way), sum(under_way.values(), _ZERO)), last

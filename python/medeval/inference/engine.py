@@ -1,0 +1,358 @@
+"""One loop for questions and conversations: each is brought to exactly one end.
+
+A single question is an episode of one turn. The turns of a longer one are in a journal of their own
+before the next one is asked; an episode that has come to its end has one line in the run's journal.
+An episode plays itself: it asks, looks at what came back, and asks again until it has finished. It
+is answered from the journal what was answered before, so one that always does the same after the
+same replies goes on where a killed run had been, and nothing is asked twice. Items come from an
+iterator and answers go to the journal, so memory holds the items under way and a short entry per
+item, never the texts.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from medeval.errors import UserError
+from medeval.inference.cost import CostLedger
+from medeval.inference.errors import TOO_LONG, CallFailedError, Failure
+from medeval.inference.executor import RequestExecutor
+from medeval.inference.journal import Journal, read_journal
+from medeval.inference.lines import (
+    CanRead,
+    Line,
+    Totals,
+    answered_line,
+    episode_line,
+    failed_line,
+    failure_of,
+    turn_line,
+    turn_of,
+)
+from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
+from medeval.inference.thinking import split_thinking
+from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
+from medeval.inference.types import (
+    Ask,
+    AskModel,
+    Completion,
+    Episode,
+    Finished,
+    Item,
+    Model,
+    Outcome,
+    Request,
+    Turn,
+    failed,
+)
+
+if TYPE_CHECKING:
+    from medeval.inference.run import Run
+
+_LET_IT_CALL = (
+    "Let the server call tools (vLLM: --enable-auto-tool-choice and --tool-call-parser; llama.cpp:"
+    " --jinja), or use the text protocol: --tool-protocol text."
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A single question: an episode of one turn."""
+
+    item: Item
+    can_read: CanRead | None = None
+
+    @property
+    def id(self) -> str:
+        """See `Episode`."""
+        return self.item.id
+
+    @property
+    def sample(self) -> int:
+        """See `Episode`."""
+        return self.item.sample
+
+    @property
+    def data_class(self) -> str | None:
+        """See `Episode`."""
+        return self.item.data_class
+
+    @property
+    def opening(self) -> Ask:
+        """See `Episode`."""
+        return Ask(self.item.messages, self.item.parameters)
+
+    async def play(self, ask: AskModel) -> Finished:
+        """Ask once; a reply in which the task finds no answer is unparsed."""
+        turn = await ask(self.opening)
+        if turn.completion is None or turn.outcome is not Outcome.ANSWERED or not self.can_read:
+            return Finished(turn.outcome)
+        is_read = self.can_read(self.item, split_thinking(turn.completion.text).answer)
+        return Finished(Outcome.ANSWERED if is_read else Outcome.UNPARSED)
+
+
+async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig) -> RunResult:
+    """Bring all samples to their ends that the journal of the run does not answer yet.
+
+    A conversation that ended as `config.retry` says goes on from the turn that failed if it is
+    errored, and is had anew otherwise.
+
+    Raises:
+        UserError: a sample may not be sent, came twice or was asked otherwise before; the endpoint
+            takes no tools; a limit on cost cannot be held; the disk is full. Calls under way are
+            awaited and kept first.
+        Exception: what `can_read` or `follow_up` raised; the reply is kept all the same.
+    """
+    model = run.required_model
+    executor = RequestExecutor(model, config, lambda learned: run.update("learned", learned))
+    model.fallbacks.recall(run.learned)
+    samples = iter(samples)
+    first = next(samples, None)
+    steps_path = run.folder / STEPS
+    has_steps = steps_path.exists() if first is None else not isinstance(first, Item)
+    samples = samples if first is None else chain([first], samples)
+    again = _retried(run, config.retry) if has_steps else {}
+    # Read before lines are discarded, which are paid for all the same.
+    ledger = CostLedger(run.journal, steps_path if has_steps else None)
+    with ExitStack() as stack:
+        # The turns first: killed in between, the episodes still have their ends.
+        steps = None
+        if has_steps:
+            steps = Journal(steps_path, (lambda line: _is_out(line, again)) if again else None)
+            stack.enter_context(steps)
+        retry = config.retry
+        journal = Journal(run.journal, (lambda line: line["outcome"] in retry) if retry else None)
+        stack.enter_context(journal)
+        stack.enter_context(ledger)
+        executor.resume(ledger, (journal if steps is None else steps).lines())
+        if config.on_start is not None:
+            config.on_start()
+        loop = _Loop(samples, model, run.prompt_version, config, journal, steps, executor)
+        try:
+            await executor.drain(loop.take, loop.process)
+        finally:
+            await model.close()
+    return RunResult(
+        loop.progress,
+        executor.stopped,
+        ledger.total if ledger.is_kept else None,
+        dict(sorted(loop.reasons.items())),
+    )
+
+
+def _retried(run: Run, outcomes: frozenset[Outcome]) -> dict[tuple[str, int], bool]:
+    """Return the episodes to be had again, each with whether it goes on where it failed."""
+    if not outcomes or not run.journal.exists():
+        return {}
+    return {
+        (line["item"], line["sample"]): _goes_on(line)
+        for line in read_journal(run.journal)
+        if line["outcome"] in outcomes
+    }
+
+
+def _goes_on(line: Line) -> bool:
+    """Tell whether an episode goes on from its failed turn, else it is had anew.
+
+    One that was too long would meet the same end again behind the same turns: what a server says
+    of its limit is remembered with them.
+    """
+    return bool(line["outcome"] == Outcome.ERRORED) and failure_of(line).code != TOO_LONG
+
+
+def _is_out(line: Line, again: Mapping[tuple[str, int], bool]) -> bool:
+    """Tell whether a turn is forgotten: the failed one if its episode goes on, else all of them."""
+    goes_on = again.get((line["item"], line["sample"]))
+    if goes_on is None:
+        return False
+    return not goes_on or isinstance(turn_of(line), Failure)
+
+
+class _StoppedError(Exception):
+    """The run stopped while an episode was under way."""
+
+
+class _Loop:
+    """One start of a run."""
+
+    def __init__(
+        self,
+        samples: Iterable[Item | Episode],
+        model: Model,
+        prompt_version: str,
+        config: RunConfig,
+        journal: Journal,
+        steps: Journal | None,
+        executor: RequestExecutor,
+    ) -> None:
+        self.progress = Progress()
+        self.reasons: Counter[str] = Counter()
+        self._samples: Iterator[Item | Episode] = iter(samples)
+        self._further: deque[Item] = deque()
+        self._model = model
+        self._prompt_version = prompt_version
+        self._config = config
+        self._journal = journal
+        self._steps = steps
+        self._executor = executor
+        self._seen: set[tuple[str, int]] = set()
+        self._toolless: set[tuple[str, int]] = set()
+        self._unread: set[tuple[str, int]] = set()
+        self._has_warned = False
+
+    def take(self) -> Episode | None:
+        """Return the next episode that has not come to its end; None if there is no more."""
+        while (sample := self._next()) is not None:
+            episode = (
+                Question(sample, self._config.can_read) if isinstance(sample, Item) else sample
+            )
+            name = (episode.id, episode.sample)
+            if name in self._seen:
+                raise UserError(f"Item {episode.id!r} (sample {episode.sample}) comes twice.")
+            self._seen.add(name)
+            line = self._known(self._journal, self._request(episode, episode.opening))
+            if line is None:
+                return episode
+            self._end(episode, line, is_new=False)
+        return None
+
+    async def process(self, episode: Episode) -> None:
+        """Bring an episode to its end, unless the run stops before."""
+        totals = Totals()
+        opening = self._request(episode, episode.opening)
+
+        async def ask(asked: Ask) -> Turn:
+            return await self._turn(self._request(episode, asked), totals)
+
+        try:
+            finished = await episode.play(ask)
+        except _StoppedError:
+            return
+        except CallFailedError as error:
+            if error.stops_the_run:
+                self._executor.stop_for(error.failure)
+                return
+            finished = failed(error.failure)
+        except Exception:
+            if self._steps is None and totals.last is not None:
+                # It is paid for: kept as a reply in which nothing is found, whatever failed.
+                unread = Finished(Outcome.UNPARSED)
+                self._journal.append(self._line(opening, unread, totals))
+            raise
+        line = self._line(opening, finished, totals)
+        self._journal.append(line)
+        self._end(episode, line, is_new=True)
+
+    def _next(self) -> Item | Episode | None:
+        return self._further.popleft() if self._further else next(self._samples, None)
+
+    def _line(self, opening: Request, finished: Finished, totals: Totals) -> Line:
+        if self._steps is None:
+            return {**totals.line, "outcome": str(finished.outcome)}
+        return episode_line(opening, finished, totals)
+
+    def _request(self, episode: Episode, asked: Ask) -> Request:
+        model = self._model
+        return Request(
+            Item(episode.id, asked.messages, episode.data_class, episode.sample, asked.parameters),
+            model.address,
+            model.model,
+            model.parameters,
+            self._prompt_version,
+        )
+
+    async def _turn(self, request: Request, totals: Totals) -> Turn:
+        """Return the next turn, from the journal if it is there.
+
+        Raises:
+            CallFailedError: there is no reply, which is the end of the episode.
+            UserError: the endpoint takes no tools, as two episodes in a row were told: that is the
+                end of the run.
+        """
+        steps = self._steps
+        line = None if steps is None else self._known(steps, request, totals.turns)
+        if line is None:
+            result = await self._executor.call(request)
+            if result is None:
+                raise _StoppedError
+            answer, cost, measured = result.answer, result.cost, result.measured
+            if isinstance(answer, Failure):
+                self._require_tools(request, answer)
+                line = failed_line(request, answer, cost, measured)
+            else:
+                self._toolless.clear()
+                line = answered_line(request, self._with_calls(request, answer), cost, measured)
+            if steps is not None:
+                line = turn_line(line, totals.turns)
+                steps.append(line)
+        totals.add(line)
+        turn = turn_of(line)
+        if isinstance(turn, Failure):
+            # Whether all others would meet it too is decided where the call was made.
+            raise CallFailedError(turn, is_of_the_item=True)
+        return turn
+
+    def _require_tools(self, request: Request, failure: Failure) -> None:
+        if "tools" in request.item.parameters and failure.refuses_tools:
+            self._toolless.add((request.item.id, request.item.sample))
+        if len(self._toolless) >= self._config.retries.by_words:
+            raise UserError(
+                f"{request.endpoint} takes no tools for {request.model}: every conversation"
+                f" would fail. {_LET_IT_CALL}"
+            )
+
+    def _with_calls(self, request: Request, answer: Completion) -> Completion:
+        """Return a reply with the calls that the server left in its text; say so if it cannot."""
+        parameters = request.item.parameters
+        may_call = "tools" in parameters and parameters.get("tool_choice") != "none"
+        if answer.tool_calls or not may_call:
+            return answer
+        try:
+            return with_calls_in_text(answer, parameters["tools"])
+        except UnreadCallError:
+            self._unread.add((request.item.id, request.item.sample))
+        if len(self._unread) == self._config.retries.by_words and not self._has_warned:
+            self._has_warned = True
+            print(
+                f"medeval: {request.endpoint} does not parse the tool calls of {request.model}:"
+                f" they come as text that cannot be read. {_LET_IT_CALL}",
+                file=sys.stderr,
+            )
+        return answer
+
+    def _known(self, journal: Journal, request: Request, turn: int = 0) -> Line | None:
+        """Return the line that answers a request; None if there is none.
+
+        Raises:
+            UserError: the line answers another request.
+        """
+        item = request.item
+        place = journal.place(item.id, item.sample, turn)
+        if place is None:
+            return None
+        if place.key != request.key:
+            raise UserError(
+                f"{journal.path}: item {item.id!r} (sample {item.sample}) was asked otherwise"
+                " before: its messages, the model, the parameters or the prompt version have"
+                " changed. Choose another folder for a new run."
+            )
+        return journal.read(item.id, item.sample, turn)
+
+    def _end(self, episode: Episode, line: Line, is_new: bool) -> None:
+        follow_up = self._config.follow_up
+        if follow_up is not None and isinstance(episode, Question):
+            further = follow_up(episode.item, line)
+            if further is not None:
+                self._further.append(further)
+        self.progress.add(line, is_new)
+        reason = line.get("episode", {}).get("reason")
+        if reason:
+            self.reasons[reason] += 1
+        if self._config.on_progress is not None:
+            self._config.on_progress(self.progress)

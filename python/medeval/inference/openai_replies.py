@@ -1,0 +1,334 @@
+"""From the bytes of a response, or a line of a batch, to a reply: read here and nowhere else.
+
+Bytes come in bounded pieces, as UTF-8 whatever the header says, as JSON or as an event stream.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from medeval.inference.error_bodies import FINISH_REASONS, word
+from medeval.inference.errors import Failure, Kind, failure_in_body
+from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Completion, Outcome, ToolCall, Usage
+from medeval.text import whole, whole_json
+
+if TYPE_CHECKING:
+    import httpx2
+
+# A count beyond it is none.
+_MOST_TOKENS = 10**12
+# Many times the longest reply of a model; no more of a response is held in memory.
+LONGEST = 8 * 1024 * 1024
+# Tells zlib to take both forms.
+_GZIP_OR_ZLIB = 47
+# So much is shown of what is in another form.
+_SHOWN = 200
+_DECODER = json.JSONDecoder()
+_DONE = "[DONE]"
+_END_MARK = re.compile(r"\s*(?:data:\s*)?\[DONE\]\s*")
+# Fields of an event, or a comment, which some send to keep the line open.
+_EVENT = re.compile(r"(?:data|event|id|retry)?:")
+_DATA = re.compile(r"^data:.*", re.MULTILINE)
+_BETWEEN_EVENTS = re.compile(r"\n\s*\n|\r\n?\r\n?")
+# Calls of tools, or parts of a content, in one message.
+_MOST_PARTS = 200
+# Parts of a call of a tool that some servers repeat in each piece.
+_SENT_WHOLE = {"id", "name", "role", "type"}
+
+
+async def keep_bounded(response: httpx2.Response) -> None:
+    """Read a body before the client does; a hook for responses.
+
+    Raises:
+        httpx2.DecodingError: it has more than `LONGEST` bytes once it is decompressed, or cannot be
+            decompressed.
+    """
+    import httpx2
+
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        raise httpx2.DecodingError("not gzip, which is what was asked for")
+    is_plain = encoding in ("", "identity")
+    unpacked = zlib.decompressobj(_GZIP_OR_ZLIB)
+    body = bytearray()
+    try:
+        async for piece in response.stream:  # type: ignore[union-attr]  # of an asynchronous client
+            left = LONGEST + 1 - len(body)
+            body += piece[:left] if is_plain else unpacked.decompress(piece, left)
+            if len(body) > LONGEST:
+                raise httpx2.DecodingError(f"longer than {LONGEST} bytes")
+    except zlib.error as error:
+        raise httpx2.DecodingError("not gzip, which is what was asked for") from error
+    await response.stream.aclose()  # type: ignore[union-attr]
+    response.headers.pop("content-encoding", None)
+    response.stream = httpx2.ByteStream(bytes(body))
+    response.encoding = "utf-8-sig"
+
+
+def read_reply(body: str, asked: str) -> Completion | Failure:
+    """Read a chat completion; whatever it is instead is the failure of its item.
+
+    It may come as an event stream, or with the end mark of one behind it. What is in another form
+    has its first characters in the detail of the failure.
+
+    Args:
+        body: of a response that is no error by its status.
+        asked: the texts of the request.
+    """
+    told = code = ""
+    try:
+        read = _json_in(body)
+        failure = failure_in_body(read, body, datetime.now(UTC), asked)
+        return failure or read_completion(read)
+    except NoCompletionError as error:
+        told, code = str(error), error.code
+    except (ValueError, RecursionError):
+        told = "the body is not JSON"
+    start = "" if code else f": {' '.join(body[: 2 * _SHOWN].split())[:_SHOWN]}"
+    return Failure(Kind.BROKEN, status=200, code=code, detail=told + start)
+
+
+def _json_in(body: str) -> Any:
+    """Return the JSON of a body, or that which its events come to.
+
+    Raises:
+        ValueError: it is neither.
+        NoCompletionError: its events break off.
+    """
+    text = body.strip()
+    if not _EVENT.match(text):
+        read, end = _DECODER.raw_decode(text)
+        if text[end:].strip() and not _END_MARK.fullmatch(text, end):
+            raise ValueError("more than one value")
+        return read
+    events: list[Any] = []
+    for block in _BETWEEN_EVENTS.split(text):
+        lines = [line[5:].strip() for line in _DATA.findall(block)]
+        is_done = _DONE in lines
+        lines = [line for line in lines if line and line != _DONE]
+        try:
+            events += [_DECODER.decode(line) for line in lines]
+        except ValueError:  # one event on several lines
+            events.append(_DECODER.decode("\n".join(lines)))
+        if is_done:
+            return _one_of(events)
+    return _one_of(events, is_cut=True)
+
+
+def _one_of(events: Sequence[Any], *, is_cut: bool = False) -> Any:
+    """Return the completion, or the error, that the pieces of a stream come to."""
+    whole: dict[str, Any] = {}
+    choice: dict[str, Any] = {}
+    message: dict[str, Any] = {}
+    for event in events:
+        if not isinstance(event, dict) or event.get("error") or event.get("object") == "error":
+            return event
+        whole |= {name: value for name, value in event.items() if value is not None}
+        pieces = event.get("choices")
+        for piece in pieces if isinstance(pieces, list) else ():
+            if isinstance(piece, dict) and not piece.get("index"):
+                choice |= {name: value for name, value in piece.items() if value is not None}
+                _grow(message, piece.get("delta") or piece.get("message"))
+    if is_cut and not choice.get("finish_reason"):
+        raise NoCompletionError("the event stream breaks off", "stream_cut")
+    return {**whole, "choices": [{**choice, "message": _joined(message)}]} if choice else whole
+
+
+class _Pieces(list[str]):
+    """A text that is still growing."""
+
+
+def _grow(grown: dict[str, Any], piece: Any) -> None:
+    """Put a piece of a message to what there is of it.
+
+    Raises:
+        ValueError: it comes to more parts than a message has.
+    """
+    for name, value in piece.items() if isinstance(piece, dict) else ():
+        there = grown.get(name)
+        if isinstance(value, dict):
+            if not isinstance(there, dict):
+                there = grown[name] = {}
+            _grow(there, value)
+        elif isinstance(value, list) and all(isinstance(each, dict) for each in value):
+            if not isinstance(there, list) or not all(isinstance(part, dict) for part in there):
+                there = grown[name] = []
+            for number, each in enumerate(value):
+                place = each.get("index", number)
+                part = next((p for n, p in enumerate(there) if p.get("index", n) == place), None)
+                if part is None:
+                    there.append(part := {})
+                if len(there) > _MOST_PARTS:
+                    raise ValueError("too many parts")
+                _grow(part, each)
+        elif isinstance(value, str) and name not in _SENT_WHOLE:
+            if not isinstance(there, _Pieces):
+                there = grown[name] = _Pieces()
+            there.append(value)
+        elif value not in (None, "") or name not in grown:
+            grown[name] = value
+
+
+def _joined(grown: Any) -> Any:
+    if isinstance(grown, _Pieces):
+        return "".join(grown)
+    if isinstance(grown, dict):
+        return {name: _joined(value) for name, value in grown.items()}
+    return [_joined(each) for each in grown] if isinstance(grown, list) else grown
+
+
+End = Literal["complete", "cut_off", "declined"]
+
+
+def end_of(finish_reason: str) -> End | None:
+    """Tell how a reply ended; None if it broke off, since no good end is called so.
+
+    What stands behind a colon explains the reason ("content_filter: SAFETY").
+    """
+    name = re.sub(r"[\W_]+", "_", finish_reason.split(":")[0].lower()).strip("_")
+    ends: tuple[End, ...] = ("complete", "cut_off", "declined")
+    return next((end for end in ends if name in FINISH_REASONS[end]), None)
+
+
+class NoCompletionError(ValueError):
+    """The body is no chat completion; the message names the field, never what was in it.
+
+    Attributes:
+        code: the reason for which the endpoint broke off, if it is one word; else empty.
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def read_completion(body: object) -> Completion:
+    """Read the body of a chat completion; halves of surrogate pairs in it become U+FFFD.
+
+    Raises:
+        NoCompletionError: it has no first choice with a message of text, or the endpoint broke off.
+    """
+    answer = _mapping(body, "the body")
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise NoCompletionError("the body has no choices")
+    # Several may come though one is asked for, in any order; the first is the one of index 0.
+    number = next((n for n, each in enumerate(choices) if _details(each).get("index") == 0), 0)
+    choice = _mapping(choices[number], f"choices.{number}")
+    finish_reason = _text(choice.get("finish_reason")).lower()
+    if choice.get("error") or end_of(finish_reason) is None:
+        named = "" if finish_reason == "error" else word(finish_reason)
+        raise NoCompletionError("the endpoint broke off", named)
+    message = _mapping(choice.get("message"), f"choices.{number}.message")
+    calls = tuple(_tool_calls(message))
+    return Completion(
+        text=text_of(message.get("content")),
+        reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
+        refusal=_text(message.get("refusal")),
+        finish_reason=finish_reason,
+        model=_text(answer.get("model")),
+        fingerprint=_text(answer.get("system_fingerprint")),
+        usage=read_usage(answer.get("usage")),
+        tool_calls=calls,
+        message=_sendable(message) if calls else None,
+    )
+
+
+def read_usage(usage: object) -> Usage:
+    """Read token counts; whatever is absent or no count stays unknown."""
+    if not isinstance(usage, Mapping):
+        return Usage()
+    of_input = _details(usage.get("prompt_tokens_details"))
+    of_output = _details(usage.get("completion_tokens_details"))
+    return Usage(
+        input_tokens=_count(usage.get("prompt_tokens")),
+        cached_tokens=_count(of_input.get("cached_tokens")),
+        output_tokens=_count(usage.get("completion_tokens")),
+        reasoning_tokens=_count(of_output.get("reasoning_tokens")),
+    )
+
+
+def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
+    """Yield the calls of a message; the oldest endpoints have one, under another name."""
+    found = message.get("tool_calls")
+    calls = found if isinstance(found, list) else []
+    if not calls and isinstance(message.get("function_call"), Mapping):
+        calls = [{"function": message["function_call"]}]
+    ids: set[str] = set()
+    for number, call in enumerate(calls):
+        parts = _details(call)
+        function = _details(parts.get("function"))
+        arguments = function.get("arguments")
+        # Some endpoints send the arguments read already.
+        text = _text(arguments) if isinstance(arguments, str) else json.dumps(arguments or {})
+        given = _text(parts.get("id"))
+        name = given if given and given not in ids else f"call_{number}"
+        ids.add(name)
+        yield ToolCall(name, _text(function.get("name")), text)
+
+
+def _sendable(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return a message as it can be sent again; None if a number in it is none of JSON."""
+    try:
+        json.dumps(message, allow_nan=False)
+    except ValueError:
+        return None
+    mended: Mapping[str, Any] = whole_json(dict(message))
+    return mended
+
+
+def text_of(content: object) -> str:
+    """Return the text of a message, which some endpoints send in parts.
+
+    Raises:
+        NoCompletionError: it is an object.
+    """
+    if isinstance(content, Mapping):
+        raise NoCompletionError("the content of the message is a JSON object, not text")
+    if isinstance(content, list):
+        return "".join(_text(part.get("text")) for part in content if isinstance(part, Mapping))
+    return _text(content)
+
+
+def _mapping(value: object, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise NoCompletionError(f"{name} is no JSON object")
+    return value
+
+
+def _details(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return whole(value) if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS:
+        return value
+    return None
+
+
+def outcome_of(completion: Completion) -> Outcome:
+    """Tell what kind of reply a completion is; whether a task can read it is the task's word."""
+    end = end_of(completion.finish_reason)
+    if completion.refusal or end == "declined":
+        return Outcome.REFUSED
+    reply = split_thinking(completion.text)
+    if end == "cut_off":
+        usage = completion.usage
+        hidden = usage.reasoning_tokens and usage.reasoning_tokens >= (usage.output_tokens or 0)
+        only_thought = reply.state == "empty" and (completion.reasoning or reply.thinking or hidden)
+        if reply.state == "truncated_reasoning" or only_thought:
+            return Outcome.TRUNCATED_REASONING
+        return Outcome.TRUNCATED
+    if reply.state == "truncated_reasoning":
+        return Outcome.TRUNCATED_REASONING
+    return Outcome.EMPTY if reply.state == "empty" else Outcome.ANSWERED

@@ -1,0 +1,282 @@
+"""Models in this process: a user's function or file, each call in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from medeval.inference.errors import CallFailedError, Failure, Kind
+from medeval.inference.guard import IN_PROCESS, DataUseGuard, Purpose
+from medeval.inference.openai_model import ParameterFallbacks
+from medeval.inference.types import Completion, Item, Request, body_of
+from medeval.text import whole, whole_json
+
+Value = TypeVar("Value")
+Result = TypeVar("Result")
+Output = Any
+
+
+class PythonModel:
+    """A function in this process that takes an item and returns its text.
+
+    Args:
+        function: called in a thread of its own for each item; it may be called in several at once.
+        name: what the run calls the model.
+        guard: it stops the items or records them in its audit.
+        purpose: what the audit calls its requests.
+        timeout: seconds after which an item is an error and its call no longer waited for; None to
+            wait for as long as it takes.
+        file: where a user's function stands, by which the guard knows it; None for a built-in one.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[Item], str],
+        name: str,
+        guard: DataUseGuard,
+        purpose: Purpose = "answer",
+        timeout: float | None = 600.0,
+        file: Path | None = None,
+    ) -> None:
+        self.address = IN_PROCESS
+        self.model = name
+        self.parameters: Mapping[str, Any] = {}
+        self.fallbacks = ParameterFallbacks()
+        self._function = function
+        self._guard = guard
+        self._purpose: Purpose = purpose
+        self._timeout = timeout
+        self._file = None if file is None else str(file.resolve())
+
+    async def ask(self, request: Request) -> Completion:
+        """Call the function; what it raises is the item's error."""
+        body = json.dumps(body_of(request, {})).encode()
+        if self._file is not None:
+            self._guard.check(self._file, request.item.is_open)
+        self._guard.authorize(request, body, self._purpose)
+        failure = Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
+        try:
+            # A copy: what the function does to it must not change what was asked.
+            text = await in_a_thread(self._function, deepcopy(request.item), self._timeout)
+            if isinstance(text, str):
+                return Completion(whole(text), finish_reason="stop", model=self.model)
+        except TimeoutError as error:
+            failure = Failure(Kind.CALLABLE, code=type(error).__name__, detail=str(error))
+        except FunctionFailedError as error:
+            failure = Failure(Kind.CALLABLE, code=error.kind, detail=error.place)
+        raise CallFailedError(failure)
+
+    async def close(self) -> None:
+        """Nothing was opened."""
+
+
+class FunctionFailedError(Exception):
+    """A user's function raised something: by its class and place, without its message.
+
+    Whatever it raised comes as this one: a function of a library that is asked to stop raises what
+    would end the event loop and, uncaught, the process.
+
+    Attributes:
+        kind: the class of what was raised.
+        place: the file and line where it was raised.
+    """
+
+    def __init__(self, raised: BaseException) -> None:
+        self.kind = type(raised).__name__
+        # The message may hold an input's text, or a key that the function reads for itself.
+        self.place = _place(raised)
+        super().__init__(f"{self.kind} {self.place}".rstrip())
+
+
+async def in_a_thread(
+    function: Callable[[Value], Result], value: Value, timeout: float | None
+) -> Result:
+    """Call a function in a thread.
+
+    A thread cannot be ended from outside. One that takes too long is left to itself, and ends with
+    the process at the latest; the threads of a pool would hold the process up.
+
+    Args:
+        function: called once.
+        value: its argument.
+        timeout: seconds until it is no longer waited for; None to wait for as long as it takes.
+
+    Raises:
+        TimeoutError: it took too long.
+        FunctionFailedError: the function raised, or there is no thread to be had for it. A
+            KeyboardInterrupt stays what it is.
+    """
+    loop = asyncio.get_running_loop()
+    returned: asyncio.Future[Result] = loop.create_future()
+
+    def settle(set_it: Callable[[], None]) -> None:
+        if not returned.done():
+            set_it()
+
+    def call() -> None:
+        try:
+            result = function(value)
+        except KeyboardInterrupt as raised:
+            set_it = partial(returned.set_exception, raised)
+        except BaseException as raised:  # noqa: BLE001  it is raised where it is waited for
+            set_it = partial(returned.set_exception, FunctionFailedError(raised))
+        else:
+            set_it = partial(returned.set_result, result)
+        try:
+            loop.call_soon_threadsafe(settle, set_it)
+        except RuntimeError:
+            return  # the run has ended without it
+
+    try:
+        threading.Thread(target=call, name="callable", daemon=True).start()
+    except RuntimeError as error:
+        raise FunctionFailedError(error) from None
+    try:
+        done, _ = await asyncio.wait([returned], timeout=timeout)
+        if not done:
+            raise TimeoutError(f"it took longer than {timeout} seconds")
+        return returned.result()
+    finally:
+        returned.cancel()
+
+
+def _place(raised: BaseException) -> str:
+    frames = traceback.extract_tb(raised.__traceback__)
+    return f"at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if len(frames) > 1 else ""
+
+
+def aligned_outputs(
+    function: Callable[[Any], Any],
+    inputs: Sequence[Any],
+    batch_size: int = 8,
+    is_per_item: bool = False,
+) -> Iterator[Output]:
+    """Yield one output for each input.
+
+    A batch that fails, or that comes back with another length, is an error for each of its items
+    and for no other: no output slides onto another input's place.
+
+    Args:
+        function: takes a list of inputs and returns a list, or one input and returns one output.
+        inputs: in the order of the outputs.
+        batch_size: inputs per call.
+        is_per_item: the function takes one input.
+
+    Whatever a function raises is an error, also what would end the caller; KeyboardInterrupt alone
+    stays what it is.
+
+    Yields:
+        What the function returned, or `{"error": {"type": ..., "attempts": 1}}`; an error of a
+        batch says so in `batch`. The message of an error is left out: it may hold an input's text.
+    """
+    if batch_size < 1:
+        raise ValueError("batch_size must be at least 1")
+    if is_per_item:
+        for value in inputs:
+            yield _one(function, value)
+        return
+    for start in range(0, len(inputs), batch_size):
+        yield from _batch(function, list(inputs[start : start + batch_size]))
+
+
+def _one(function: Callable[[Any], Any], value: Any) -> Output:
+    try:
+        return whole_json(function(value))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  whatever a user's function raises
+        return _error(type(error).__name__)
+
+
+def _batch(function: Callable[[Any], Any], batch: list[Any]) -> list[Output]:
+    size = len(batch)
+    try:
+        outputs = whole_json(function(batch))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001  whatever a user's function raises
+        return [_error(type(error).__name__, batch=size) for _ in range(size)]
+    if not isinstance(outputs, list | tuple):
+        return [_error("NotAList", batch=size) for _ in range(size)]
+    if len(outputs) != size:
+        return [_error("WrongLength", batch=size, returned=len(outputs)) for _ in range(size)]
+    return list(outputs)
+
+
+def _error(kind: str, **more: int) -> Output:
+    return {"error": {"type": kind, "attempts": 1, **more}}
+
+
+class FileFailedError(ImportError):
+    """A Python file cannot be run; the message names what it raised."""
+
+
+def module_of(file: Path) -> ModuleType:
+    """Return a Python file as a module of its own.
+
+    While it is loaded it may import its neighbours, as a script may. What it imports of them is
+    forgotten afterwards: two files in two folders may each have a neighbour of the same name.
+
+    Args:
+        file: the file.
+
+    Raises:
+        ValueError: its name does not end in .py.
+        FileFailedError: it cannot be run, or it ends the process.
+        OSError: it cannot be read.
+    """
+    # A name of its own for each content, so that no module is mistaken for another.
+    content = str(file.resolve()).encode() + file.read_bytes()
+    name = f"medeval_model_{hashlib.sha256(content).hexdigest()[:16]}"
+    spec = spec_from_file_location(name, file)
+    if file.suffix != ".py" or spec is None or spec.loader is None:
+        raise ValueError(f"{file} is no Python file: its name must end in .py")
+    module = module_from_spec(spec)
+    # Classes of the file look their module up while they are made.
+    sys.modules[name] = module
+    try:
+        with _neighbours_of(file):
+            spec.loader.exec_module(module)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a file that is meant as a script may end the process
+        sys.modules.pop(name, None)
+        told = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise FileFailedError(f"{file} cannot be run ({told})") from error
+    return module
+
+
+@contextmanager
+def _neighbours_of(file: Path) -> Iterator[None]:
+    folder = file.resolve().parent
+    known = set(sys.modules)
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        new = set(sys.modules) - known
+        neighbours = {name for name in new if _stands_in(folder, name)}
+        for name in new:
+            if name.partition(".")[0] in neighbours:
+                del sys.modules[name]
+
+
+def _stands_in(folder: Path, name: str) -> bool:
+    """Tell whether a module is one of a folder itself, not of an environment somewhere below."""
+    module = sys.modules[name]
+    parts = getattr(module, "__path__", None)
+    places = list(parts) if parts is not None else [getattr(module, "__file__", None)]
+    return any(place and Path(place).resolve().parent == folder for place in places)

@@ -1,0 +1,446 @@
+"""A run: a folder with what was asked and how, what came back, and what it cost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
+from typing_extensions import TypedDict
+
+from medeval.errors import UserError
+from medeval.inference.cost import Budget, Prices, Spent
+from medeval.inference.errors import Kind, RetryPolicy
+from medeval.inference.journal import Journal, read_journal
+from medeval.inference.lines import CanRead, Line
+from medeval.inference.thinking import split_thinking
+from medeval.inference.types import Episode, Item, Ledger, Model, Outcome, Request
+from medeval.text import whole_json
+
+RUN = "run.json"
+RESPONSES = "responses.jsonl"
+STEPS = "steps.jsonl"
+AUDIT = "audit.jsonl"
+
+_ABSENT = "nothing"
+_OK = 200
+
+
+@dataclass
+class Progress:
+    """Sums over the items that came to an end, in this start of the run or an earlier one.
+
+    Attributes:
+        ledger: outcomes.
+        before: of the items, those that an earlier start had brought to an end.
+        retries: calls after the first one of an item.
+        errors: of errored items, by kind of failure.
+        input_tokens: counted by the endpoint.
+        output_tokens: counted by the endpoint.
+        uncounted: items with a reply whose tokens the endpoint did not count.
+        cost: of the items whose cost is known.
+        unpriced: items that may have cost something, nobody knows what.
+    """
+
+    ledger: Ledger = field(default_factory=Ledger)
+    before: int = 0
+    retries: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    input_tokens: int = 0
+    output_tokens: int = 0
+    uncounted: int = 0
+    cost: Decimal = Decimal(0)
+    unpriced: int = 0
+
+    def add(self, line: Line, is_new: bool) -> None:
+        """Add one line of the journal."""
+        outcome = Outcome(line["outcome"])
+        self.ledger.add(outcome)
+        self.before += not is_new
+        self.retries += line["measured"]["attempts"] - 1
+        if outcome is Outcome.ERRORED:
+            self.errors[_named(line["error"])] += 1
+        usage = line.get("usage") or {}
+        counts = (usage.get("input_tokens"), usage.get("output_tokens"))
+        self.input_tokens += counts[0] or 0
+        self.output_tokens += counts[1] or 0
+        self.uncounted += "text" in line and None in counts
+        if line["cost"] is None:
+            self.unpriced += 1
+        else:
+            self.cost += Decimal(line["cost"])
+
+    @property
+    def known_cost(self) -> Decimal | None:
+        """What all of it cost; None as soon as a part of it is unknown."""
+        return None if self.unpriced else self.cost
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the sums, for a report."""
+        return {
+            **self.ledger.as_json(),
+            "retries": self.retries,
+            "errors": dict(sorted(self.errors.items())),
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "uncounted": self.uncounted,
+            "cost": None if self.known_cost is None else str(self.known_cost),
+            "cost_of_priced": str(self.cost),
+            "unpriced": self.unpriced,
+        }
+
+
+def _named(error: Mapping[str, Any]) -> str:
+    """Return the kind of an error, and the endpoint's own word where it broke off a reply."""
+    kind, code = error["kind"], error.get("code")
+    is_broken_off = kind == Kind.BROKEN and error.get("status") == _OK and code
+    return f"{kind} ({code})" if is_broken_off else str(kind)
+
+
+OnProgress = Callable[[Progress], None]
+FollowUp = Callable[[Item, Line], Item | None]
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """How a run is executed; may differ from start to start.
+
+    Attributes:
+        concurrency: items under way at a time.
+        retries: when and how often a failed call is made again.
+        prices: what tokens cost.
+        max_cost: not exceeded; None for no limit.
+        budget: in its place a limit that is shared with other runs, such as those of judges.
+        retry: items that ended so in an earlier start are asked again.
+        can_read: tells whether the task finds an answer to an item in a reply without its
+            thinking; None to leave that to the score. A conversation reads its own replies.
+        follow_up: called with each item and the line of its end, from this start or an earlier
+            one; may return a further sample of it, which is asked next.
+        on_start: called once, when the run has its folder to itself and can be made as it is
+            wished, before anything is asked.
+        on_progress: called after each item.
+    """
+
+    concurrency: int = 8
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    prices: Prices = field(default_factory=Prices)
+    max_cost: Decimal | None = None
+    budget: Budget | None = None
+    retry: frozenset[Outcome] = frozenset()
+    can_read: CanRead | None = None
+    follow_up: FollowUp | None = None
+    on_start: Callable[[], None] | None = None
+    on_progress: OnProgress | None = None
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run ended.
+
+    Attributes:
+        progress: the sums.
+        stopped: why it ended before its items did; empty if all came to an end. The same run
+            started again goes on where it stopped.
+        spent: on all calls of this start and those before it, also those whose item has no line;
+            None if none of them had a price.
+        reasons: conversations by the word that says why they ended otherwise than usual.
+    """
+
+    progress: Progress
+    stopped: str = ""
+    spent: Spent | None = None
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+
+def settings_of(model: Model, prompt_version: str) -> dict[str, Any]:
+    """Return what the settings of a run must say of its model."""
+    return {
+        "endpoint": model.address,
+        "model": model.model,
+        "parameters": dict(model.parameters),
+        "prompt_version": prompt_version,
+    }
+
+
+class _Settings(TypedDict):
+    """What the settings say of a model; those of a task or a judging stand beside it."""
+
+    __pydantic_config__ = ConfigDict(extra="allow", strict=True)  # type: ignore[misc]
+
+    endpoint: str
+    model: str
+    parameters: dict[str, Any]
+    prompt_version: str
+
+
+class RunFile(BaseModel):
+    """What every file of a run says; those of a kind have fields of their own, and no others.
+
+    Attributes:
+        settings: all that decided the answers.
+        learned: what the endpoint refused, each with what is sent instead.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    settings: Annotated[
+        dict[str, Any], GetPydanticSchema(lambda _source, handler: handler(_Settings))
+    ]
+    learned: dict[
+        str, Literal["", "json_object", "user", "max_tokens", "max_completion_tokens"]
+    ] = {}
+
+
+File = TypeVar("File", bound=RunFile)
+
+
+class Run:
+    """A run: its folder, its settings, and the model that answers.
+
+    Args:
+        folder: made for its owner only if it is not there.
+        settings: all that decides the answers (JSON values, never a key; see `settings_of`). A run
+            that was started with others is not resumed.
+        model: who answers; None for a run that is only read.
+        about: what else a reader wants to know; not compared, and kept from the first start.
+        file: of the settings; judges have another beside the model's.
+        answers: the file of the journal, of which the same holds.
+        kind: of the file, which one that is there has to be.
+
+    Attributes:
+        folder: of the run.
+        journal: the path of the journal.
+        model: who answers.
+
+    Raises:
+        UserError: the folder holds a run with other settings; the message names each difference.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, Any],
+        model: Model | None = None,
+        *,
+        about: Mapping[str, Any] | None = None,
+        file: str = RUN,
+        answers: str = RESPONSES,
+        kind: type[RunFile] = RunFile,
+    ) -> None:
+        self.folder = folder
+        self.journal = folder / answers
+        self.model = model
+        self._file = folder / file
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{folder} cannot be made ({error.strerror}).") from None
+        asked: dict[str, Any] = json.loads(json.dumps(dict(settings)))
+        if not self._file.exists():
+            if self.journal.exists():
+                raise UserError(
+                    f"{folder} holds {answers} but no {file} that says how it was asked for."
+                    " Choose another folder."
+                )
+            self._content: dict[str, Any] = {"settings": asked, "learned": {}, **(about or {})}
+            self._write()
+            return
+        self._content = read_file(self._file, kind).model_dump(exclude_unset=True)
+        differences = _differences(self._content["settings"], asked)
+        if differences:
+            raise UserError(
+                f"{folder} holds a run with other settings ({'; '.join(differences)})."
+                " Set them back to resume it, or choose another folder for a new run."
+            )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that decides the answers."""
+        settings: dict[str, Any] = self._content["settings"]
+        return settings
+
+    @property
+    def prompt_version(self) -> str:
+        """The version of the text around the items' own; part of each request's key."""
+        return str(self.settings["prompt_version"])
+
+    @property
+    def learned(self) -> dict[str, str]:
+        """Parameters that the endpoint refused, each with the one sent instead."""
+        return dict(self._content.get("learned", {}))
+
+    @property
+    def required_model(self) -> Model:
+        """The model, without which nothing can be asked."""
+        if self.model is None:
+            raise ValueError(f"{self.folder} was opened without a model")
+        return self.model
+
+    def update(self, name: str, value: Any) -> None:
+        """Keep what may change from start to start, such as how many items are asked."""
+        if name not in self._content or self._content[name] != value:
+            self._content[name] = value
+            self._write()
+
+    def requests(self, items: Iterable[Item]) -> Iterator[Request]:
+        """Yield the request of each item.
+
+        Raises:
+            UserError: an item comes twice.
+        """
+        settings = self.settings
+        seen: set[tuple[str, int]] = set()
+        for item in items:
+            if (item.id, item.sample) in seen:
+                raise UserError(f"Item {item.id!r} (sample {item.sample}) comes twice.")
+            seen.add((item.id, item.sample))
+            yield Request(
+                item,
+                settings["endpoint"],
+                settings["model"],
+                settings["parameters"],
+                settings["prompt_version"],
+            )
+
+    def execute(self, samples: Iterable[Item | Episode], config: RunConfig) -> RunResult:
+        """Ask all that has no answer yet, and wait for the end; see `process`."""
+        return asyncio.run(self.process(samples, config))
+
+    async def process(self, samples: Iterable[Item | Episode], config: RunConfig) -> RunResult:
+        """Do what `execute` does, within a loop that is there already; see `engine.process`."""
+        from medeval.inference.engine import process
+
+        return await process(self, samples, config)
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the whole lines of the journal; none if nothing was asked yet."""
+        if self.journal.exists():
+            yield from read_journal(self.journal)
+
+    def _write(self) -> None:
+        beside = self._file.with_name(self._file.name + ".new")
+        try:
+            beside.unlink(missing_ok=True)
+            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+                file.write(json.dumps(self._content, indent=2, ensure_ascii=False) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self._file)
+        except OSError as error:
+            raise UserError(
+                f"{self._file}: {error.strerror}. Make room and start the same run again."
+            ) from None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one item.
+
+    Attributes:
+        item: its id.
+        sample: its sample.
+        outcome: the end it came to; None if it has not come to one.
+        answer: the reply without its thinking; empty unless there is a complete one or one that
+            was cut off.
+        thinking: what the model thought, in the reply or in a field of its own.
+        model: as the endpoint named it.
+        error: the kind of failure; empty if there was none.
+        text: the reply as it came.
+        reasoning: what the model thought, in a field of its own.
+        finish_reason: why the reply ended.
+        usage: tokens as the endpoint counted them.
+        measured: seconds, attempts and the like.
+    """
+
+    item: str
+    sample: int
+    outcome: Outcome | None
+    answer: str = ""
+    thinking: str = ""
+    model: str = ""
+    error: str = ""
+    text: str = ""
+    reasoning: str = ""
+    finish_reason: str = ""
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    measured: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_answers(path: Path, items: Iterable[Item]) -> Iterator[Answer]:
+    """Yield one answer for each item, in their order.
+
+    Raises:
+        UserError: there is no journal, or a run is writing to it.
+    """
+    if not path.is_file():
+        raise UserError(f"{path}: there are no answers. Run the model first.")
+    with Journal(path) as journal:
+        for item in items:
+            line = journal.read(item.id, item.sample)
+            yield Answer(item.id, item.sample, None) if line is None else _answer(line)
+
+
+def _answer(line: Line) -> Answer:
+    line = whole_json(line)  # lines of before may hold halves of surrogate pairs
+    reply = split_thinking(line.get("text", ""))
+    thinking = "\n".join(part for part in (line.get("reasoning", ""), reply.thinking) if part)
+    return Answer(
+        item=line["item"],
+        sample=line["sample"],
+        outcome=Outcome(line["outcome"]),
+        answer=reply.answer,
+        thinking=thinking,
+        model=line.get("model", ""),
+        error=(line.get("error") or {}).get("kind", ""),
+        text=line.get("text", ""),
+        reasoning=line.get("reasoning", ""),
+        finish_reason=line.get("finish_reason", ""),
+        usage=line.get("usage") or {},
+        measured=line.get("measured") or {},
+    )
+
+
+def read_file(path: Path, kind: type[File]) -> File:
+    """Return what the file of a run says.
+
+    Raises:
+        OSError: it cannot be read.
+        UserError: it is no record of this kind; the message names the first field that is not as it
+            must be, and never what it holds.
+    """
+    try:
+        return kind.model_validate_json(path.read_bytes(), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        raise UserError(
+            f"{path} is not the record of a run ({field or 'JSON'}: {first['msg']}). Put it back as"
+            " it was, or choose another folder."
+        ) from None
+
+
+def _differences(before: Any, now: Any, name: str = "") -> list[str]:
+    if isinstance(before, dict) and isinstance(now, dict):
+        return [
+            difference
+            for key in sorted({*before, *now})
+            for difference in _differences(
+                before.get(key, _ABSENT), now.get(key, _ABSENT), f"{name}.{key}" if name else key
+            )
+        ]
+    if before == now:
+        return []
+    return [f"{name} was {_short(before)}, now {_short(now)}"]
+
+
+def _short(value: Any) -> str:
+    text = value if value is _ABSENT else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,338 @@
+"""What is asked and what comes back: items, requests, replies, conversations, outcomes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from medeval.data_class import CREDENTIALED as CREDENTIALED
+from medeval.data_class import OPEN as OPEN
+
+if TYPE_CHECKING:
+    from medeval.inference.errors import Failure
+    from medeval.inference.openai_model import ParameterFallbacks
+
+Message = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One question to a model.
+
+    Attributes:
+        id: names it within the run; unique together with the sample.
+        messages: the conversation to be continued, as chat endpoints take it.
+        data_class: `open`, or anything else and None: credentialed.
+        sample: which of several answers to the same question this is to be.
+        parameters: of this item, beside those of the run; such as the form of its reply.
+    """
+
+    id: str
+    messages: Sequence[Message]
+    data_class: str | None = None
+    sample: int = 0
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether it may go anywhere; what is not plainly open may not."""
+        return self.data_class == OPEN
+
+
+@dataclass(frozen=True)
+class Request:
+    """An item with everything that decides what comes back.
+
+    Attributes:
+        item: what is asked.
+        endpoint: where, as the guard writes addresses.
+        model: who.
+        parameters: how, as the user set it for all items.
+        prompt_version: of the text around the item's own.
+    """
+
+    item: Item
+    endpoint: str
+    model: str
+    parameters: Mapping[str, Any]
+    prompt_version: str
+
+    @property
+    def all_parameters(self) -> dict[str, Any]:
+        """The parameters of the run with the item's own."""
+        return {**self.parameters, **self.item.parameters}
+
+    @cached_property
+    def key(self) -> str:
+        """The SHA-256 of all that decides the answer: the same key, the same request."""
+        parts = {
+            "endpoint": self.endpoint,
+            "model": self.model,
+            "parameters": self.all_parameters,
+            "messages": [dict(message) for message in self.item.messages],
+            "sample": self.item.sample,
+            "prompt_version": self.prompt_version,
+        }
+        return hashlib.sha256(canonical(parts).encode()).hexdigest()
+
+
+def canonical(value: object) -> str:
+    """Write JSON in the one form that hashes are taken of."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+
+
+def body_of(request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a chat completion with the given parameters.
+
+    Each further sample is asked with the next seed: with the same one it would be the same answer.
+    """
+    messages = [dict(message) for message in request.item.messages]
+    body = {"model": request.model, "messages": messages, **parameters, "stream": False}
+    if isinstance(body.get("seed"), int):
+        body["seed"] += request.item.sample
+    return body
+
+
+def texts_of(value: object) -> str:
+    """Return all texts of a request's body, a line each, for what a server may quote of them."""
+    if isinstance(value, Mapping):
+        return "\n".join(map(texts_of, value.values()))
+    if isinstance(value, list | tuple):
+        return "\n".join(map(texts_of, value))
+    return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one call as the endpoint counts them; None is unknown, which is not 0.
+
+    Attributes:
+        input_tokens: of the prompt, cached ones included.
+        cached_tokens: of the prompt, read from the endpoint's cache.
+        output_tokens: of the reply, thinking included.
+        reasoning_tokens: of the reply, thought and not shown.
+    """
+
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+    def as_json(self) -> dict[str, int | None]:
+        """Return the four counts."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool that the model wants to be used.
+
+    Attributes:
+        id: ties the answer to the call; made up if the endpoint gives none or one twice.
+        name: of the tool; empty if the endpoint gives none.
+        arguments: as the model wrote them, which need not be JSON.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+    def as_json(self) -> dict[str, str]:
+        """Return the three parts."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One reply.
+
+    Attributes:
+        text: what the model wrote; empty if it wrote nothing.
+        reasoning: what it thought in a field of its own; empty if there is none.
+        refusal: what it said in the field for refusals; empty if there is none.
+        finish_reason: why it ended, in lower case; empty if the endpoint does not say.
+        model: the model as the endpoint names it; empty if it does not.
+        fingerprint: the endpoint's mark of its own set-up; empty if it has none.
+        usage: tokens.
+        tool_calls: what it wants to be done before it goes on; empty if it has answered.
+        message: the message that calls tools as it came, which is how it goes back; None for any
+            other.
+    """
+
+    text: str
+    reasoning: str = ""
+    refusal: str = ""
+    finish_reason: str = ""
+    model: str = ""
+    fingerprint: str = ""
+    usage: Usage = Usage()
+    tool_calls: tuple[ToolCall, ...] = ()
+    message: Mapping[str, Any] | None = None
+
+
+class Outcome(StrEnum):
+    """The one end that every item comes to.
+
+    Attributes:
+        ANSWERED: a complete reply that the task could read.
+        UNPARSED: a complete reply in which the task found no answer.
+        REFUSED: the model or its filter declined.
+        TRUNCATED: cut off at the token limit while answering.
+        TRUNCATED_REASONING: cut off while still thinking; there is no answer.
+        EMPTY: a reply with nothing in it.
+        ERRORED: no reply, after all attempts.
+    """
+
+    ANSWERED = "answered"
+    UNPARSED = "unparsed"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    TRUNCATED_REASONING = "truncated_reasoning"
+    EMPTY = "empty"
+    ERRORED = "errored"
+
+
+class Ledger:
+    """Counts of outcomes; their sum is the number of items that came to an end."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Outcome] = Counter()
+
+    def add(self, outcome: Outcome) -> None:
+        """Enter one item."""
+        self._counts[outcome] += 1
+
+    @property
+    def asked(self) -> int:
+        """The denominator: all items with an outcome, whatever it is."""
+        return self._counts.total()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Every outcome with its count, zeros included, in a fixed order."""
+        return {str(outcome): self._counts[outcome] for outcome in Outcome}
+
+    def __getitem__(self, outcome: Outcome) -> int:
+        return self._counts[outcome]
+
+    def as_json(self) -> dict[str, int]:
+        """Return the denominator and its parts."""
+        return {"asked": self.asked, **self.counts}
+
+
+class Model(Protocol):
+    """Whoever answers: an endpoint, or a function in this process."""
+
+    @property
+    def address(self) -> str:
+        """Where requests go, in the form of the guard."""
+
+    @property
+    def model(self) -> str:
+        """The name of the model as the user gave it."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """What is asked for, before an endpoint refuses some of it."""
+
+    @property
+    def fallbacks(self) -> ParameterFallbacks:
+        """What is sent instead of parameters that the endpoint refuses."""
+
+    async def ask(self, request: Request) -> Completion:
+        """Ask once.
+
+        Raises:
+            CallFailedError: there is no reply.
+            UserError: the request may not be sent.
+        """
+
+    async def close(self) -> None:
+        """Give back what was opened."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What is asked in one turn.
+
+    Attributes:
+        messages: the conversation so far, whole.
+        parameters: of this turn, beside those of the run; such as the tools it may call.
+    """
+
+    messages: Sequence[Message]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What came back in one turn.
+
+    Attributes:
+        completion: the reply; None if the conversation is too long for the model.
+        outcome: what kind of reply it is; a call of tools counts as answered.
+    """
+
+    completion: Completion | None
+    outcome: Outcome
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How an episode ended.
+
+    Attributes:
+        outcome: the one end that it counts under.
+        text: the last reply, in which the answer is.
+        reason: why it ended so or what was done to it, in one word; empty for the usual end.
+        record: what a score needs to know of the way (JSON values).
+        failure: if it is errored; what was wrong.
+    """
+
+    outcome: Outcome
+    text: str = ""
+    reason: str = ""
+    record: Mapping[str, Any] = field(default_factory=dict)
+    failure: Failure | None = None
+
+
+def failed(failure: Failure, record: Mapping[str, Any] | None = None) -> Finished:
+    """Return the end of an episode that a call without a reply has ended."""
+    return Finished(failure.outcome, record=record or {}, failure=failure)
+
+
+AskModel = Callable[[Ask], Awaitable[Turn]]
+
+
+class Episode(Protocol):
+    """One conversation to be had."""
+
+    @property
+    def id(self) -> str:
+        """Its name within the run; unique together with the sample."""
+
+    @property
+    def sample(self) -> int:
+        """Which of several conversations about the same this is."""
+
+    @property
+    def data_class(self) -> str | None:
+        """The class of all that it says, as an item has it."""
+
+    @property
+    def opening(self) -> Ask:
+        """What it begins with before anything is known; part of its key."""
+
+    async def play(self, ask: AskModel) -> Finished:
+        """Have the conversation, anew with each call, and the same after the same replies.
+
+        Raises:
+            CallFailedError: it needs an answer of the endpoint beside those of the model, and
+                there is none.
+        """

@@ -1,0 +1,284 @@
+"""A run of a task: its folder made or opened, its samples asked, batch files out and in."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import medeval
+from medeval.errors import UserError
+from medeval.inference.cost import Prices
+from medeval.inference.endpoints import read_endpoints
+from medeval.inference.guard import IN_PROCESS, DataUseGuard
+from medeval.inference.journal import Journal
+from medeval.inference.run import (
+    AUDIT,
+    RUN,
+    Progress,
+    Run,
+    RunConfig,
+    RunResult,
+    settings_of,
+)
+from medeval.inference.types import Model
+from medeval.tasks.models import ModelChoice, code_sha256, model_of
+from medeval.tasks.run_record import RUNS, RunRecord
+from medeval.tasks.task import AskedTask, ItemTask
+
+if TYPE_CHECKING:
+    from medeval.inference.batch import Imported
+
+ENDPOINTS = Path("endpoints.toml")
+# Names of folders have an end, and so has the patience of those who read them.
+_LONGEST_PART = 80
+
+
+class TaskRun(Run):
+    """A run of a task.
+
+    Attributes:
+        task: what is asked.
+        choice: who is asked.
+        limit: how many items are asked at most; None for all.
+        made: the files of a new run; empty if the folder was there.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        task: AskedTask,
+        choice: ModelChoice,
+        model: Model,
+        limit: int | None,
+    ) -> None:
+        self.task = task
+        self.choice = choice
+        self.limit = limit
+        self.made: Sequence[Path] = ()
+        settings = {
+            **settings_of(model, task.prompt_version),
+            **code_sha256(choice),
+            **task.settings(),
+        }
+        about = {
+            "task": task.name,
+            "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "versions": {"medeval": medeval.__version__},
+        }
+        # A run that is resumed keeps what it has of these until it goes on indeed.
+        super().__init__(folder, settings, model, about={**about, **self._choices()})
+
+    def evaluate(self, config: RunConfig) -> RunResult:
+        """Ask what has no answer yet; see `Run.execute`."""
+
+        def on_start() -> None:
+            self.record_choices()
+            if config.on_start is not None:
+                config.on_start()
+
+        samples = self.task.samples(self.limit)
+        return self.execute(
+            samples, replace(config, can_read=self.task.can_read, on_start=on_start)
+        )
+
+    def record_choices(self, **more: Any) -> None:
+        """Keep what may change from start to start; for whoever has the journal to himself.
+
+        Another start that is refused because this one is under way must not change what is read
+        of it.
+
+        Args:
+            more: to be kept beside it.
+        """
+        for name, value in {**self._choices(), **more}.items():
+            self.update(name, value)
+
+    def record_alone(self, **more: Any) -> None:
+        """Do what `record_choices` does where nothing is asked, unless a run is under way.
+
+        Raises:
+            UserError: another run holds the journal.
+        """
+        if not self.journal.exists():
+            self.record_choices(**more)
+            return
+        with Journal(self.journal):
+            self.record_choices(**more)
+
+    def discard(self) -> None:
+        """Remove the folder of a new run that was refused before anything came of it."""
+        has_answers = self.journal.exists() and self.journal.stat().st_size
+        if self.made and not (has_answers or (self.folder / AUDIT).exists()):
+            for file in (*self.made, self.journal):
+                file.unlink(missing_ok=True)
+            _remove_empty(self.folder)
+
+    def progress(self) -> Progress:
+        """Return what became of the items that are due until now."""
+        due = {(item.id, item.sample) for item in self.task.items(self.limit)}
+        progress = Progress()
+        for line in self.lines():
+            if (line["item"], line["sample"]) in due:
+                progress.add(line, is_new=False)
+        return progress
+
+    def _choices(self) -> dict[str, Any]:
+        # The name of a variable, never what it holds; the model as the user named it.
+        return {
+            "limit": self.limit,
+            "key_variable": self.choice.key,
+            "asked_model": self.choice.model,
+        }
+
+
+def open_run(
+    task: AskedTask,
+    choice: ModelChoice,
+    *,
+    folder: Path | None = None,
+    runs: Path = RUNS,
+    endpoints: Path = ENDPOINTS,
+    limit: int | None = None,
+) -> TaskRun:
+    """Make the folder of a run, or open one to resume it.
+
+    Args:
+        task: what is asked.
+        choice: who is asked.
+        folder: of the run; None makes a new one, named by time, task and model.
+        runs: where new folders are made.
+        endpoints: the declarations of where credentialed text may go.
+        limit: how many items are asked at most; another number than before is fine.
+
+    Raises:
+        UserError: the model cannot be asked, or the folder holds a run with other settings.
+    """
+    path = folder or _new_folder(runs, task.name, choice.model)
+    guard = DataUseGuard(read_endpoints(endpoints), path / AUDIT)
+    model = model_of(choice, task, guard)
+    is_new = not path.exists()
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be made ({error.strerror}). Choose another --out."
+        ) from None
+    try:
+        task = task.prepared(model)
+    except UserError:
+        if is_new:
+            _remove_empty(path)
+        raise
+    run = TaskRun(path, task, choice, model, limit)
+    kept = task.keep(path)
+    run.made = (path / RUN, *kept) if is_new else ()
+    return run
+
+
+def choice_of(record: RunRecord, key_variable: str | None, timeout: float = 600.0) -> ModelChoice:
+    """Return the model that a run asked, to resume it.
+
+    Args:
+        record: of the run.
+        key_variable: where the key is now; None for where it was.
+        timeout: seconds for one call.
+    """
+    endpoint = str(record.settings["endpoint"])
+    return ModelChoice(
+        record.asked_model,
+        None if endpoint == "in-process" else endpoint,
+        key_variable or record.key_variable,
+        dict(record.settings.get("parameters", {})),
+        timeout,
+    )
+
+
+def export_prompts(run: TaskRun, path: Path, endpoints: Path = ENDPOINTS) -> int:
+    """Write the prompts of a run as a batch file; return how many.
+
+    Raises:
+        UserError: the model answers in this process, the text may not go to its endpoint, or the
+            file is there already.
+    """
+    from medeval.inference.batch import export_batch
+
+    _require_batch(run)
+    guard = DataUseGuard(read_endpoints(endpoints), run.folder / AUDIT)
+    return export_batch(run, run.task.items(run.limit), guard, path)
+
+
+def import_answers(run: TaskRun, paths: Sequence[Path], prices: Prices) -> Imported:
+    """Put the answers of batch files into the journal of a run.
+
+    Raises:
+        UserError: a file cannot be read, or holds answers to other questions.
+    """
+    from medeval.inference.batch import import_batch
+
+    _require_batch(run)
+    return import_batch(run, run.task.items(run.limit), paths, prices, run.task.can_read)
+
+
+def _require_batch(run: TaskRun) -> None:
+    if not isinstance(run.task, ItemTask):
+        raise UserError(
+            f"{run.task.name} is a conversation: what is asked next depends on the reply. There is"
+            " no batch of it."
+        )
+    if run.settings["endpoint"] == IN_PROCESS:
+        raise UserError(f"{run.choice.model} answers in this process; there is no endpoint to ask.")
+
+
+def _remove_empty(folder: Path) -> None:
+    """Remove the folder of a run that never began, unless it has an audit of what was sent."""
+    for path in (folder, folder.parent):
+        with suppress(OSError):
+            path.rmdir()
+
+
+def _new_folder(runs: Path, task: str, model: str) -> Path:
+    """Return a name for a new run: its time first, so that names sort by it."""
+    moment = datetime.now(UTC)
+    model = Path(model).name if ".py:" in model else model
+    name = f"{moment:%Y%m%dT%H%M%SZ}-{_plain(task) or 'task'}-{_plain(model) or 'model'}"
+    folder, number = runs / name, 1
+    while folder.exists():
+        number += 1
+        folder = runs / f"{name}-{number}"
+    return folder
+
+
+def _plain(text: str) -> str:
+    """Return a part of a folder's name, which leads into no other folder."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:_LONGEST_PART].strip("-.")
+
+
+def parse_parameters(text: str | None, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a model: those of a JSON object, and over them those with flags.
+
+    Raises:
+        UserError: the text is no JSON object, or a number is none that a request can carry.
+    """
+    read: Any = {}
+    if text is not None:
+        try:
+            read = json.loads(text)
+        except ValueError as error:
+            raise UserError(f"--parameters is not JSON ({error}).") from None
+        except RecursionError:
+            raise UserError("--parameters is nested too deeply.") from None
+        if not isinstance(read, dict):
+            raise UserError("--parameters is one JSON object, such as '{\"top_p\": 0.9}'.")
+    parameters = {**read, **{name: value for name, value in named.items() if value is not None}}
+    for name, value in parameters.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except ValueError:
+            raise UserError(f"{name}: no request can carry a number that is not finite.") from None
+    return parameters
