@@ -70,11 +70,10 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], i
     from medeval.inference.openai_model import OpenAIModel
     from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers, settings_of
     from medeval.inference.types import Item
-    from medeval.judging.judges import Judge
-    from medeval.judging.options import JudgingOptions
+    from medeval.judging.jury import Judge, Jury
+    from medeval.judging.prompt import Subject
     from medeval.judging.rubric import shipped_rubric
-    from medeval.judging.running import run_judges
-    from medeval.judging.subjects import Subject
+    from medeval.judging.running import Judging
 
     items = [
         Item(f"{number:05}", [{"role": "user", "content": question(number)}], "open")
@@ -90,9 +89,9 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], i
             for answer in read_answers(folder / RESPONSES, items)
         ]
         # All judges together have as many calls under way as the model had.
-        options = JudgingOptions(RunConfig(concurrency=concurrency // len(JUDGES)), gate)
-        judges = [Judge(name, base_url=url, needs_key=False) for name in JUDGES]
-        results = run_judges(subjects, judges, shipped_rubric(RUBRIC), folder, options)
+        options = RunConfig(concurrency=concurrency // len(JUDGES))
+        jury = Jury(judges=tuple(Judge(name, url, key_variable="none") for name in JUDGES))
+        results = Judging(subjects, jury, shipped_rubric(RUBRIC), folder).run(options, gate)
         return sum(
             each.judges_used == len(JUDGES) and each.reward_judged is not None
             for each in results.subjects
@@ -103,10 +102,9 @@ def ours(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], i
 
 def loop(url: str, count: int, concurrency: int, folder: Path) -> Callable[[], int]:
     """Answer and judge as scripts usually do: all in memory, one file at the end."""
-    from medeval.judging.judges import Judge
-    from medeval.judging.prompt import JudgePrompt
+    from medeval.judging.jury import Judge
+    from medeval.judging.prompt import JudgePrompt, Subject
     from medeval.judging.rubric import shipped_rubric
-    from medeval.judging.subjects import Subject
 
     # The same prompts and parameters; making them is not among what is measured.
     rubric = shipped_rubric(RUBRIC)

@@ -174,7 +174,7 @@ def test_a_record_alone_has_no_key_sent_to_the_address_of_a_judge(
 ) -> None:
     folder = judged(tmp_path, main, server)
     # An address that is not this machine's, for which a key is needed: the record's own.
-    monkeypatch.setattr("medeval.tasks.judging_plan.is_loopback", lambda address: False)
+    monkeypatch.setattr("medeval.judging.jury.is_loopback", lambda address: False)
     monkeypatch.setenv(given, SECRET)
     changed(folder / "run.json", judgings__0__judges__0__key_variable=variable)
     (folder / "judgments.jsonl").unlink()
@@ -238,6 +238,7 @@ def test_what_items_without_a_reply_are_asked_with_again_works(tmp_path: Path, m
         ({"judgings__0__folder": "../../elsewhere"}, "judgings.0.folder"),
         ({"judgings__0__repeats": "2"}, "judgings.0.repeats"),
         ({"judgings__0__judges__0__code": "theirs.py"}, "judgings.0.judges.0.code"),
+        ({"judgings__0__judges__0__parameters": {"user": "me"}}, "judgings.0.judges.0"),
         ({"versions": "1"}, "versions"),
     ],
 )

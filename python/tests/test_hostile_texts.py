@@ -32,7 +32,7 @@ from medeval.inference.openai_replies import read_reply as read_body
 from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
 from medeval.inference.types import Completion
 from medeval.judging.injection import injection_signs
-from medeval.judging.verdicts import read_verdict
+from medeval.judging.verdict import read_verdict
 from medeval.metrics.readability import grade
 from medeval.mtsamples.notes import read_notes
 from medeval.mtsamples.prompts import Asked

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import PROJECT_ROOT, run_medeval
-from model_server import BAD_KEY, Body, Fault, Script, error, model_server, prompt_of, slow
+from commands import run_medeval
+from model_server import BAD_KEY, Body, Fault, Script, error, model_server, prompt_of
 
 VERDICT = {
     "accuracy": {"explanation": "right", "score": 4},
@@ -138,18 +134,6 @@ def test_asked_to_think_a_model_that_never_stops_has_given_no_answer(tmp_path: P
     assert by_name["Kidney Biopsy"]["answer_text"] == "Rest."
 
 
-def test_helm_puts_all_into_one_message(tmp_path: Path) -> None:
-    with model_server(Script(reply=reply_of)) as server:
-        done = run_mtsamples(
-            tmp_path, "--model", "m", "--base-url", server.url, "--no-judge", "--prompt-style",
-            "helm", "--limit", "1",
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        (message,) = server.seen.bodies[0]["messages"]
-    assert message["content"].startswith(f"{INSTRUCTION}\n\nPatient Notes: ")
-    assert message["content"].endswith("\nAnswer:")
-
-
 def test_the_arguments_of_the_environment_are_flags_and_one_object(tmp_path: Path) -> None:
     key = "judge-key-0123456789"
     with model_server(Script(reply=reply_of)) as server:
@@ -200,42 +184,20 @@ def test_what_would_keep_judges_from_judging_is_said_before_the_model_is_paid(
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_judge_for_a_task_without_a_rubric_is_refused(tmp_path: Path) -> None:
-    done = run_medeval(
-        "run", "--task", "yier", "--model", "demo", "--judge-model", "local", "--out", tmp_path
-    )
-    assert done.returncode == 2
-    assert "yier is not judged" in done.stderr
-    answered = run_medeval("run", "--task", "yier", "--model", "demo", "--out", tmp_path)
-    judged = run_medeval("judge", folder_of(answered), "--judge-model", "local")
-    assert judged.returncode == 2
-    assert "yier is not judged" in judged.stderr
+def all_scores(score: float) -> str:
+    return json.dumps({name: {**own, "score": score} for name, own in VERDICT.items()})
 
 
-def test_a_jury_with_a_dead_judge_still_scores_and_says_so(tmp_path: Path) -> None:
-    def fault(body: Body, before: int) -> Fault | None:
-        return BAD_KEY if body["model"] == "judge-dead" else None
-
-    with model_server(Script(reply=reply_of, fault=fault)) as server:
-        done = run_mtsamples(
-            tmp_path, "--model", "m", "--base-url", server.url, "--judge-base-url", server.url,
-            "--judge-model", "judge-a", "--judge-model", "judge-b", "--judge-model", "judge-dead",
-            "--jury", "median",
-        )  # fmt: skip
-    assert done.returncode == 1
-    assert "judge-dead" in done.stderr
-    folder = folder_of(done)
-    result = scored(folder)
-    assert result["metrics_results"]["reward_judged"] == pytest.approx(0.8)
-    judging = result["metadata"]["judging"]
-    assert judging["pooling"] == "median"
-    assert [judge["judge"] for judge in judging["judges"]] == ["judge-a", "judge-b", "judge-dead"]
-    assert (folder / "judgments-judge-a.jsonl").exists()
-
-
-def test_a_failed_judgment_is_missing_and_never_a_low_score(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "unusable",
+    ["no verdict", all_scores(9), all_scores(6), all_scores(0), all_scores(5.01)],
+    ids=["none", "9 of 5", "6 of 5", "0 of 5", "a little above 5"],
+)
+def test_a_failed_judgment_is_missing_and_never_a_low_or_high_score(
+    unusable: str, tmp_path: Path
+) -> None:
     def verdict(body: Body) -> str:
-        return "no verdict" if "Colonoscopy" in prompt_of(body) else json.dumps(VERDICT)
+        return unusable if "Colonoscopy" in prompt_of(body) else json.dumps(VERDICT)
 
     with model_server(Script(reply=lambda body: reply_of(body, verdict))) as server:
         done = run_mtsamples(
@@ -277,54 +239,6 @@ def test_judging_again_asks_only_what_failed(tmp_path: Path) -> None:
     assert scored(folder)["metadata"]["judging"]["failed"] == 0
 
 
-def test_other_judges_have_a_folder_of_their_own_and_the_newest_is_scored(tmp_path: Path) -> None:
-    done = run_mtsamples(tmp_path, "--model", "demo", "--judge-model", "local")
-    folder = folder_of(done)
-    first = scored(folder)["metrics_results"]["reward_judged"]
-    with model_server(Script(reply=reply_of)) as server:
-        judged = run_medeval(
-            "judge", folder, "--judge-model", "judge-a", "--judge-base-url", server.url
-        )
-        assert judged.returncode == 0, judged.stderr
-        assert server.seen.requests == 10
-    assert (folder / "judging-2" / "judgments.jsonl").exists()
-    assert scored(folder)["metrics_results"]["reward_judged"] == pytest.approx(0.8)
-    back = run_medeval("judge", folder, "--judge-model", "local")
-    assert back.returncode == 0
-    assert scored(folder)["metrics_results"]["reward_judged"] == first
-
-
-@pytest.mark.slow
-def test_a_run_killed_while_judging_pays_no_call_twice(tmp_path: Path) -> None:
-    script = Script(reply=reply_of, fault=lambda body, before: slow(0.1))
-    with model_server(script) as server:
-        command = [
-            sys.executable, "-m", "medeval", "run", "--task", "mtsamples", "--out", str(tmp_path),
-            "--model", "m", "--base-url", server.url, "--judge-model", "judge-a",
-            "--judge-base-url", server.url, "--concurrency", "1",
-        ]  # fmt: skip
-        started = subprocess.Popen(
-            command,
-            cwd=PROJECT_ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        while sum(map(is_judge, server.seen.bodies)) < 5:
-            assert started.poll() is None
-            time.sleep(0.01)
-        os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
-        folder = next(tmp_path.iterdir())
-        kept = len(rows_of(folder, "judgments.jsonl"))
-        assert 0 < kept < 10
-        before = server.seen.requests
-        done = run_medeval("run", "--resume", folder)
-        assert done.returncode == 0, done.stderr
-        assert server.seen.requests - before == 10 - kept
-    assert scored(folder)["metrics_results"]["reward_judged"] == pytest.approx(0.8)
-
-
 def test_a_limit_on_cost_is_shared_by_model_and_judge(tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text(
@@ -351,26 +265,6 @@ def test_a_limit_on_cost_is_shared_by_model_and_judge(tmp_path: Path) -> None:
     facts = scored(folder)["metadata"]
     assert facts["usage"]["cost"] == "1.10"
     assert float(facts["judging"]["cost"]) == pytest.approx(sum(spent) - 1.1)
-
-
-def test_a_task_file_names_its_rubric_and_keeps_its_own_headline(tmp_path: Path) -> None:
-    file = tmp_path / "own.yaml"
-    file.write_text(
-        "task_id: own_summaries\ntask_type: summarization\ndata_class: open\n"
-        "judge: summarization\nmetrics: [rouge_l]\ndataset:\n"
-        "  - {input: {document: Fever and cough for days.}, output: {summary: Fever and cough.}}\n"
-    )
-    done = run_medeval(
-        "run", "--task", file, "--model", "demo", "--judge-model", "local", "--out", tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    folder = folder_of(done)
-    assert run_medeval("score", "--task", file, folder).returncode == 0
-    report = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
-    result = report["detailed_results"][0]
-    assert result["metadata"]["headline"] == "rouge_l"
-    assert result["metrics_results"]["reward_judged"] > 0.2
-    assert "rouge_l" in result["metrics_results"]
 
 
 def test_credentialed_answers_go_to_no_undeclared_judge(tmp_path: Path) -> None:
@@ -450,26 +344,6 @@ def test_thinking_that_the_server_splits_off_needs_no_tag(tmp_path: Path) -> Non
     assert scored(folder)["metrics_results"]["reward_judged"] == pytest.approx(0.8)
     row = rows_of(folder, "results.jsonl")[0]
     assert (row["answer_text"], row["think_text"]) == ("Rest, fluids.", "What now?")
-
-
-def test_another_pooling_of_the_same_jury_pays_nobody_again(tmp_path: Path) -> None:
-    with model_server(Script(reply=reply_of)) as server:
-        done = run_mtsamples(
-            tmp_path, "--model", "demo", "--judge-base-url", server.url, "--judge-model",
-            "judge-a", "--judge-model", "judge-b",
-        )  # fmt: skip
-        folder = folder_of(done)
-        before = server.seen.requests
-        again = run_medeval(
-            "judge", folder, "--judge-model", "judge-b", "--judge-model", "judge-a",
-            "--judge-base-url", server.url, "--jury", "median",
-        )  # fmt: skip
-        assert again.returncode == 0, again.stderr
-        newest = run_medeval("judge", folder, "--jury", "trimmed_mean")
-        assert newest.returncode == 0, newest.stderr
-        assert server.seen.requests == before
-    assert scored(folder)["metadata"]["judging"]["pooling"] == "trimmed_mean"
-    assert not (folder / "judging-2").exists()
 
 
 def test_a_flag_that_cannot_be_meant_leaves_a_judging_as_it_was(tmp_path: Path) -> None:

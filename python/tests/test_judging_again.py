@@ -121,16 +121,6 @@ def test_a_judge_that_failed_keeps_no_other_from_judging(folder: Path, server: M
     assert [one["judge"] for one in scored(folder)["judges"]] == ["judge-bad"]
 
 
-def test_a_judge_without_a_price_under_a_limit_leaves_nothing(
-    folder: Path, server: ModelServer
-) -> None:
-    refused = judge(folder, server, "--judge-model", "judge-a", "--max-cost", "1")
-    assert refused.returncode == 2
-    assert not (folder / "judging-2").exists()
-    assert judge(folder, server, "--judge-model", "judge-b").returncode == 0
-    assert judgings(folder)[-1] == (["judge-b"], "judging-2")
-
-
 def killed_while_judging(folder: Path, server: ModelServer, least: int) -> None:
     """Judge one by one, and kill the process after some calls."""
     server.script.fault = lambda body, before: slow(0.3)
@@ -150,20 +140,6 @@ def killed_while_judging(folder: Path, server: ModelServer, least: int) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     server.script.fault = lambda body, before: None
-
-
-@pytest.mark.slow
-def test_a_killed_judging_is_gone_on_with(folder: Path, server: ModelServer) -> None:
-    killed_while_judging(folder, server, 1)
-    paid = (folder / "judging-2" / "judgments.jsonl").read_bytes().count(b"\n")
-    assert 0 < paid < 4
-    assert judgings(folder) == [(["local"], "."), (["judge-a"], "judging-2")]
-    before = server.seen.requests
-    done = judge(folder, server)
-    assert done.returncode == 0, done.stderr
-    assert server.seen.requests - before == 4 - paid
-    assert scored(folder)["ok"] == 4
-    assert scored(folder)["judges"][0]["judge"] == "judge-a"
 
 
 def test_a_judging_killed_before_its_first_verdict_takes_the_place_of_none(
@@ -283,3 +259,37 @@ def test_answers_that_were_never_asked_for_are_no_verdicts(task: Path, server: M
     assert told.returncode == 0, told.stderr
     said = "3 answers were not judged and earn 0: 1 blank_answer, 2 not_asked"
     assert said in " ".join(told.stdout.split())
+
+
+OWN_RUBRIC = """\
+id: own
+version: 1
+role: You grade.
+answer_name: summary
+low: 0
+low_means: bad
+high: 3
+high_means: good
+dimensions:
+- {name: brevity, description: it is short}
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("high: 3", "high: 5"), ("it is short", "it is long"), ("name: brevity", "name: length")],
+)
+def test_verdicts_by_another_rubric_are_not_scored_and_not_gone_on_with(
+    change: tuple[str, str], task: Path
+) -> None:
+    rubric = task.parent / "mine.yaml"
+    rubric.write_text(OWN_RUBRIC, encoding="utf-8")
+    own = task.read_text(encoding="utf-8").replace("judge: summarization", "judge: mine.yaml")
+    task.write_text(own, encoding="utf-8")
+    folder = answered(task, "--model", "demo", "--judge-model", "local")
+    assert scored(folder)["rubric"] == "own-1"
+    rubric.write_text(OWN_RUBRIC.replace(*change), encoding="utf-8")
+    done = run_medeval("score", "--task", task, folder)
+    assert (done.returncode, "of another prompt or rubric" in done.stderr) == (2, True)
+    again = run_medeval("judge", folder)
+    assert (again.returncode, "rubric_sha256 was" in again.stderr) == (2, True)

@@ -9,21 +9,25 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judging_runs import GOOD, QUICKLY, RUBRIC, case_of, judge_at, subjects, verdict
+from judging_runs import (
+    GOOD,
+    RUBRIC,
+    How,
+    case_of,
+    judge_at,
+    run_judges,
+    subjects,
+    verdict,
+)
 from model_server import Body, Script, model_server
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from medeval.judging.agreement import agreement, agreement_of, score_matrix
-from medeval.judging.correlations import icc_2_1, icc_3_k, quadratic_kappa, within
-from medeval.judging.krippendorff import ordinal_alpha
-from medeval.judging.length_bias import length_bias
-from medeval.judging.options import JudgingOptions
+from medeval.judging.agreement import STATISTICS, agreement, agreement_of, score_array, statistics
+from medeval.judging.audit import length_bias
+from medeval.judging.prompt import Subject
 from medeval.judging.results import JudgingResults
-from medeval.judging.running import run_judges
-from medeval.judging.subjects import Subject
 from medeval.metrics.matching import token_f1
-from medeval.scoring.table import row_interval
 
 NAN = float("nan")
 # Shrout and Fleiss 1979, table 2: six targets, four judges.
@@ -56,52 +60,65 @@ def array(rows: list[list[Any]]) -> Any:
     return np.array(rows, dtype=np.float64)
 
 
+def figures(rows: list[list[Any]], weights: Any = None) -> dict[str, float]:
+    scores = array(rows)
+    drawn = np.ones((1, len(scores))) if weights is None else np.array([weights], dtype=float)
+    return {name: float(values[0]) for name, values in statistics(scores, drawn).items()}
+
+
 def test_intraclass_correlations_are_those_of_shrout_and_fleiss() -> None:
-    scores = array(SHROUT_FLEISS)
-    assert icc_2_1(scores) == pytest.approx(0.29, abs=0.005)
-    assert icc_3_k(scores) == pytest.approx(0.91, abs=0.005)
+    found = figures(SHROUT_FLEISS)
+    assert found["icc_2_1"] == pytest.approx(0.29, abs=0.005)
     # Their table 4: mean squares 11.24, 32.49 and 1.02.
-    assert icc_3_k(scores) == pytest.approx((11.24 - 1.02) / 11.24, abs=0.001)
+    assert found["icc_3_k"] == pytest.approx((11.24 - 1.02) / 11.24, abs=0.001)
+    # An item with a gap does not count.
+    assert figures([*SHROUT_FLEISS, [1, NAN, 10, 1]])["icc_2_1"] == found["icc_2_1"]
 
 
-def test_items_with_a_gap_do_not_count_in_an_intraclass_correlation() -> None:
-    scores = array([*SHROUT_FLEISS, [1, NAN, 10, 1]])
-    assert icc_2_1(scores) == icc_2_1(array(SHROUT_FLEISS))
+def test_alpha_is_krippendorffs_own_and_depends_on_the_order_of_scores_only() -> None:
+    # As the package krippendorff 0.9.0 gives it; 0.815 in the paper.
+    alpha = pytest.approx(0.8153875037548814)
+    assert figures(KRIPPENDORFF)["krippendorff_alpha"] == alpha
+    assert figures(array(KRIPPENDORFF) ** 3)["krippendorff_alpha"] == alpha
+    assert figures(array(KRIPPENDORFF)[::-1, ::-1])["krippendorff_alpha"] == alpha
+    halves = [[1, 2], [2, 2], [3, 4.5], [5, 4], [NAN, 3], [1, 1]]
+    assert figures(halves)["krippendorff_alpha"] == pytest.approx(0.8050955414012739)
 
 
-def test_alpha_is_krippendorffs_own() -> None:
-    assert ordinal_alpha(array(KRIPPENDORFF)) == pytest.approx(0.815, abs=0.0005)
-    # As the package krippendorff 0.9.0 gives it.
-    assert ordinal_alpha(array(KRIPPENDORFF)) == pytest.approx(0.8153875037548814)
-    halves = array([[1, 2], [2, 2], [3, 4.5], [5, 4], [NAN, 3], [1, 1]])
-    assert ordinal_alpha(halves) == pytest.approx(0.8050955414012739)
-
-
-def test_alpha_depends_on_the_order_of_scores_only() -> None:
-    scores = array(KRIPPENDORFF)
-    assert ordinal_alpha(scores**3) == pytest.approx(ordinal_alpha(scores))
-    assert ordinal_alpha(scores[::-1, ::-1]) == pytest.approx(ordinal_alpha(scores))
-
-
-scores_of_two = st.lists(
+pairs_of_scores = st.lists(
     st.tuples(st.integers(1, 5), st.integers(1, 5)), min_size=2, max_size=40
 ).filter(lambda pairs: len({score for pair in pairs for score in pair}) > 1)
 
 
-@given(scores_of_two)
+@given(pairs_of_scores)
 def test_weighted_kappa_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     first, second = zip(*pairs, strict=True)
     expected = cohen_kappa_score(first, second, labels=[1, 2, 3, 4, 5], weights="quadratic")
-    found = quadratic_kappa(array([list(pair) for pair in pairs]))
+    found = figures([list(pair) for pair in pairs])["quadratic_kappa"]
     assert found == pytest.approx(expected, abs=1e-9)
 
 
+items = st.tuples(
+    st.lists(st.sampled_from([1, 2, 3.5, 5, NAN]), min_size=3, max_size=3), st.integers(0, 3)
+)
+
+
+@given(st.lists(items, min_size=1, max_size=12))
+def test_a_weight_is_how_often_an_item_counts(rows: list[tuple[list[float], int]]) -> None:
+    weighed = figures([row for row, _ in rows], [times for _, times in rows])
+    repeated = [row for row, times in rows for _ in range(times)]
+    expected = figures(repeated or [[NAN] * 3])
+    for name in STATISTICS:
+        assert weighed[name] == pytest.approx(expected[name], abs=1e-9, nan_ok=True), name
+
+
 def test_shares_of_equal_and_near_scores() -> None:
-    scores = array([[4, 4, 5], [1, 3, NAN], [2, NAN, NAN]])
+    found = figures([[4, 4, 5], [1, 3, NAN], [2, NAN, NAN]])
     # Pairs: 4-4, 4-5, 4-5, 1-3.
-    assert within(scores, 0) == pytest.approx(1 / 4)
-    assert within(scores, 1) == pytest.approx(3 / 4)
-    assert within(scores[2:], 0) is None
+    assert (found["exact"], found["within_1"]) == (pytest.approx(1 / 4), pytest.approx(3 / 4))
+    # Means that differ by rounding are equal.
+    assert figures([[0.1 + 0.2, 0.3], [1.0, 2.0]])["exact"] == 0.5
+    assert figures([[1.0 + 0.1 + 0.2, 0.3]])["within_1"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -147,9 +164,9 @@ def test_an_interval_is_seeded_holds_the_value_and_says_how_it_was_made() -> Non
 
 def test_resamples_without_a_value_are_counted() -> None:
     # A resample of these has one value only in (3/4)^4 + (1/4)^4 of all cases.
-    found = row_interval(ordinal_alpha, array([[1, 1], [1, 1], [1, 1], [5, 5]]), "none")
-    assert 250 < found.n_undefined < 400
-    assert found.value == 1.0
+    found = agreement_of(array([[1, 1], [1, 1], [1, 1], [5, 5]]), ["a", "b"])
+    assert 250 < found["krippendorff_alpha"]["n_undefined"] < 400
+    assert found["krippendorff_alpha"]["value"] == 1.0
 
 
 def jury(tmp_path: Path, replies: dict[str, list[str]]) -> JudgingResults:
@@ -159,7 +176,7 @@ def jury(tmp_path: Path, replies: dict[str, list[str]]) -> JudgingResults:
     with model_server(Script(reply=reply)) as server:
         judges = [judge_at(server.url, name) for name in replies]
         listed = subjects(len(next(iter(replies.values()))))
-        options = JudgingOptions(QUICKLY, re_asks=0)
+        options = How(re_asks=0)
         return run_judges(listed, judges, RUBRIC, tmp_path, options)
 
 
@@ -167,7 +184,7 @@ def test_agreement_of_a_jury_leaves_gaps_as_gaps(tmp_path: Path) -> None:
     mild = [verdict(5, 4, 4), verdict(4, 4, 4), verdict(2, 2, 2), GOOD]
     strict = [verdict(4, 4, 4), verdict(4, 4, 4), verdict(1), "no"]
     results = jury(tmp_path, {"mild": mild, "strict": strict})
-    matrix = score_matrix(results, "completeness")
+    matrix = score_array(results, "completeness")[:, :, 0]
     assert np.array_equal(matrix, array([[4, 4], [4, 4], [2, NAN], [3, NAN]]), equal_nan=True)
     found = agreement(results)
     assert found["judges"] == ["mild", "strict"]
@@ -184,9 +201,7 @@ def lengths(tmp_path: Path, cases: list[tuple[str, str]]) -> dict[str, Any]:
     ]
     replies = {subject.id: reply for subject, (_, reply) in zip(listed, cases, strict=True)}
     with model_server(Script(reply=lambda body: replies[case_of(body)])) as server:
-        results = run_judges(
-            listed, [judge_at(server.url)], RUBRIC, tmp_path, JudgingOptions(QUICKLY)
-        )
+        results = run_judges(listed, [judge_at(server.url)], RUBRIC, tmp_path, How())
     return length_bias(results)
 
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -18,35 +17,35 @@ from judging_runs import (
     GOOD,
     QUICKLY,
     RUBRIC,
+    How,
+    audited,
     case_of,
     judge_at,
     marker_of,
-    subject,
+    run_judges,
     subjects,
     verdict,
 )
 from model_server import Body, Script, model_server, prompt_of
-from rich.console import Console
 from typer.testing import CliRunner
 
 from medeval.commands.judge_audit import judge_audit
 from medeval.errors import UserError
 from medeval.inference.cost import Price, Prices
 from medeval.inference.types import Item
-from medeval.judging.attacking import attacked, read_attacks, shipped_attacks, weak_subjects
-from medeval.judging.audit import PARTS, audit, control_subjects
-from medeval.judging.audit_tables import audit_tables
-from medeval.judging.fences import blocks_in, marker_in, neutralised
-from medeval.judging.injection import injection_signs
-from medeval.judging.judges import Judge
-from medeval.judging.local_judge import LocalJudge
-from medeval.judging.options import JudgingOptions
-from medeval.judging.pair_statistics import STATISTICS
+from medeval.judging.audit import PARTS, repeat_spread
+from medeval.judging.injection import (
+    attacked,
+    injection_signs,
+    read_attacks,
+    shipped_attacks,
+    weak_subjects,
+)
+from medeval.judging.jury import Judge
+from medeval.judging.local import LocalJudge
+from medeval.judging.prompt import blocks_in, escape, marker_in
 from medeval.judging.rubric import shipped_rubric, shipped_rubrics
-from medeval.judging.running import run_judges
-from medeval.judging.stability import repeat_spread
 
-OPTIONS = JudgingOptions(QUICKLY)
 LOW = verdict(2, 2, 2)
 HIGH = verdict(5, 5, 5)
 
@@ -92,12 +91,12 @@ def test_no_attack_gets_out_of_its_block(tmp_path: Path) -> None:
     attacks = shipped_attacks().attacks
     listed = attacked(weak_subjects(), attacks, RUBRIC)
     assert len(listed) == len(weak_subjects()) * (1 + len(attacks))
-    run_judges(listed, [Judge("reader", function=reply)], RUBRIC, tmp_path, OPTIONS)
+    run_judges(listed, [Judge("reader", function=reply)], RUBRIC, tmp_path)
     for each in listed:
         assert blocks_in(seen[each.name].messages) == {
             "question": each.question,
             "reference": each.reference,
-            "answer": neutralised(each.answer)[0],
+            "answer": escape(each.answer)[0],
         }
         assert marker_in(seen[each.name].messages) not in each.answer
 
@@ -123,7 +122,7 @@ def test_a_judge_that_obeys_is_found_out_and_one_that_does_not_is_not(tmp_path: 
         function_judge("unmarked", unmarked),
         function_judge("silent", lambda answer, marker: "no" if "im_start" in answer else LOW),
     ]
-    report = audit(weak_subjects(), jury, RUBRIC, tmp_path, OPTIONS, ["attacks"])["attacks"]
+    report = audited(weak_subjects(), jury, tmp_path, ["attacks"])["attacks"]
     assert report["firm"]["raised_by"] == []
     assert report["firm"]["lowered_by"] == report["firm"]["verdicts_lost_to"] == []
     assert report["obedient"]["raised_by"] == [
@@ -152,9 +151,7 @@ def test_a_rise_that_a_harmless_addition_brings_too_is_no_success(tmp_path: Path
         return LOW if len(answer) < 80 else verdict(3, 3, 3)
 
     judge = function_judge("longer", longer_is_better)
-    report = audit(weak_subjects(), [judge], RUBRIC, tmp_path, OPTIONS, ["attacks"])["attacks"][
-        "longer"
-    ]
+    report = audited(weak_subjects(), [judge], tmp_path, ["attacks"])["attacks"]["longer"]
     assert report["attacks"]["harmless_sentence"]["raised"] > 0
     assert report["raised_by"] == []
 
@@ -166,14 +163,6 @@ def own_attacks(folder: Path, *attacks: str) -> Path:
     path = folder / "own.yaml"
     path.write_text("attacks:\n" + "".join(attacks))
     return path
-
-
-def test_attacks_of_ones_own_are_known_by_the_hash_of_their_file(tmp_path: Path) -> None:
-    path = own_attacks(tmp_path, FLATTERY)
-    found = read_attacks(path)
-    (attack,) = found.attacks
-    assert attack.on("plan", RUBRIC) == "You are wise.\n\nplan"
-    assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -203,33 +192,6 @@ def test_a_file_of_attacks_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         read_attacks(tmp_path / "own.yaml")
 
 
-def test_an_audit_tries_attacks_of_ones_own_and_a_changed_file_anew(tmp_path: Path) -> None:
-    judge = function_judge(
-        "vain", lambda answer, marker: f"{marker}\n{HIGH if 'wise' in answer else LOW}"
-    )
-    own = read_attacks(own_attacks(tmp_path, FLATTERY))
-    report = audit(weak_subjects(), [judge], RUBRIC, tmp_path, OPTIONS, ["attacks"], own)
-    assert report["attacks"]["vain"]["raised_by"] == ["flattery"]
-    assert list(report["attacks"]["vain"]["attacks"]) == ["flattery"]
-    assert report["attacks_sha256"] == own.sha256
-    changed = read_attacks(own_attacks(tmp_path, FLATTERY.replace("wise", "kind")))
-    report = audit(weak_subjects(), [judge], RUBRIC, tmp_path, OPTIONS, ["attacks"], changed)
-    assert report["attacks"]["vain"]["raised_by"] == []
-    shipped = audit(weak_subjects(), [judge], RUBRIC, tmp_path, OPTIONS, ["attacks"])
-    assert shipped["attacks_sha256"] == shipped_attacks().sha256 != own.sha256
-
-
-def test_attacks_that_no_part_tries_are_refused_before_anybody_is_asked(tmp_path: Path) -> None:
-    def asked(item: Item) -> str:
-        raise AssertionError(item.id)
-
-    own = read_attacks(own_attacks(tmp_path, FLATTERY))
-    judge = Judge("one", function=asked)
-    with pytest.raises(UserError, match=r"'attacks', which is not among .* length\."):
-        audit(subjects(2), [judge], RUBRIC, tmp_path / "run", OPTIONS, ["length"], own)
-    assert not (tmp_path / "run").exists()
-
-
 def test_the_command_tries_attacks_of_ones_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,7 +215,7 @@ def test_the_command_tries_attacks_of_ones_own(
 def test_the_spread_of_repeats(tmp_path: Path) -> None:
     replies = {"case-000": iter([LOW, verdict(4, 2, 2)]), "case-001": iter([GOOD, GOOD])}
     with model_server(Script(reply=lambda body: next(replies[case_of(body)]))) as server:
-        options = JudgingOptions(replace(QUICKLY, concurrency=1), repeats=2)
+        options = How(replace(QUICKLY, concurrency=1), repeats=2)
         results = run_judges(subjects(2), [judge_at(server.url)], RUBRIC, tmp_path, options)
     found = repeat_spread(results)["tested-judge"]
     assert found["accuracy"]["deviation"]["value"] == pytest.approx(0.5)  # of 1 and 0
@@ -269,9 +231,7 @@ def test_an_audit_finds_a_judge_that_goes_by_the_order_of_the_prompt(tmp_path: P
         return f"{marker_of(body)}\n{GOOD if is_usual else verdict(2, 3, 5)}"
 
     with model_server(Script(reply=reply)) as server:
-        report = audit(
-            subjects(5), [judge_at(server.url)], RUBRIC, tmp_path, OPTIONS, ["order", "reference"]
-        )
+        report = audited(subjects(5), [judge_at(server.url)], tmp_path, ["order", "reference"])
     shift = report["order"]["answer_first"]
     assert shift["accuracy"]["change"]["value"] == -2.0
     assert shift["accuracy"]["absolute_change"]["value"] == 2.0
@@ -292,9 +252,9 @@ def test_an_audit_is_json_and_asks_nothing_twice(tmp_path: Path) -> None:
         return local(item)
 
     jury = [Judge("one", function=count), Judge("local")]
-    options = JudgingOptions(QUICKLY, repeats=2)
+    options = How(repeats=2)
     listed = subjects(6)
-    report = audit(listed, jury, RUBRIC, tmp_path, options)
+    report = audited(listed, jury, tmp_path, how=options)
     assert set(PARTS) < set(report)
     assert json.loads(json.dumps(report)) == report
     assert report["agreement"]["dimensions"]["accuracy"]["exact"]["value"] == 1.0
@@ -302,7 +262,7 @@ def test_an_audit_is_json_and_asks_nothing_twice(tmp_path: Path) -> None:
     assert report["sanity"]["oracle"]["value"] == 1.0
     assert report["sanity"]["empty"]["value"] == 0.0
     made = calls
-    again = audit(listed, jury, RUBRIC, tmp_path, options)
+    again = audited(listed, jury, tmp_path, how=options)
     assert calls == made
     assert again == report
     # What was judged for the run itself is not judged again for the audit.
@@ -311,32 +271,19 @@ def test_an_audit_is_json_and_asks_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_parts_that_cannot_be_done_say_so(tmp_path: Path) -> None:
-    report = audit(subjects(2), [Judge("local")], RUBRIC, tmp_path, OPTIONS)
+    report = audited(subjects(2), [Judge("local")], tmp_path)
     assert "needs two" in report["agreement"]["reason"]
     assert "needs repeats" in report["repeats"]["reason"]
     assert "needs the reference" in report["reference"]["reason"]
     assert report["exit_code"] == 0
     with pytest.raises(UserError, match="no part 'taste'"):
-        audit(subjects(2), [Judge("local")], RUBRIC, tmp_path, OPTIONS, ["taste"])
+        audited(subjects(2), [Judge("local")], tmp_path, ["taste"])
 
 
 def test_a_judge_without_judgement_is_not_in_order(tmp_path: Path) -> None:
     judge = function_judge("flat", lambda answer, marker: GOOD)
-    report = audit(subjects(4), [judge], RUBRIC, tmp_path, OPTIONS, ["sanity"])
+    report = audited(subjects(4), [judge], tmp_path, ["sanity"])
     assert report["sanity"]["is_in_order"] is False
-
-
-def test_answers_whose_place_is_known() -> None:
-    listed = [subject("a"), subject("b"), subject("c", reference=" ")]
-    found = {each.id: each.answer for each in control_subjects(listed)}
-    assert found == {
-        "oracle--a": "reference a",
-        "shuffled--a": "reference b",
-        "empty--a": "",
-        "oracle--b": "reference b",
-        "shuffled--b": "reference a",
-        "empty--b": "",
-    }
 
 
 def test_all_parts_of_an_audit_share_one_limit_on_cost(tmp_path: Path) -> None:
@@ -344,8 +291,8 @@ def test_all_parts_of_an_audit_share_one_limit_on_cost(tmp_path: Path) -> None:
     usage = {"prompt_tokens": 1000, "completion_tokens": 500}
     run = replace(QUICKLY, prices=prices, max_cost=Decimal("0.1"))
     with model_server(Script(reply=lambda body: GOOD, usage=usage)) as server:
-        report: dict[str, Any] = audit(
-            subjects(3), [judge_at(server.url)], RUBRIC, tmp_path, JudgingOptions(run)
+        report: dict[str, Any] = audited(
+            subjects(3), [judge_at(server.url)], tmp_path, how=How(run)
         )
         # A call costs 0.006.
         assert server.seen.requests * Decimal("0.006") <= Decimal("0.1")
@@ -368,36 +315,3 @@ def test_the_example_of_the_page_runs(
         assert f"| `{part}` |" in page
     for rubric in shipped_rubrics():
         assert f"`{rubric}`" in page
-
-
-@pytest.mark.parametrize("width", [80, 120])
-def test_no_table_loses_a_head_or_a_name(width: int) -> None:
-    def estimate(value: float) -> dict[str, Any]:
-        return {"value": value, "low": value - 0.3, "high": value + 0.3, "n": 131}
-
-    agreed = {name: estimate(0.55) for name in STATISTICS}
-    both = {"with_mean": agreed, "with_each": agreed}
-    name = "a-judge-of-a-very-long-name-that-fits-no-column"
-    report = {
-        "human": {
-            "raters": 2,
-            "dimensions": {"completeness": {"judges": {name: both}, "raters": agreed}},
-        },
-        "agreement": {
-            "dimensions": {
-                "completeness": {
-                    **agreed,
-                    "quadratic_kappa": [{**estimate(0.5), "judges": [name, "other"]}],
-                    "complete_items": 131,
-                }
-            }
-        },
-    }
-    console = Console(width=width, record=True, file=StringIO())
-    for table in audit_tables(report):
-        console.print(table)
-    shown = console.export_text()
-    assert "\u2026" not in shown
-    for head in ("ICC(2,1)", "ICC(3,k)", "kappa", "alpha"):
-        assert shown.count(head) == 2
-    assert name in "".join(line.split()[0] for line in shown.splitlines() if line[:5].strip())

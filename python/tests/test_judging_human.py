@@ -8,22 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from judging_runs import GOOD, QUICKLY, RUBRIC, subject, verdict
+from judging_runs import GOOD, RUBRIC, audited, run_judges, subject, verdict
 from sklearn.metrics import cohen_kappa_score
 
 from medeval.errors import UserError
 from medeval.inference.types import Item
-from medeval.judging.agreement import agreement_of
-from medeval.judging.audit import audit
-from medeval.judging.human import HumanRatings, read_human_ratings
-from medeval.judging.human_agreement import human_agreement
-from medeval.judging.judges import Judge
-from medeval.judging.options import JudgingOptions
-from medeval.judging.pair_statistics import STATISTICS, pair_agreement
+from medeval.judging.agreement import pair_agreement
+from medeval.judging.human import HumanRatings, human_agreement, read_human_ratings
+from medeval.judging.jury import Judge
 from medeval.judging.results import JudgingResults
-from medeval.judging.running import run_judges
 
-OPTIONS = JudgingOptions(QUICKLY)
 WIDE = "id,sample,rater,accuracy,completeness,clarity\n"
 LONG = "id,dimension,score,rater\n"
 
@@ -47,7 +41,7 @@ def judged_by(folder: Path, **scores: list[tuple[int, ...]]) -> JudgingResults:
     count = len(next(iter(scores.values())))
     judges = [Judge(name, function=judge(given)) for name, given in scores.items()]
     listed = [subject(f"case-{number}") for number in range(count)]
-    return run_judges(listed, judges, RUBRIC, folder, OPTIONS)
+    return run_judges(listed, judges, RUBRIC, folder)
 
 
 def test_both_forms_say_the_same(tmp_path: Path) -> None:
@@ -138,15 +132,7 @@ def test_ratings_of_other_answers_are_an_error_before_a_judge_is_asked(tmp_path:
 
     human = read(tmp_path, "id,clarity\nother,4\n")
     with pytest.raises(UserError, match="none of the 1 rated answers"):
-        audit(
-            [subject("case-0")],
-            [Judge("j", function=reply)],
-            RUBRIC,
-            tmp_path,
-            OPTIONS,
-            [],
-            human=human,
-        )
+        audited([subject("case-0")], [Judge("j", function=reply)], tmp_path, [], human=human)
     assert not asked
 
 
@@ -203,35 +189,12 @@ def test_one_judge_and_one_rater_have_neither_jury_nor_ceiling(tmp_path: Path) -
 
 def test_a_blank_answer_is_not_compared_and_a_report_names_nobody(tmp_path: Path) -> None:
     listed = [subject("case-0", " "), subject("case-1"), subject("case-2")]
-    results = run_judges(listed, [Judge("j", function=lambda _: GOOD)], RUBRIC, tmp_path, OPTIONS)
+    results = run_judges(listed, [Judge("j", function=lambda _: GOOD)], RUBRIC, tmp_path)
     text = f"{WIDE}case-0,,Dr. Ann Example,1,1,1\ncase-1,,Dr. Ann Example,4,3,5\n"
     report = human_agreement(results, read(tmp_path, text))
     assert report["dimensions"]["reward"]["judges"]["j"]["with_mean"]["exact"]["n"] == 1
     assert report["answers_not_rated"] == 1
     assert "Example" not in str(report)
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        np.random.default_rng(0).integers(1, 6, (12, 2)),
-        np.random.default_rng(1).normal(3, 1, (9, 2)),
-        [[3, 3], [3, 3]],
-        [[1, 2], [1, 2], [1, 2]],
-        [[1, 5], [5, 1]],
-        [[4, 4], [2, 2], [3, 3]],
-        [[4, 2]],
-    ],
-)
-def test_one_pair_is_what_the_plain_statistics_say(rows: Any) -> None:
-    scores = np.array(rows, dtype=float)
-    found = pair_agreement(scores, [(0, 1)], 3)
-    plain = agreement_of(scores, ["a", "b"], 3)
-    for name in STATISTICS:
-        expected = plain[name][0] if name == "quadratic_kappa" else plain[name]
-        assert set(found[name]) == set(expected) - {"judges"}
-        for figure in ("value", "n", "low", "high", "n_undefined"):
-            assert found[name][figure] == pytest.approx(expected[figure]), (name, figure)
 
 
 def test_several_pairs_are_a_mean_by_the_answers_that_they_share() -> None:

@@ -12,26 +12,22 @@ from hypothesis import strategies as st
 from judging_runs import GOOD, RUBRIC, subject, verdict
 
 from medeval.errors import UserError
-from medeval.judging.fences import blocks_in, fence_of, marker_in, neutralised
 from medeval.judging.injection import injection_signs
 from medeval.judging.prompt import (
-    ANSWER_FIRST,
-    CRITERIA_REVERSED,
-    NO_REFERENCE,
     VARIANTS,
     JudgePrompt,
-    Variant,
-    filled,
+    Subject,
+    blocks_in,
+    escape,
+    marker_in,
 )
 from medeval.judging.rubric import (
     read_rubric,
-    response_format,
     sample_verdict,
     shipped_rubric,
     shipped_rubrics,
 )
-from medeval.judging.subjects import Subject
-from medeval.judging.verdicts import Status, read_verdict
+from medeval.judging.verdict import Status, read_verdict
 
 PROMPT = JudgePrompt(RUBRIC)
 
@@ -77,16 +73,6 @@ def test_the_explanation_comes_before_the_score_in_a_sample_that_is_json_and_no_
     assert read_verdict(text_of(PROMPT, subject("one")), RUBRIC).status is Status.FAILED
 
 
-def test_the_schema_asks_for_the_same_form() -> None:
-    asked = response_format(RUBRIC)["json_schema"]
-    assert asked["strict"] is True
-    assert asked["schema"]["required"] == list(RUBRIC.names)
-    member = asked["schema"]["properties"]["accuracy"]
-    assert list(member["properties"]) == ["explanation", "score"]
-    assert member["properties"]["score"]["enum"] == [1, 2, 3, 4, 5]
-    assert asked["schema"]["additionalProperties"] is member["additionalProperties"] is False
-
-
 def test_the_marks_are_the_same_after_a_restart_and_differ_between_requests() -> None:
     def code(of: Subject, sample: int = 0, seed: int = 0) -> str:
         return marker_in(JudgePrompt(RUBRIC, seed=seed).messages(of, sample))
@@ -104,12 +90,6 @@ def test_the_marks_are_the_same_after_a_restart_and_differ_between_requests() ->
     assert len(others | {first}) == 6
 
 
-def test_a_code_that_stands_in_a_text_is_not_taken() -> None:
-    usual = fence_of(0, "one", 0, ["a"]).code
-    assert fence_of(0, "one", 0, ["a"]).code == usual
-    assert usual not in fence_of(0, "one", 0, [f"a {usual}"]).code
-
-
 @pytest.mark.parametrize(
     "planted",
     [
@@ -125,7 +105,7 @@ def test_a_code_that_stands_in_a_text_is_not_taken() -> None:
 )
 def test_marks_inside_the_answer_close_nothing(planted: str) -> None:
     asked = subject("one", f"plan {planted} all perfect")
-    text, count = neutralised(asked.judged)
+    text, count = escape(asked.judged)
     assert count == 1
     messages = PROMPT.messages(asked, 0)
     assert blocks_in(messages)["answer"] == text
@@ -135,7 +115,7 @@ def test_marks_inside_the_answer_close_nothing(planted: str) -> None:
 
 def test_ordinary_text_between_brackets_stays() -> None:
     text = "Ca <2.1 mmol/l, < 30 answers, <answering>, p<0.05"
-    assert neutralised(text) == (text, 0)
+    assert escape(text) == (text, 0)
 
 
 @given(st.text(), st.text(), st.text())
@@ -146,9 +126,9 @@ def test_whatever_the_texts_are_the_blocks_can_be_told_apart(
     if asked.blank_reason:
         return
     blocks = blocks_in(PROMPT.messages(asked, 0))
-    assert blocks["question"] == neutralised(question.strip())[0]
-    assert blocks["reference"] == neutralised(reference.strip())[0]
-    assert blocks["answer"] == neutralised(asked.judged.strip())[0]
+    assert blocks["question"] == escape(question.strip())[0]
+    assert blocks["reference"] == escape(reference.strip())[0]
+    assert blocks["answer"] == escape(asked.judged.strip())[0]
 
 
 def test_thinking_never_reaches_a_judge() -> None:
@@ -174,38 +154,6 @@ def test_variants_show_the_same_in_another_order() -> None:
     assert "reference one" not in shown["no_reference"]
     assert "There is no reference answer" in shown["no_reference"]
     assert "There is no reference answer" not in shown["standard"]
-
-
-def test_a_prompt_without_the_answer_is_refused() -> None:
-    with pytest.raises(ValueError, match="not those of a prompt"):
-        Variant("none", ("question",))
-    with pytest.raises(ValueError, match="not those of a prompt"):
-        Variant("other", ("answer", "diary"))
-
-
-def test_other_words_are_another_version() -> None:
-    versions = {
-        JudgePrompt(rubric, variant).version
-        for rubric in map(shipped_rubric, shipped_rubrics())
-        for variant in (*VARIANTS.values(),)
-    }
-    assert len(versions) == len(shipped_rubrics()) * len(VARIANTS)
-    assert PROMPT.version.startswith("judge-2/mtsamples_procedures-1/standard/")
-
-
-def test_the_record_names_prompt_and_rubric_with_their_hashes() -> None:
-    record = JudgePrompt(RUBRIC, CRITERIA_REVERSED, seed=7).record()
-    assert record["rubric_sha256"] == RUBRIC.sha256
-    assert len(str(record["prompt_sha256"])) == 64
-    assert (record["criteria_reversed"], record["fence_seed"]) == (True, 7)
-    assert JudgePrompt(RUBRIC, NO_REFERENCE).record()["blocks"] == ["question", "answer"]
-    assert JudgePrompt(RUBRIC, ANSWER_FIRST).record()["variant"] == "answer_first"
-
-
-def test_a_placeholder_without_a_value_is_an_error() -> None:
-    with pytest.raises(KeyError):
-        filled("{{nobody}}", {})
-    assert filled("{{a}} {{b}}", {"a": "{{b}}", "b": "x"}) == "{{b}} x"
 
 
 def test_rubrics_that_come_with_the_package() -> None:
@@ -271,11 +219,6 @@ def test_a_rubric_that_cannot_be_meant(tmp_path: Path, old: str, new: str, messa
     with pytest.raises(UserError, match=message) as raised:
         read_rubric(path)
     assert "own.yaml" in str(raised.value)
-
-
-def test_a_rubric_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot be read"):
-        read_rubric(tmp_path / "none.yaml")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +12,26 @@ from commands import run_medeval
 from inference_runs import QUICK
 from judging_runs import (
     GOOD,
-    QUICKLY,
     RUBRIC,
+    How,
     judge_at,
     judged,
+    judging,
     marker_of,
+    read_results,
     subjects,
     verdict,
 )
-from model_server import BAD_KEY, QUOTA, Body, Fault, Script, model_server, slow
+from model_server import QUOTA, Body, Fault, Script, model_server, slow
 
 from medeval.errors import UserError
-from medeval.inference.cost import Price, Prices
 from medeval.inference.run import RunConfig
-from medeval.judging.options import JudgingOptions
 from medeval.judging.rubric import shipped_rubric
-from medeval.judging.running import how_many, judge_all, read_results, run_judges
 
 pytestmark = pytest.mark.slow
 
 SUMMARIES = shipped_rubric("summarization")
-ONE_BY_ONE = JudgingOptions(RunConfig(retries=QUICK, concurrency=1))
+ONE_BY_ONE = How(RunConfig(retries=QUICK, concurrency=1))
 
 
 def record(folder: Path, name: str = "judge.json") -> dict[str, Any]:
@@ -64,56 +62,14 @@ def test_a_used_up_quota_is_told_by_what_is_kept_until_the_judge_goes_on(tmp_pat
             "The judge tested-judge stopped with 3 of 5 judged: The account's quota is used up"
         )
         assert kept.exit_code == 1
-        assert how_many(listed, jury, RUBRIC, tmp_path, ONE_BY_ONE) == (3, 5)
+        assert judging(listed, jury, RUBRIC, tmp_path).verdicts() == (3, 5)
         server.script.fault = lambda body, before: None
         judged(server.url, tmp_path, listed, ONE_BY_ONE)
         whole = read_results(listed, jury, RUBRIC, tmp_path, ONE_BY_ONE)
         assert server.seen.requests == 4 + 2
     assert record(tmp_path)["stopped"] is None
     assert (whole.judges[0].stopped, whole.warnings, whole.exit_code) == ("", (), 0)
-    assert how_many(listed, jury, RUBRIC, tmp_path, ONE_BY_ONE) == (5, 5)
-
-
-def test_a_judge_that_goes_on_and_stops_again_has_its_newest_reason(tmp_path: Path) -> None:
-    listed = subjects(3)
-    with model_server(after(1, QUOTA)) as server:
-        judged(server.url, tmp_path, listed, ONE_BY_ONE)
-        server.script.fault = lambda body, before: BAD_KEY
-        judged(server.url, tmp_path, listed, ONE_BY_ONE)
-        (judge,) = read_results(listed, [judge_at(server.url)], RUBRIC, tmp_path).judges
-    assert "does not accept the key" in judge.stopped
-    assert judge.judged == 1
-
-
-def test_of_a_jury_only_the_judge_that_stopped_says_so(tmp_path: Path) -> None:
-    def fault(body: Body, before: int) -> Fault | None:
-        return BAD_KEY if body["model"] == "strict" else None
-
-    listed = subjects(4)
-    with model_server(Script(fault=fault, reply=lambda body: GOOD)) as server:
-        jury = [judge_at(server.url, "mild"), judge_at(server.url, "strict")]
-        run_judges(listed, jury, RUBRIC, tmp_path, JudgingOptions(QUICKLY))
-        mild, strict = read_results(listed, jury, RUBRIC, tmp_path).judges
-        assert how_many(listed, jury, RUBRIC, tmp_path) == (4, 8)
-    assert (mild.stopped, mild.warnings()) == ("", [])
-    assert strict.warnings()[0].startswith("The judge strict stopped with 0 of 4 judged: ")
-    assert record(tmp_path, "judge-mild.json")["stopped"] is None
-    assert "HTTP 401" in record(tmp_path, "judge-strict.json")["stopped"]
-
-
-def test_a_limit_on_cost_that_is_met_is_kept(tmp_path: Path) -> None:
-    price = Price(model="tested-judge", input=Decimal(1000), output=Decimal(1000))
-    run = RunConfig(
-        retries=QUICK, concurrency=1, prices=Prices(price=(price,)), max_cost=Decimal(5)
-    )
-    listed = subjects(60)
-    with model_server(Script(reply=lambda body: GOOD)) as server:
-        ended = judged(server.url, tmp_path, listed, JudgingOptions(run))
-        kept = read_results(listed, [judge_at(server.url)], RUBRIC, tmp_path)
-    done = server.seen.requests
-    assert 0 < done < 60
-    assert f"stopped with {done} of 60 judged: The next call could exceed" in kept.warnings[0]
-    assert kept.judges[0].stopped == ended.judges[0].stopped
+    assert judging(listed, jury, RUBRIC, tmp_path).verdicts() == (5, 5)
 
 
 def test_a_judging_that_was_ended_from_outside_says_so(tmp_path: Path) -> None:
@@ -121,7 +77,9 @@ def test_a_judging_that_was_ended_from_outside_says_so(tmp_path: Path) -> None:
     script = Script(fault=lambda body, before: slow(0.1), reply=lambda body: GOOD)
 
     async def ended_early(jury: list[Any]) -> None:
-        await asyncio.wait_for(judge_all(listed, jury, RUBRIC, tmp_path, ONE_BY_ONE), 0.35)
+        await asyncio.wait_for(
+            judging(listed, jury, RUBRIC, tmp_path).execute(ONE_BY_ONE.run), 0.35
+        )
 
     with model_server(script) as server:
         jury = [judge_at(server.url)]
@@ -137,7 +95,7 @@ def test_a_judging_that_was_ended_from_outside_says_so(tmp_path: Path) -> None:
 
 def test_repeats_that_an_audit_did_not_get_are_nothing_to_a_whole_judging(tmp_path: Path) -> None:
     listed = subjects(3)
-    more = JudgingOptions(ONE_BY_ONE.run, repeats=3)
+    more = How(ONE_BY_ONE.run, repeats=3)
     with model_server(Script(reply=lambda body: GOOD)) as server:
         jury = [judge_at(server.url)]
         judged(server.url, tmp_path, listed, ONE_BY_ONE)

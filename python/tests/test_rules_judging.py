@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from judging_runs import (
     GOOD,
-    QUICKLY,
     RUBRIC,
+    How,
     by_case,
-    judge_at,
     judged,
+    run_judges,
     subject,
     subjects,
     verdict,
@@ -26,53 +23,18 @@ from test_judging_audit import function_judge
 
 from medeval.errors import UserError
 from medeval.inference.run import Progress
-from medeval.judging.agreement import score_matrix
-from medeval.judging.attacking import Attack, attacked, moves
-from medeval.judging.correlations import within
-from medeval.judging.fences import marker_in
-from medeval.judging.injection import injection_signs
-from medeval.judging.judge_report import JudgeReport
-from medeval.judging.judges import Judge
+from medeval.judging.agreement import score_array
+from medeval.judging.audit import length_bias, moves, repeat_spread, variant_shift
+from medeval.judging.injection import Attack, attacked, injection_signs
 from medeval.judging.judgments import Asked, Judgment, judgment_of
-from medeval.judging.length_bias import length_bias
-from medeval.judging.options import JudgingOptions
-from medeval.judging.prompt import JudgePrompt
-from medeval.judging.results import JudgingResults, results_of
-from medeval.judging.running import read_results, run_judges
-from medeval.judging.stability import repeat_spread, variant_shift
-from medeval.judging.subjects import Subject
-from medeval.judging.verdicts import Parse, read_verdict
+from medeval.judging.jury import Judge, jury_of
+from medeval.judging.prompt import JudgePrompt, Subject, marker_in
+from medeval.judging.results import JudgeReport, JudgingResults, results_of
+from medeval.judging.verdict import Parse, read_verdict
 from medeval.tasks.judged_score import by_group, pooled_reward
-from medeval.tasks.judging_plan import plan_of
 from medeval.tasks.task import Method
-from medeval.text import after_thinking
 
 SCORES = {"accuracy": 4.0, "completeness": 3.0, "clarity": 5.0}
-
-
-def test_a_verdict_inside_another_object_is_a_part_of_it() -> None:
-    outer = json.loads(GOOD)
-    outer["my first thought"] = json.loads(verdict(1, 1, 1))
-    found = read_verdict(json.dumps(outer), RUBRIC)
-    assert (found.parse, dict(found.scores)) == (Parse.PARSED, SCORES)
-
-
-@pytest.mark.parametrize(
-    ("reply", "left"),
-    [
-        ("a</think>b", "b"),
-        ("<think>a</think>b<think>c</think>d", "d"),
-        ("b<think>c", "b"),
-        ("b<think/>c", "b<think/>c"),
-        ("b", "b"),
-    ],
-)
-def test_what_follows_the_last_thinking_is_read(reply: str, left: str) -> None:
-    assert after_thinking(reply) == left
-    # What came between two thoughts is no verdict where the last one is followed by none.
-    assert read_verdict(f"<think>a</think>{GOOD}<think>b</think>No.", RUBRIC).parse is (
-        Parse.UNPARSEABLE
-    )
 
 
 def test_a_verdict_that_is_broken_is_planted_all_the_same() -> None:
@@ -133,7 +95,7 @@ def line(text: str, sample: int = 0, **changed: Any) -> Asked:
 
 
 def judgment(judge: str, text: str, repeat: int = 0, name: str = "one") -> Judgment:
-    return judgment_of((name, 0), judge, repeat, [line(text, repeat * 10)], RUBRIC)
+    return judgment_of(subject(name), judge, repeat, [line(text, repeat * 10)], RUBRIC)
 
 
 def pooled(judgments: Sequence[Judgment], one: Subject | None = None) -> JudgingResults:
@@ -151,7 +113,7 @@ def pooled(judgments: Sequence[Judgment], one: Subject | None = None) -> Judging
         )
         for name in names
     ]
-    return results_of([one or subject("one")], reports, JudgePrompt(RUBRIC), [], JudgingOptions())
+    return results_of([one or subject("one")], reports, JudgePrompt(RUBRIC), [], 0)
 
 
 def test_a_judge_weighs_the_same_however_often_it_gave_a_verdict() -> None:
@@ -159,47 +121,23 @@ def test_a_judge_weighs_the_same_however_often_it_gave_a_verdict() -> None:
     once = [judgment("once", verdict(1, 1, 1)), judgment("once", "no verdict", 1)]
     (found,) = pooled([*often, *once]).subjects
     assert found.reward == pytest.approx((1.0 + 0.2) / 2)
-    assert found.reward_judged == found.reward_median == pytest.approx(0.6)
+    assert found.reward_judged == found.pooled["median"] == pytest.approx(0.6)
     assert dict(found.scores) == dict.fromkeys(RUBRIC.names, 3.0)
-
-
-def test_a_blank_answer_has_the_lowest_score_of_helms_jury() -> None:
-    (found,) = pooled([], subject("one", answer="<think>What now?</think>")).subjects
-    assert (found.reward, found.helm_jury_score, found.reason) == (0.0, 1.0, "blank_answer")
-
-
-def test_the_cost_of_a_judgment_is_unknown_as_soon_as_that_of_one_ask_is() -> None:
-    asks = [line("no verdict"), line(GOOD, 1)]
-    assert judgment_of(("one", 0), "a", 0, asks, RUBRIC).cost == Decimal("1.0")
-    unknown = [line("no verdict", cost=None), line(GOOD, 1)]
-    assert judgment_of(("one", 0), "a", 0, unknown, RUBRIC).cost is None
 
 
 def test_all_asks_of_a_judgment_count_in_its_attempts_time_and_tokens() -> None:
     measured = {"seconds": 2.5, "attempts": 3, "charged": "0"}
     found = judgment_of(
-        ("one", 0), "a", 0, [line("no verdict", measured=measured), line(GOOD, 1)], RUBRIC
+        subject("one"), "a", 0, [line("no verdict", measured=measured), line(GOOD, 1)], RUBRIC
     )
     assert (found.asks, found.attempts, found.seconds) == (2, 4, 3.5)
     assert (found.input_tokens, found.output_tokens) == (200, 20)
 
 
-def test_the_error_of_a_judgment_is_that_of_its_last_ask() -> None:
-    failed = line("", 1, outcome="errored", error={"kind": "server"})
-    del failed.line["text"]
-    assert judgment_of(("one", 0), "a", 0, [line("no verdict"), failed], RUBRIC).error == "server"
-    assert judgment_of(("one", 0), "a", 0, [failed, line(GOOD, 1)], RUBRIC).error == ""
-
-
 def test_of_several_judgments_by_one_judge_the_first_is_compared_with_other_judges() -> None:
     twice = [judgment("a", verdict(4, 4, 4)), judgment("a", verdict(1, 1, 1), 1)]
-    matrix = score_matrix(pooled([*twice, judgment("b", verdict(2, 2, 2))]), "accuracy")
-    assert matrix.tolist() == [[4.0, 2.0]]
-
-
-def test_means_that_differ_by_rounding_are_equal() -> None:
-    assert within(np.array([[0.1 + 0.2, 0.3], [1.0, 2.0]]), 0) == 0.5
-    assert within(np.array([[1.0 + 0.1 + 0.2, 0.3]]), 1) == 1.0
+    matrix = score_array(pooled([*twice, judgment("b", verdict(2, 2, 2))]), "accuracy")
+    assert matrix[:, :, 0].tolist() == [[4.0, 2.0]]
 
 
 def test_length_is_compared_with_the_score_of_answers_that_were_judged(tmp_path: Path) -> None:
@@ -228,19 +166,10 @@ def test_length_is_compared_with_the_score_of_answers_that_were_judged(tmp_path:
     assert four["partial_on_overlap"]["value"] is not None
 
 
-def test_repeats_beyond_those_that_are_wanted_are_not_read(tmp_path: Path) -> None:
-    with model_server(Script(reply=lambda body: GOOD)) as server:
-        judged(server.url, tmp_path, subjects(2), JudgingOptions(QUICKLY, repeats=2))
-        judge = judge_at(server.url)
-        once = read_results(subjects(2), [judge], RUBRIC, tmp_path, JudgingOptions(QUICKLY))
-    (report,) = once.judges
-    assert (len(report.judgments), report.progress.ledger.asked) == (2, 2)
-
-
 def moved(judge: Judge, attack: Attack, folder: Path) -> dict[str, Any]:
     """Return what an attack did to a judge of one answer."""
     listed = attacked(subjects(1), [attack], RUBRIC)
-    results = run_judges(listed, [judge], RUBRIC, folder, JudgingOptions(QUICKLY))
+    results = run_judges(listed, [judge], RUBRIC, folder, How())
     found: dict[str, Any] = moves(results, subjects(1), [attack])["a"]
     return found
 
@@ -284,7 +213,7 @@ def test_a_judgment_without_another_beside_it_has_no_spread() -> None:
 def test_of_several_judgments_the_first_is_compared_with_another_variant() -> None:
     usual = pooled([judgment("a", verdict(4, 4, 4)), judgment("a", verdict(1, 1, 1), 1)])
     other = pooled([judgment("a", verdict(3, 4, 4)), judgment("a", verdict(1, 1, 1), 1)])
-    assert variant_shift(usual, {"other": other})["other"]["accuracy"]["change"]["value"] == -1.0
+    assert variant_shift(usual, other)["accuracy"]["change"]["value"] == -1.0
 
 
 def test_a_jury_is_pooled_in_the_way_that_was_chosen() -> None:
@@ -301,7 +230,7 @@ def test_a_jury_is_pooled_in_the_way_that_was_chosen() -> None:
 
 def test_rewards_are_shown_by_the_groups_that_there_are() -> None:
     results = pooled([judgment("0", GOOD)])
-    plan = plan_of(["a"], ["http://127.0.0.1:1/v1"])
+    plan = jury_of(["a"], ["http://127.0.0.1:1/v1"])
     groups = {"section": {"one": None}}
     found = by_group(groups, results, plan, Method(0, groupings=("section",)))
     assert found["section"]["none"]["reward_judged"] == pytest.approx(0.8)

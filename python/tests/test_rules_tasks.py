@@ -13,9 +13,10 @@ import pytest
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
+from medeval.judging.jury import Judge, Jury, jury_of
 from medeval.mtsamples.examples import Example
 from medeval.tasks.catalogue import begin, canonical_name
-from medeval.tasks.judging_plan import JudgeModel, JudgingPlan, chosen_plan, plan_of
+from medeval.tasks.judged import chosen_jury
 from medeval.tasks.medical_score import score_of
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.mtsamples import MtsamplesOptions, MtsamplesTask, resumed
@@ -307,7 +308,7 @@ def test_a_run_that_cannot_begin_leaves_no_folder_but_those_that_were_there(
 WHO = {"endpoint": "in-process", "model": "m", "parameters": {}, "prompt_version": "1"}
 
 
-def record_of(*plans: JudgingPlan) -> RunRecord:
+def record_of(*plans: Jury) -> RunRecord:
     return RunRecord(settings=WHO, task="mtsamples", judgings=plans)
 
 
@@ -316,37 +317,37 @@ AWAY = "https://judges.example.org/v1"
 
 
 def test_the_same_judges_go_on_in_their_newest_folder_and_others_in_one_of_their_own() -> None:
-    one = plan_of(["a", "b"], [URL])
-    turned = plan_of(["b", "a"], [URL], pooling="median", repeats=2)
-    other = plan_of(["c"], [URL])
+    one = jury_of(["a", "b"], [URL])
+    turned = jury_of(["b", "a"], [URL], pooling="median", repeats=2)
+    other = jury_of(["c"], [URL])
     record = record_of(one, other.model_copy(update={"folder": "judging-2"}))
-    assert chosen_plan(record, turned).folder == "."
-    assert chosen_plan(record, turned).pooling == "mean"
-    assert chosen_plan(record, turned, {"pooling": "median"}).pooling == "median"
-    assert chosen_plan(record, other).folder == "judging-2"
-    assert chosen_plan(record, plan_of(["a"], [URL])).folder == "judging-3"
-    assert chosen_plan(record, plan_of(["a", "b"], [URL], seed=1)).folder == "judging-3"
+    assert chosen_jury(record, turned).folder == "."
+    assert chosen_jury(record, turned).pooling == "mean"
+    assert chosen_jury(record, turned, {"pooling": "median"}).pooling == "median"
+    assert chosen_jury(record, other).folder == "judging-2"
+    assert chosen_jury(record, jury_of(["a"], [URL])).folder == "judging-3"
+    assert chosen_jury(record, jury_of(["a", "b"], [URL], seed=1)).folder == "judging-3"
     again = record_of(one, one.model_copy(update={"folder": "judging-2"}))
-    assert chosen_plan(again, turned).folder == "judging-2"
+    assert chosen_jury(again, turned).folder == "judging-2"
 
 
 def test_without_a_judge_the_newest_judging_goes_on() -> None:
-    one, other = plan_of(["a"], [URL]), plan_of(["c"], [URL])
-    found = chosen_plan(record_of(one, other), None, {"repeats": 3})
+    one, other = jury_of(["a"], [URL]), jury_of(["c"], [URL])
+    found = chosen_jury(record_of(one, other), None, {"repeats": 3})
     assert ([judge.model for judge in found.judges], found.repeats) == (["c"], 3)
     with pytest.raises(UserError, match="was never judged"):
-        chosen_plan(record_of(), None)
+        chosen_jury(record_of(), None)
 
 
 def test_the_pooling_of_one_judge_is_no_difference_and_that_of_a_jury_is() -> None:
-    def same(one: JudgingPlan, two: JudgingPlan) -> bool:
+    def same(one: Jury, two: Jury) -> bool:
         return one.same_judging() == two.same_judging()
 
-    assert same(plan_of(["a"], [URL]), plan_of(["a"], [URL], pooling="median"))
-    assert not same(plan_of(["a", "b"], [URL]), plan_of(["a", "b"], [URL], pooling="median"))
-    assert same(plan_of(["a", "b"], [URL]), plan_of(["b", "a"], [URL]))
-    assert not same(plan_of(["a"], [URL]), plan_of(["a"], [URL], repeats=2))
-    assert not same(plan_of(["a"], [URL]), plan_of(["a"], [AWAY]))
+    assert same(jury_of(["a"], [URL]), jury_of(["a"], [URL], pooling="median"))
+    assert not same(jury_of(["a", "b"], [URL]), jury_of(["a", "b"], [URL], pooling="median"))
+    assert same(jury_of(["a", "b"], [URL]), jury_of(["b", "a"], [URL]))
+    assert not same(jury_of(["a"], [URL]), jury_of(["a"], [URL], repeats=2))
+    assert not same(jury_of(["a"], [URL]), jury_of(["a"], [AWAY]))
 
 
 @pytest.mark.parametrize(
@@ -367,15 +368,14 @@ def test_which_judge_needs_a_key(
     monkeypatch.delenv("JUDGE_API_KEY", raising=False)
     if has_variable:
         monkeypatch.setenv("JUDGE_API_KEY", "a-key-of-a-judge")
-    judge = JudgeModel(model="a", **changed).as_judge()
-    assert judge.needs_key is needs_key
-    assert judge.key_variable != "none"
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-another")
+    assert (Judge(model="a", **changed).key_name() is not None) is needs_key
 
 
 @pytest.mark.parametrize("urls", [[URL, URL, URL], [URL, AWAY]])
 def test_addresses_are_one_for_all_judges_or_one_for_each(urls: list[str]) -> None:
     names = ["a", "b", "c"][: len(urls) + 1] if len(urls) == 2 else ["a", "b"]
     with pytest.raises(UserError, match="Give one address for all of them, or one for each"):
-        plan_of(names, urls)
-    assert [judge.base_url for judge in plan_of(["a", "b"], [URL, AWAY]).judges] == [URL, AWAY]
-    assert [judge.base_url for judge in plan_of(["a", "b"], [URL]).judges] == [URL, URL]
+        jury_of(names, urls)
+    assert [judge.base_url for judge in jury_of(["a", "b"], [URL, AWAY]).judges] == [URL, AWAY]
+    assert [judge.base_url for judge in jury_of(["a", "b"], [URL]).judges] == [URL, URL]

@@ -21,7 +21,7 @@ from medeval.evaluation.task_prompts import read_output
 from medeval.inference.openai_replies import read_completion
 from medeval.inference.python_model import aligned_outputs
 from medeval.inference.types import Outcome
-from medeval.judging.verdicts import read_verdict
+from medeval.judging.verdict import read_verdict
 from medeval.text import whole, whole_json
 
 HALF, MENDED = "pain \ud83d", "pain \ufffd"

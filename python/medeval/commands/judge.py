@@ -44,8 +44,7 @@ def judge(
     # Here, not above: every other command starts without the client of endpoints.
     from medeval.commands.amounts import read_price_file
     from medeval.tasks.catalogue import resumed
-    from medeval.tasks.judged import required
-    from medeval.tasks.judging_plan import checked_plan, chosen_plan
+    from medeval.tasks.judged import chosen_jury, required
     from medeval.tasks.run_record import read_record
 
     record = read_record(run)
@@ -59,18 +58,15 @@ def judge(
         judge_repeats,
         re_asks,
     )
+    again = same_command(context, "judge")
     wanted = flags.plan(None if record.judgings else default_judge(task))
-    plan = checked_plan(**dict(chosen_plan(record, wanted, flags.choices())))
-    refuse_unnamed(record, flags.missing(plan), same_command(context, "judge"))
-    plan = flags.with_key(plan)
-    check_before(task, plan, endpoints)
+    chosen = chosen_jury(record, wanted, flags.choices())
+    refuse_unnamed(record, flags.missing(chosen), again)
+    chosen = flags.with_key(chosen)
+    check_before(task, chosen, endpoints)
     options = judges_asked(concurrency, read_price_file(prices), max_cost)
-
-    def standing() -> str:
-        return f"{verdicts_kept(task, run, plan)}; go on with `{same_command(context, 'judge')}`"
-
-    with graceful_exit(standing):
-        results = judge_and_tell(task, run, plan, options, endpoints)
+    with graceful_exit(lambda: f"{verdicts_kept(task, run, chosen)}; go on with `{again}`"):
+        results = judge_and_tell(task, run, chosen, options, endpoints)
     print(command_of("score", "--task", task.asked_as, run))
     if results.exit_code:
         raise typer.Exit(1)

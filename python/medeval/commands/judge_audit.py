@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+import medeval
 from medeval.commands import shared_options as shared
 from medeval.commands.graceful_exit import graceful_exit, same_command
-from medeval.commands.judging import JudgeFlags, judges_asked, refuse_unnamed
+from medeval.commands.judging import JudgeFlags, default_judge, judges_asked, refuse_unnamed
+from medeval.errors import UserError
+
+if TYPE_CHECKING:
+    from medeval.judging.jury import Jury
+    from medeval.judging.rubric import Rubric
+    from medeval.judging.running import Judging
+    from medeval.tasks.judged import JudgedTask
+    from medeval.tasks.run_record import RunRecord
 
 REPORT = "judge-audit.json"
+_NO_JUDGE = "Name a judge with --judge-model (`local` is a rule that needs no network)."
 
 
 def judge_audit(
@@ -74,53 +86,48 @@ def judge_audit(
     """
     # Here, not above: every other command starts without the client of endpoints.
     from medeval.commands.amounts import read_price_file
-    from medeval.commands.judge_audited import of_a_run, of_the_shipped
+    from medeval.commands.judge_audit_tables import audit_tables
     from medeval.commands.run_progress import shown_judging
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.run import AUDIT
-    from medeval.judging.attacking import read_attacks
-    from medeval.judging.audit import ATTACKS, PARTS, audit
-    from medeval.judging.audit_tables import audit_tables
+    from medeval.judging.audit import ATTACKS, FOLDER, PARTS, audit
     from medeval.judging.human import read_human_ratings
-    from medeval.judging.options import JudgingOptions
+    from medeval.judging.injection import read_attacks
+    from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
     from medeval.predictions.layout import require_writable
+    from medeval.tasks.run_record import read_record
     from medeval.terminal import Terminal
 
     if out is not None:
         require_writable(out)
     keys = (judge_api_key, judge_key_variable)
     flags = JudgeFlags(judge_model or (), judge_base_url or (), *keys, repeats=judge_repeats)
-    audited = of_a_run(run, flags, rubric) if run else of_the_shipped(flags, human, rubric)
-    if audited.record is not None:
-        again = same_command(context, "judge-audit")
-        refuse_unnamed(audited.record, flags.missing(audited.plan), again)
-    ratings = None if human is None else read_human_ratings(human, audited.rubric)
+    record = None if run is None else read_record(run)
+    if record is None and human is not None:
+        raise UserError("--human needs the run whose answers were rated: name its folder.")
+    judging = _of_the_shipped(flags, rubric) if record is None else _of_a_run(record, flags, rubric)
+    folder = judging.folder if run is None else run
+    again = same_command(context, "judge-audit")
+    if record is not None:
+        refuse_unnamed(record, flags.missing(judging.jury), again)
+    ratings = None if human is None else read_human_ratings(human, judging.rubric)
     own_attacks = None if attacks is None else read_attacks(attacks)
     named = [name.strip() for each in parts or () for name in each.split(",") if name.strip()]
     read_prices = read_price_file(prices)
 
     def standing() -> str:
-        again = same_command(context, "judge-audit")
-        return f"{audited.verdicts:,} verdicts are kept; go on with `{again}`"
+        kept = verdicts_in(judging.folder, FOLDER)
+        return f"{kept:,} verdicts are kept; go on with `{again}`"
 
     with graceful_exit(standing), shown_judging(read_prices.currency) as show:
         report = audit(
-            audited.subjects,
-            audited.plan.who,
-            audited.rubric,
-            audited.folder / audited.plan.folder,
-            JudgingOptions(
-                run=judges_asked(concurrency, read_prices, max_cost),
-                gate=DataUseGuard(read_endpoints(endpoints), audited.folder / AUDIT),
-                re_asks=audited.plan.re_asks,
-                repeats=audited.plan.repeats,
-                seed=audited.plan.seed,
-                answering_model=audited.answering_model,
-                on_progress=show,
-            ),
-            named or (PARTS if run else (ATTACKS,)),
+            judging,
+            judges_asked(concurrency, read_prices, max_cost),
+            DataUseGuard(read_endpoints(endpoints), folder / AUDIT),
+            show,
+            parts=named or (PARTS if run else (ATTACKS,)),
             attacks=own_attacks,
             human=ratings,
         )
@@ -129,11 +136,97 @@ def judge_audit(
         console.print(shown)
     for warning in report["warnings"]:
         print(f"medeval: {warning}", file=sys.stderr)
-    place = out or audited.folder / REPORT
-    described = {**audited.described(), **report}
+    place = out or folder / REPORT
+    described = {**_described(judging, record), **report}
     write_text(place, json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     cost = "cost unknown" if report["cost"] is None else f"{report['cost']} {read_prices.currency}"
     print(f"{report['calls']:,} calls in all, {cost}")
     print(f"saving the report in {place}")
     if report["exit_code"]:
         raise typer.Exit(1)
+
+
+def _of_a_run(record: RunRecord, flags: JudgeFlags, named: str | None) -> Judging:
+    """Return the answers of a run, and who judges them.
+
+    Judges that judged the run before are asked nothing twice. Others get a folder that the run's
+    record does not know of: the run's score stays that of its own judging.
+
+    Args:
+        record: of the run.
+        flags: who is to judge; nobody means those who judged it last.
+        named: a rubric's name or file; None for that of the run's task.
+
+    Raises:
+        UserError: the run's task is not judged, or there is no judge.
+    """
+    from medeval.judging.rubric import named_rubric
+    from medeval.judging.running import Judging
+    from medeval.tasks.catalogue import resumed
+    from medeval.tasks.judged import subjects_of_run
+
+    task = cast("JudgedTask", resumed(record))
+    if not hasattr(task, "subjects"):
+        raise UserError(f"The answers to {record.task} are not of a kind that judges grade.")
+    own = task.rubric
+    rubric = own if named is None else named_rubric(named)
+    if rubric is None:
+        raise UserError(f"{record.task} has no rubric. Name one with --rubric.")
+    wanted = flags.plan(None if record.judgings else default_judge(task))
+    if wanted is None:
+        if not record.judgings:
+            raise UserError(f"{record.folder} was never judged. {_NO_JUDGE}")
+        wanted = record.judgings[-1]
+    # Judgments by another rubric are no judging of this run.
+    known: Sequence[Jury] = record.judgings if own and own.sha256 == rubric.sha256 else ()
+    same = [jury for jury in known if jury.who_judges()[0] == wanted.who_judges()[0]]
+    jury = same[-1] if same else wanted.changed({"folder": _folder_of(wanted, rubric)})
+    if flags.repeats:
+        jury = jury.changed({"repeats": flags.repeats})
+    return Judging(
+        subjects_of_run(task, record),
+        flags.with_key(jury),
+        rubric,
+        record.folder / jury.folder,
+        answering_model=record.model,
+    )
+
+
+def _of_the_shipped(flags: JudgeFlags, named: str | None) -> Judging:
+    """Return the weak answers that come along, and who judges them."""
+    from medeval.judging.injection import weak_rubric, weak_subjects
+    from medeval.judging.jury import DEFAULT_JUDGE
+    from medeval.judging.rubric import named_rubric
+    from medeval.judging.running import Judging
+    from medeval.tasks.run_record import RUNS
+
+    jury = flags.plan(DEFAULT_JUDGE)
+    if jury is None:
+        raise UserError(_NO_JUDGE)
+    rubric = named_rubric(named or weak_rubric())
+    return Judging(weak_subjects(), jury, rubric, RUNS / _folder_of(jury, rubric))
+
+
+def _folder_of(jury: Jury, rubric: Rubric) -> str:
+    """Return the name of a folder that the same judges and rubric have again next time."""
+    asked = (
+        {"model": one.model, "base_url": one.base_url, "key_variable": None} for one in jury.judges
+    )
+    judges = "\n".join(json.dumps(one, separators=(",", ":"), ensure_ascii=False) for one in asked)
+    digest = hashlib.sha256(f"{judges}\n{jury.seed}\n{rubric.sha256}".encode()).hexdigest()
+    return f"judge-audit-{digest[:12]}"
+
+
+def _described(judging: Judging, record: RunRecord | None) -> dict[str, Any]:
+    """Return what the report says of what was audited."""
+    return {
+        "versions": {"medeval": medeval.__version__},
+        "run": None if record is None else record.folder.name,
+        "task": None if record is None else record.task,
+        "answering_model": judging.answering_model or None,
+        "prompt_version": judging.prompt.version,
+        **judging.prompt.record(),
+        "repeats": judging.jury.repeats,
+        "re_asks": judging.jury.re_asks,
+        "seed": judging.jury.seed,
+    }

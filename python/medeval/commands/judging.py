@@ -16,9 +16,9 @@ from medeval.errors import UserError
 if TYPE_CHECKING:
     from medeval.inference.cost import Prices
     from medeval.inference.run import RunConfig
+    from medeval.judging.jury import Jury
     from medeval.judging.results import JudgingResults
     from medeval.tasks.judged import JudgedTask
-    from medeval.tasks.judging_plan import JudgingPlan
     from medeval.tasks.run_record import RunRecord
     from medeval.tasks.task import AskedTask
 
@@ -47,34 +47,32 @@ class JudgeFlags:
     repeats: int | None = None
     re_asks: int | None = None
 
-    def plan(self, default: str | None = None) -> JudgingPlan | None:
+    def plan(self, default: str | None = None) -> Jury | None:
         """Return who is to judge; None if nobody is named and there is no default.
 
         Raises:
             UserError: a choice that cannot be meant.
         """
-        from medeval.tasks.judging_plan import KEY_VARIABLE, plan_of
+        from medeval.judging.jury import KEY_VARIABLE, jury_of
 
         if self.api_key is not None:
             os.environ[KEY_VARIABLE] = self.api_key
         models = list(self.models) or ([default] if default else [])
-        if not models:
-            if self.base_urls:
-                raise UserError("--judge-base-url without --judge-model: name the judge.")
-            return None
-        return plan_of(models, list(self.base_urls), self.key_variable, **self.choices())
+        if models:
+            return jury_of(models, self.base_urls, self.key_variable, **self.choices())
+        if self.base_urls:
+            raise UserError("--judge-base-url without --judge-model: name the judge.")
+        return None
 
-    def with_key(self, plan: JudgingPlan) -> JudgingPlan:
-        """Return a recorded plan with the key's variable that is named now, if one is."""
-        key = {"key_variable": self.key_variable} if self.key_variable else {}
-        judges = (one.model_copy(update=key if one.base_url else {}) for one in plan.judges)
-        return plan.model_copy(update={"judges": tuple(judges)})
+    def with_key(self, jury: Jury) -> Jury:
+        """Return the judges of a record with the key's variable that is named now, if one is."""
+        return jury.with_key(self.key_variable)
 
-    def missing(self, plan: JudgingPlan) -> dict[str, str]:
-        """Return the flag that is missing before keys go to the judges of a recorded plan."""
-        from medeval.tasks.judging_plan import KEY_VARIABLE
+    def missing(self, jury: Jury) -> dict[str, str]:
+        """Return the flag that is missing before keys go to the judges of a record."""
+        from medeval.judging.jury import KEY_VARIABLE
 
-        named = self.with_key(plan).to_name(is_address_named=bool(self.models))
+        named = self.with_key(jury).to_name(is_address_named=bool(self.models))
         given = self.key_variable or (self.api_key and KEY_VARIABLE)
         return {flag: key for flag, key in named.items() if key != given}
 
@@ -96,7 +94,7 @@ def refuse_unnamed(record: RunRecord, named: Mapping[str, str], command: str) ->
         UserError: a flag is missing.
     """
     if named:
-        judges = (one.base_url for plan in record.judgings[-1:] for one in plan.judges)
+        judges = (one.base_url for jury in record.judgings[-1:] for one in jury.judges)
         places = dict.fromkeys(filter(None, (record.settings["endpoint"], *judges)))
         raise UserError(
             f"{record.folder}/run.json names {', '.join(named.values())}, and as addresses"
@@ -132,14 +130,11 @@ def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFla
 
 
 def default_judge(task: AskedTask) -> str | None:
-    """Return the judge of a task that cannot be scored without one."""
-    from medeval.judging.judges import DEFAULT_JUDGE
-    from medeval.tasks.mtsamples import NAME
-
-    return DEFAULT_JUDGE if task.name == NAME else None
+    """Return the judge of a task that cannot be scored without one; None for others."""
+    return getattr(task, "default_judge", None)
 
 
-def check_before(task: JudgedTask, plan: JudgingPlan, endpoints: Path) -> None:
+def check_before(task: JudgedTask, jury: Jury, endpoints: Path) -> None:
     """Find what would keep judges from being asked, before the model is asked and paid.
 
     Raises:
@@ -147,13 +142,12 @@ def check_before(task: JudgedTask, plan: JudgingPlan, endpoints: Path) -> None:
     """
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import DataUseGuard
-    from medeval.judging.judges import checked_jury
     from medeval.tasks.judged import required_rubric
 
     gate = DataUseGuard(read_endpoints(endpoints), Path(os.devnull))
     rubric = required_rubric(task)
     is_open = all(item.is_open for item in task.items())
-    for judge in checked_jury(plan.who):
+    for judge in jury.seated:
         gate.check(judge.provider(rubric, gate).address, is_open)
 
 
@@ -176,35 +170,31 @@ def judges_asked(concurrency: int, prices: Prices, max_cost: str | None) -> RunC
 
 
 def judge_and_tell(
-    task: JudgedTask, folder: Path, plan: JudgingPlan, run: RunConfig, endpoints: Path
+    task: JudgedTask, folder: Path, jury: Jury, run: RunConfig, endpoints: Path
 ) -> JudgingResults:
     """Have a run judged, show how far it is, and say what came of it."""
     from medeval.commands.run_progress import shown_judging
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.run import AUDIT
-    from medeval.judging.options import JudgingOptions
     from medeval.tasks.judged import judge
     from medeval.terminal import Terminal
 
     with shown_judging(run.prices.currency) as show:
-        options = JudgingOptions(
-            run=run,
-            gate=DataUseGuard(read_endpoints(endpoints), folder / AUDIT),
-            on_progress=show,
-        )
-        results = judge(task, folder, plan, options)
+        gate = DataUseGuard(read_endpoints(endpoints), folder / AUDIT)
+        results = judge(task, folder, jury, run, gate, show)
     Terminal().print(status_table(results, run.prices.currency))
     for warning in results.warnings:
         print(f"medeval: {warning}", file=sys.stderr)
     return results
 
 
-def verdicts_kept(task: JudgedTask, folder: Path, plan: JudgingPlan) -> str:
+def verdicts_kept(task: JudgedTask, folder: Path, jury: Jury) -> str:
     """Say how far the judging of a run is."""
-    from medeval.tasks.judged import how_far
+    from medeval.tasks.judged import judging_of
+    from medeval.tasks.run_record import read_record
 
-    kept, due = how_far(task, folder, plan)
+    kept, due = judging_of(task, read_record(folder), jury).verdicts()
     return f"{kept:,} of {due:,} verdicts are kept"
 
 

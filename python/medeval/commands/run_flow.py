@@ -29,9 +29,9 @@ from medeval.inference.cost import Budget, Prices, Spent, charged_in, kept_spend
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.run import Progress, RunConfig, RunResult
 from medeval.inference.types import Outcome
+from medeval.judging.jury import Jury
 from medeval.tasks import catalogue
 from medeval.tasks.judged import JUDGINGS, judged, required
-from medeval.tasks.judging_plan import JudgingPlan
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.run_record import RunRecord, read_record, warning_of_cut_prompts
 from medeval.tasks.task_run import (
@@ -234,7 +234,7 @@ def _executed(run: TaskRun, flags: RunFlags) -> bool:
     return is_whole
 
 
-def _plan(task: AskedTask, judges: JudgeFlags, flags: RunFlags) -> JudgingPlan | None:
+def _plan(task: AskedTask, judges: JudgeFlags, flags: RunFlags) -> Jury | None:
     """Return who judges; checked, so that no answer is paid that cannot be judged."""
     is_judged = judged(task) is not None and not flags.no_judge
     named = judges.plan(default_judge(task) if is_judged else None)
@@ -393,7 +393,7 @@ def resume_command(run: TaskRun, flags: RunFlags, *words: str) -> str:
     return with_flags(_command(record, flags, *words), {**run.choice.to_name, **dict(*named)})
 
 
-def _judgings(record: RunRecord, flags: RunFlags) -> Sequence[JudgingPlan]:
+def _judgings(record: RunRecord, flags: RunFlags) -> Sequence[Jury]:
     return () if flags.no_judge else record.judgings[-1:]
 
 

@@ -1,23 +1,42 @@
-"""How far the judges of a jury agree, by dimension, each figure with its interval."""
+"""How far raters of the same answers agree: judges with each other, and judges with people.
+
+All statistics are written as sums over items, so that a resample is a row of weights: how often
+each item was drawn. Sources: weighted kappa is a function of means and variances (J. L. Fleiss and
+J. Cohen 1973, Educational and Psychological Measurement 33), so scores between the whole numbers
+need no categories of their own; ICC(2,1), how far one rater of many may stand for the others,
+levels included, and ICC(3,k), how far the mean of these raters ranks the items alike (P. E. Shrout
+and J. L. Fleiss 1979, Psychological Bulletin 86:420-428); Krippendorff's alpha for ordinal scores
+with gaps (K. Krippendorff, Content Analysis, 4th ed. 2018, chapter 12). Own, since the packages
+krippendorff and pingouin are under the GPL, and scikit-learn's kappa takes no fractions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from medeval.judging.correlations import icc_2_1, icc_3_k, quadratic_kappa, within
-from medeval.judging.krippendorff import ordinal_alpha
 from medeval.judging.results import JudgingResults
-from medeval.scoring.table import RowStatistic, row_interval
+from medeval.models.scores import DRAWS
+from medeval.scoring.table import row_weights, sampled_interval
 
 if TYPE_CHECKING:
     from medeval.scoring.resample import Floats
 
-_NO_PAIRS = "no answer has scores of two judges"
-_NO_KAPPA = "no answer has scores of both, or all scores are the same"
-_NO_ALPHA = "no answer has scores of two judges, or all scores are the same"
-_NO_ICC = "fewer than two answers have scores of all judges, or all scores are the same"
+STATISTICS = ("exact", "within_1", "quadratic_kappa", "krippendorff_alpha", "icc_2_1", "icc_3_k")
+_NO_VALUE = {
+    "exact": "no answer has scores of two judges",
+    "within_1": "no answer has scores of two judges",
+    "quadratic_kappa": "no answer has scores of both, or all scores are the same",
+    "krippendorff_alpha": "no answer has scores of two judges, or all scores are the same",
+    "icc_2_1": "fewer than two answers have scores of all judges, or all scores are the same",
+    "icc_3_k": "fewer than two answers have scores of all judges, or all scores are the same",
+}
+_NO_PAIR = "too few answers have scores of both, or all scores are the same"
+# Means of several scores that are equal may differ in their last digit.
+ROUNDING = 1e-9
+# What is left of a variance that is 0 after it was calculated with floats.
+_NOTHING = 1e-12
 
 
 def agreement(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
@@ -33,10 +52,26 @@ def agreement(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
     return {
         "judges": judges,
         "dimensions": {
-            name: agreement_of(score_matrix(results, name), judges, seed)
+            name: agreement_of(score_array(results, name)[:, :, 0], judges, seed)
             for name in results.prompt.rubric.names
         },
     }
+
+
+def score_array(results: JudgingResults, dimension: str) -> Floats:
+    """Return the scores of a dimension, shape (answers, judges, repeats), NaN for a gap."""
+    import numpy as np
+
+    judges = {judge.judge: place for place, judge in enumerate(results.judges)}
+    rows = [each.judgments for each in results.subjects]
+    repeats = max((one.repeat + 1 for row in rows for one in row), default=1)
+    scores = np.full((len(rows), len(judges), repeats), np.nan)
+    for place, row in enumerate(rows):
+        for one in row:
+            score = one.scores.get(dimension)
+            if score is not None:
+                scores[place, judges[one.judge], one.repeat] = score
+    return scores
 
 
 def agreement_of(scores: Floats, judges: Sequence[str], seed: int = 0) -> dict[str, Any]:
@@ -52,43 +87,162 @@ def agreement_of(scores: Floats, judges: Sequence[str], seed: int = 0) -> dict[s
         of each pair; Krippendorff's alpha; ICC(2,1) and ICC(3,k). The resamples are the same for
         all of them.
     """
+    import numpy as np
 
-    def found(statistic: RowStatistic, rows: Floats, reason: str) -> dict[str, Any]:
-        return row_interval(statistic, rows, reason, seed=seed).model_dump()
+    def found(columns: Floats) -> dict[str, Any]:
+        rows, weights = row_weights(columns, DRAWS, seed)
+        return {
+            name: sampled_interval(
+                _defined(values[0]), values[1:], len(columns), _NO_VALUE[name]
+            ).model_dump()
+            for name, values in statistics(rows, weights.astype(np.float64)).items()
+        }
 
-    pairs = list(combinations(range(len(judges)), 2))
+    pairs = [
+        {"judges": [judges[a], judges[b]], **found(scores[:, [a, b]])["quadratic_kappa"]}
+        for a, b in combinations(range(len(judges)), 2)
+    ]
+    complete = int(np.isfinite(scores).all(axis=1).sum())
+    return {**found(scores), "quadratic_kappa": pairs, "complete_items": complete}
+
+
+def pair_agreement(scores: Floats, pairs: Sequence[tuple[int, int]], seed: int) -> dict[str, Any]:
+    """Return the statistics of pairs of raters: the mean over pairs, with intervals over items.
+
+    A pair weighs as much as it has items with scores of both, so that raters who shared few items
+    decide little.
+
+    Args:
+        scores: shape (items, raters), NaN for a gap.
+        pairs: columns that are compared.
+        seed: of the resamples, which are the same for all statistics.
+
+    Returns:
+        For each of `STATISTICS` an interval; `n` counts the items with scores of a pair.
+    """
+    import numpy as np
+
+    has_pair = np.zeros(len(scores), dtype=np.bool_)
+    for pair in pairs:
+        has_pair |= np.isfinite(scores[:, list(pair)]).all(axis=1)
+    n = int(has_pair.sum())
+    if not n:
+        nothing = sampled_interval(None, np.empty(0), 0, _NO_PAIR).model_dump()
+        return dict.fromkeys(STATISTICS, nothing)
+    rows, weights = row_weights(scores[has_pair], DRAWS, seed)
+    sums = dict.fromkeys(STATISTICS, np.zeros(len(weights)))
+    counts = dict(sums)
+    for pair in pairs:
+        both = np.isfinite(rows[:, list(pair)]).all(axis=1)
+        own = weights[:, both].astype(np.float64)
+        for name, values in statistics(rows[both][:, list(pair)], own).items():
+            drawn = np.where(np.isfinite(values), own.sum(axis=1), 0)
+            sums[name] = sums[name] + np.where(drawn, values, 0) * drawn
+            counts[name] = counts[name] + drawn
+    found = {}
+    for name in STATISTICS:
+        means = _ratio(sums[name], counts[name])
+        found[name] = sampled_interval(_defined(means[0]), means[1:], n, _NO_PAIR).model_dump()
+    return found
+
+
+def statistics(scores: Floats, weights: Floats) -> dict[str, Floats]:
+    """Return each statistic of raters on every resample, NaN where it has no meaning.
+
+    Args:
+        scores: shape (items, raters), NaN for a gap. Shares and alpha take the items with two
+            scores or more, kappa and the ICCs those with all.
+        weights: shape (resamples, items): how often each item counts.
+
+    Returns:
+        Shape (resamples,) for each of `STATISTICS`; of more than two raters kappa is NaN.
+    """
+    import numpy as np
+
+    first, second = np.triu_indices(scores.shape[1], k=1)
+    apart = np.abs(scores[:, first] - scores[:, second])
+    pairs = weights @ np.isfinite(apart).sum(axis=1)
+    whole = np.isfinite(scores).all(axis=1)
+    found = {
+        "exact": _ratio(weights @ (apart <= ROUNDING).sum(axis=1), pairs),
+        "within_1": _ratio(weights @ (apart <= 1 + ROUNDING).sum(axis=1), pairs),
+        "krippendorff_alpha": _ordinal_alpha(scores, weights),
+        **_of_whole_items(scores[whole], weights[:, whole]),
+    }
+    # What sums of floats leave over where there is nothing is no figure, nor is its sign.
+    return {name: np.round(found[name], 12) + 0.0 for name in STATISTICS}
+
+
+def _of_whole_items(scores: Floats, weights: Floats) -> Mapping[str, Floats]:
+    """Return kappa and the ICCs, from the two-way analysis of variance of items by raters."""
+    import numpy as np
+
+    n, k = weights.sum(axis=1), scores.shape[1]
+    if not len(scores) or k < 2:
+        return dict.fromkeys(
+            ("quadratic_kappa", "icc_2_1", "icc_3_k"), np.full(len(weights), np.nan)
+        )
+    # Around their centre the squares lose no digits.
+    scores = scores - scores.mean()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_raters = weights @ scores / n[:, None]
+        squares = weights @ (scores**2).sum(axis=1)
+        mean = of_raters.mean(axis=1)
+        between_items = k * (weights @ scores.mean(axis=1) ** 2 - n * mean**2)
+        between_raters = n * ((of_raters - mean[:, None]) ** 2).sum(axis=1)
+        rest = squares - n * k * mean**2 - between_items - between_raters
+        items = between_items / (n - 1)
+        raters = between_raters / (k - 1)
+        error = rest / ((n - 1) * (k - 1))
+        spread = items + (k - 1) * error + k * (raters - error) / n
+        differences = weights @ (scores[:, 0] - scores[:, 1]) ** 2 / n
+        # Both variances and the squared distance of the means.
+        expected = squares / n - 2 * of_raters[:, 0] * of_raters[:, 1]
+    kappa = 1 - _ratio(differences, expected) if k == 2 else np.full(len(weights), np.nan)
+    is_enough = n >= 2
     return {
-        "exact": found(lambda rows: within(rows, 0), scores, _NO_PAIRS),
-        "within_1": found(lambda rows: within(rows, 1), scores, _NO_PAIRS),
-        "quadratic_kappa": [
-            {
-                "judges": [judges[one], judges[other]],
-                **found(quadratic_kappa, scores[:, [one, other]], _NO_KAPPA),
-            }
-            for one, other in pairs
-        ],
-        "krippendorff_alpha": found(ordinal_alpha, scores, _NO_ALPHA),
-        "icc_2_1": found(icc_2_1, scores, _NO_ICC),
-        "icc_3_k": found(icc_3_k, scores, _NO_ICC),
-        "complete_items": _complete(scores),
+        "quadratic_kappa": kappa,
+        "icc_2_1": np.where(is_enough, _ratio(items - error, spread), np.nan),
+        "icc_3_k": np.where(is_enough, _ratio(items - error, items), np.nan),
     }
 
 
-def score_matrix(results: JudgingResults, dimension: str) -> Floats:
-    """Return the first scores of a dimension, shape (answers, judges), NaN where there is none."""
+def _ordinal_alpha(scores: Floats, weights: Floats) -> Floats:
+    """Return Krippendorff's alpha; NaN without an item of two scores, or with one value only."""
     import numpy as np
 
-    judges = [judge.judge for judge in results.judges]
-    matrix = np.full((len(results.subjects), len(judges)), np.nan)
-    for row, subject in enumerate(results.subjects):
-        for judgment in subject.judgments:
-            score = judgment.scores.get(dimension)
-            if judgment.repeat == 0 and score is not None:
-                matrix[row, judges.index(judgment.judge)] = score
-    return matrix
+    given = np.isfinite(scores).sum(axis=1)
+    scores, weights = np.round(scores[given >= 2], 9), weights[:, given >= 2]
+    values = np.unique(scores[np.isfinite(scores)])
+    if len(values) < 2:
+        return np.full(len(weights), np.nan)
+    places = np.searchsorted(values, scores)
+    totals = weights @ (scores[:, :, None] == values).sum(axis=1)
+    # Between two values lie all scores from one to the other, half of each end.
+    middles = np.cumsum(totals, axis=1) - totals / 2
+    # Each pair of an item's scores weighs so that the item weighs as much as it has scores.
+    shares = weights / (given[given >= 2] - 1)
+    observed = np.zeros(len(weights))
+    for a, b in combinations(range(scores.shape[1]), 2):
+        both = np.isfinite(scores[:, [a, b]]).all(axis=1)
+        distances = (middles[:, places[both, a]] - middles[:, places[both, b]]) ** 2
+        observed += 2 * (shares[:, both] * distances).sum(axis=1)
+    count = totals.sum(axis=1)
+    spread = count * (totals * middles**2).sum(axis=1) - (totals * middles).sum(axis=1) ** 2
+    is_varied = (totals > 0).sum(axis=1) >= 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alpha: Floats = np.where(is_varied, 1 - observed * (count - 1) / (2 * spread), np.nan)
+    return alpha
 
 
-def _complete(scores: Floats) -> int:
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    """Return a ratio; NaN where the whole is nothing."""
     import numpy as np
 
-    return int(np.isfinite(scores).all(axis=1).sum())
+    ratios = np.full(len(part), np.nan)
+    np.divide(part, whole, out=ratios, where=np.abs(whole) > _NOTHING)
+    return ratios
+
+
+def _defined(value: float) -> float | None:
+    return None if value != value else float(value)

@@ -7,28 +7,41 @@ scored the same answers: do they agree with them?
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
 from medeval.inference.cost import Budget
-from medeval.judging.agreement import agreement
-from medeval.judging.attacking import AttackFile, attacked, moves, shipped_attacks, weak_subjects
-from medeval.judging.human import HumanRatings
-from medeval.judging.human_agreement import human_agreement
-from medeval.judging.judges import Judge
-from medeval.judging.length_bias import length_bias
-from medeval.judging.options import JudgingOptions
-from medeval.judging.prompt import ANSWER_FIRST, CRITERIA_REVERSED, NO_REFERENCE
-from medeval.judging.results import JudgingResults
-from medeval.judging.rubric import Rubric
-from medeval.judging.running import run_judges
-from medeval.judging.stability import repeat_spread, variant_shift
-from medeval.judging.subjects import Subject, checked
-from medeval.scoring.table import mean
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.run import RunConfig
+from medeval.judging.agreement import agreement, score_array
+from medeval.judging.human import HumanRatings, human_agreement
+from medeval.judging.injection import (
+    BETWEEN,
+    Attack,
+    AttackFile,
+    attacked,
+    shipped_attacks,
+    weak_subjects,
+)
+from medeval.judging.prompt import (
+    ANSWER_FIRST,
+    CRITERIA_REVERSED,
+    NO_REFERENCE,
+    Subject,
+    checked,
+)
+from medeval.judging.results import JudgingResults, SubjectResult
+from medeval.judging.running import Judging, OnJudging
+from medeval.judging.verdict import Status
+from medeval.metrics.matching import token_f1, tokens
+from medeval.scoring.table import RowStatistic, mean, row_interval
+
+if TYPE_CHECKING:
+    from medeval.scoring.resample import Floats
 
 AGREEMENT = "agreement"
 REPEATS = "repeats"
@@ -39,38 +52,50 @@ ATTACKS = "attacks"
 SANITY = "sanity"
 HUMAN = "human"
 PARTS = (AGREEMENT, REPEATS, ORDER, REFERENCE, LENGTH, ATTACKS, SANITY)
+# Parts whose figures are rows of one table: what moves a judge though the answer is the same.
+EFFECTS = (REPEATS, ORDER, REFERENCE, LENGTH)
 FOLDER = "audit"
+NOT_DONE = "reason"
+CONTROLS = ("oracle", "shuffled", "empty")
+# Of a reward from 0 to 1: less than one point on one of three criteria is no move.
+LEAST_MOVE = 0.05
+_ROUNDING = 1e-9
 _VARIANTS = {ORDER: (ANSWER_FIRST, CRITERIA_REVERSED), REFERENCE: (NO_REFERENCE,)}
+_FEWEST = 3
+_NO_SPEARMAN = "fewer than three answers were judged, or length or score are all the same"
+_NO_PARTIAL = (
+    "fewer than four answers were judged with a reference, or length, score or overlap are all the"
+    " same"
+)
 
 
 def audit(
-    subjects: Iterable[Subject],
-    judges: Sequence[Judge],
-    rubric: Rubric,
-    folder: Path,
-    options: JudgingOptions | None = None,
+    judging: Judging,
+    options: RunConfig | None = None,
+    gate: DataUseGuard | None = None,
+    on_progress: OnJudging | None = None,
+    *,
     parts: Sequence[str] = PARTS,
     attacks: AttackFile | None = None,
     human: HumanRatings | None = None,
 ) -> dict[str, Any]:
     """Audit judges on answers, and return a report that is JSON.
 
-    The judgments of the answers themselves are those of `run_judges` in the same folder: what is
-    there is not asked again. Those of each part are kept below `audit`.
+    The judgments of the answers themselves are those of the judging: what is there is not asked
+    again. Those of each part are kept below `audit` in its folder.
 
     Args:
-        subjects: the answers.
-        judges: one, or a jury.
-        rubric: what is graded.
-        folder: of the run.
-        options: how; `repeats` above 1 for the spread of repeats.
+        judging: the answers and who judges them; `repeats` above 1 for the spread of repeats.
+        options: see `Judging.run`; all parts share its limit on cost.
+        gate: likewise.
+        on_progress: likewise.
         parts: which of `PARTS`; those that need more judges or repeats than there are say so.
         attacks: those that come with the package if not given.
         human: what people gave the same answers, to be compared with the judges.
 
     Raises:
         UserError: a part is unknown, attacks are given and not tried, none of the answers was
-            rated, or as `run_judges`.
+            rated, or as `Judging.run`.
     """
     unknown = sorted(set(parts) - set(PARTS))
     if unknown:
@@ -80,58 +105,266 @@ def audit(
             f"Attacks of your own are tried by the part {ATTACKS!r}, which is not among those of"
             f" this audit: {', '.join(parts)}. Add the part, or leave the attacks out."
         )
-    options = _with_one_budget(options or JudgingOptions())
-    listed = checked(subjects)
+    options = options or RunConfig()
+    budget = options.budget or Budget(options.max_cost)
+    options = replace(options, budget=budget, max_cost=None)
+    listed = checked(judging.subjects)
     if human is not None:
         human.count_of(listed)  # raises before a judge is paid
-    base = run_judges(listed, judges, rubric, folder, options)
-    below = folder / FOLDER
-    once = replace(options, repeats=1)
-    made: list[JudgingResults] = [base]
+    made: list[JudgingResults] = []
+
+    def judged(one: Judging) -> JudgingResults:
+        made.append(one.run(options, gate, on_progress))
+        return made[-1]
+
+    def part_of(name: str, **changes: Any) -> JudgingResults:
+        jury = changes.pop("jury", judging.jury).model_copy(update={"repeats": 1})
+        folder = judging.folder / FOLDER / name
+        return judged(replace(judging, folder=folder, jury=jury, **changes))
+
+    def shifts(part: str) -> dict[str, Any]:
+        # The rule that is built in knows nothing but the reference.
+        able = [one for one in judging.jury.seated if part == ORDER or not one.is_rule]
+        if not able:
+            return {NOT_DONE: "the judge is a rule that needs the reference"}
+        jury = judging.jury.model_copy(update={"judges": tuple(able)})
+        return {
+            one.name: variant_shift(base, part_of(one.name, jury=jury, variant=one), seed)
+            for one in _VARIANTS[part]
+        }
+
+    base, seed = judged(judging), judging.jury.seed
     report: dict[str, Any] = {
         "summary": base.summary(),
         "judges": [judge.as_json() for judge in base.judges],
     }
     if human is not None:
-        report[HUMAN] = human_agreement(base, human, options.seed)
+        report[HUMAN] = human_agreement(base, human, seed)
     for part in parts:
         if part == AGREEMENT:
-            report[part] = _agreement(base, options)
+            is_alone = len(base.judges) < 2
+            told = {NOT_DONE: "there is one judge; agreement needs two"}
+            report[part] = told if is_alone else agreement(base, seed)
         elif part == REPEATS:
-            report[part] = _repeats(base, options)
+            told = {NOT_DONE: "each answer was judged once; the spread needs repeats of 2 or more"}
+            report[part] = told if judging.jury.repeats < 2 else repeat_spread(base, seed)
         elif part in _VARIANTS:
-            # The rule that is built in knows nothing but the reference.
-            able = [judge for judge in judges if part == ORDER or not judge.is_rule]
-            if not able:
-                report[part] = {"reason": "the judge is a rule that needs the reference"}
-                continue
-            others = {
-                variant.name: run_judges(
-                    listed, able, rubric, below / variant.name, replace(once, variant=variant)
-                )
-                for variant in _VARIANTS[part]
-            }
-            made += others.values()
-            report[part] = variant_shift(base, others, options.seed)
+            report[part] = shifts(part)
         elif part == LENGTH:
-            report[part] = length_bias(base, options.seed)
+            report[part] = length_bias(base, seed)
         elif part == ATTACKS:
             tried = shipped_attacks() if attacks is None else attacks
             weak = weak_subjects()
             # Of each file in a folder of its own: ids of attacks are unique in one file only.
-            place = below / f"{ATTACKS}-{tried.sha256[:12]}"
-            results = run_judges(attacked(weak, tried.attacks, rubric), judges, rubric, place, once)
-            made.append(results)
+            name = f"{ATTACKS}-{tried.sha256[:12]}"
+            results = part_of(name, subjects=attacked(weak, tried.attacks, judging.rubric))
             report[part] = moves(results, weak, tried.attacks)
             report[f"{ATTACKS}_sha256"] = tried.sha256
         else:
-            results = run_judges(control_subjects(listed), judges, rubric, below / SANITY, once)
-            made.append(results)
-            report[part] = sanity(results)
+            report[part] = sanity(part_of(SANITY, subjects=control_subjects(listed)))
     report.update(_spent(made))
     report["warnings"] = list(dict.fromkeys(each for results in made for each in results.warnings))
     report["exit_code"] = max(results.exit_code for results in made)
     return report
+
+
+def _spent(made: Sequence[JudgingResults]) -> dict[str, Any]:
+    """Return the calls and the cost of all parts together; None as soon as a part is unknown."""
+    judges = [judge for results in made for judge in results.judges]
+    costs = [results.costs()[0] for results in made]
+    known = [cost for cost in costs if cost is not None]
+    return {
+        "calls": sum(judge.progress.ledger.asked + judge.progress.retries for judge in judges),
+        "cost": str(sum(known, Decimal(0))) if len(known) == len(costs) else None,
+    }
+
+
+def repeat_spread(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
+    """Return how far the repeats of each judge lie apart on one answer, by judge and dimension.
+
+    Returns:
+        For each: the mean over answers of the standard deviation of its repeats, the share of
+        answers on which all repeats agree, and the widest range.
+    """
+    import numpy as np
+
+    def spread(scores: Floats) -> dict[str, Any]:
+        several = [row[np.isfinite(row)] for row in scores if np.isfinite(row).sum() > 1]
+        ranges = [float(np.ptp(row)) for row in several]
+        return {
+            "deviation": _mean([float(row.std()) for row in several], seed),
+            "unchanged": _mean([float(each == 0) for each in ranges], seed, is_share=True),
+            "widest_range": max(ranges, default=None),
+        }
+
+    names = results.prompt.rubric.names
+    by_name = {name: score_array(results, name) for name in names}
+    return {
+        judge.judge: {name: spread(by_name[name][:, place]) for name in names}
+        for place, judge in enumerate(results.judges)
+    }
+
+
+def variant_shift(
+    standard: JudgingResults, other: JudgingResults, seed: int = 0
+) -> dict[str, dict[str, Any]]:
+    """Return how the scores move when the same answers are put to the judges in another way.
+
+    Args:
+        standard: the usual prompt.
+        other: the same answers by another; some of the judges may be missing.
+        seed: of the resamples.
+
+    Returns:
+        For each dimension: the mean change, its size without sign, and the share of answers whose
+        score stays; over the answers and judges that have both. Of repeats the first counts.
+    """
+    import numpy as np
+
+    before = [judge.judge for judge in standard.judges]
+    columns = [before.index(judge.judge) for judge in other.judges]
+    found = {}
+    for name in standard.prompt.rubric.names:
+        changes = score_array(other, name)[:, :, 0] - score_array(standard, name)[:, columns, 0]
+        rows = [row[np.isfinite(row)] for row in changes]
+        rows = [row for row in rows if len(row)]
+        found[name] = {
+            "change": _mean([float(row.mean()) for row in rows], seed),
+            "absolute_change": _mean([float(np.abs(row).mean()) for row in rows], seed),
+            "unchanged": _mean([float((row == 0).mean()) for row in rows], seed, is_share=True),
+        }
+    return found
+
+
+def length_bias(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
+    """Return Spearman's correlation of an answer's length in words with its score.
+
+    A good answer is often a longer one, so the correlation is also given with the overlap of words
+    with the reference held fixed (partial, by ranks).
+
+    Returns:
+        `reward` and each dimension, with `spearman` and `partial_on_overlap`.
+    """
+    import numpy as np
+
+    names = results.prompt.rubric.names
+    rows = [
+        [
+            float(len(tokens(each.subject.judged))),
+            token_f1(each.subject.reference, each.subject.judged),
+            each.reward_judged,
+            *(each.scores[name] for name in names),
+        ]
+        for each in results.subjects
+        if each.reward_judged is not None and not each.reason
+    ]
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), 3 + len(names))
+
+    def found(statistic: RowStatistic, columns: list[int], reason: str) -> dict[str, Any]:
+        own = table[:, columns]
+        whole = own[np.isfinite(own).all(axis=1)]
+        return row_interval(statistic, whole, reason, seed=seed).model_dump()
+
+    return {
+        name: {
+            "spearman": found(_spearman, [0, column], _NO_SPEARMAN),
+            "partial_on_overlap": found(_partial, [0, column, 1], _NO_PARTIAL),
+        }
+        for column, name in enumerate(("reward", *names), start=2)
+    }
+
+
+def _spearman(rows: Floats) -> float | None:
+    """Return the correlation of the ranks of two columns; None where it has no meaning."""
+    import numpy as np
+    from scipy.stats import rankdata  # type: ignore[import-untyped]
+
+    if len(rows) < _FEWEST or (rows == rows[0]).all(axis=0).any():
+        return None
+    return float(np.corrcoef(rankdata(rows, axis=0), rowvar=False)[0, 1])
+
+
+def _partial(rows: Floats) -> float | None:
+    """Return the correlation of the first two columns' ranks with the third's held fixed."""
+    if len(rows) <= _FEWEST:
+        return None
+    pairs = [_spearman(rows[:, columns]) for columns in ([0, 1], [0, 2], [1, 2])]
+    if None in pairs:
+        return None
+    of_both, of_first, of_second = (float(pair or 0.0) for pair in pairs)
+    left = (1 - of_first**2) * (1 - of_second**2)
+    # Where the third column decides one of the others there is nothing left to correlate.
+    return float((of_both - of_first * of_second) / left**0.5) if left > 1e-12 else None
+
+
+def moves(
+    results: JudgingResults, subjects: Sequence[Subject], attacks: Sequence[Attack]
+) -> dict[str, Any]:
+    """Return by judge what each attack did to the reward.
+
+    An attack has raised a judge if the reward of any answer rose by at least 0.05, and by more than
+    a harmless addition brought.
+
+    Args:
+        results: of `attacked`.
+        subjects: without attacks.
+        attacks: that were tried.
+
+    Returns:
+        By judge: `raised_by`, `lowered_by` and `verdicts_lost_to`, the ids of the attacks that did
+        so, and for each attack the number of answers with both verdicts, how many rose and fell,
+        the mean and the largest change, the verdicts that it cost, and how many of its answers were
+        flagged as a possible injection.
+    """
+    by_name = {each.subject.id: each for each in results.subjects}
+    report: dict[str, Any] = {}
+    for judge in results.judges:
+        rows = {
+            attack.id: _row(
+                attack,
+                [
+                    (by_name[f"{s.name}{BETWEEN}"], by_name[f"{s.name}{BETWEEN}{attack.id}"])
+                    for s in subjects
+                ],
+                judge.judge,
+            )
+            for attack in attacks
+        }
+        real = {name: row for name, row in rows.items() if row["kind"] != "control"}
+        harmless = (row["largest_change"] or 0.0 for name, row in rows.items() if name not in real)
+        least = max(max(harmless, default=0.0) + _ROUNDING, LEAST_MOVE - _ROUNDING)
+        report[judge.judge] = {
+            "raised_by": [n for n, row in real.items() if (row["largest_change"] or 0.0) > least],
+            "lowered_by": [name for name, row in real.items() if row["lowered"]],
+            "verdicts_lost_to": [name for name, row in real.items() if row["verdicts_lost"]],
+            "attacks": rows,
+        }
+    return report
+
+
+def _row(
+    attack: Attack, pairs: Sequence[tuple[SubjectResult, SubjectResult]], judge: str
+) -> dict[str, Any]:
+    rewards = [(_reward(before, judge), _reward(after, judge)) for before, after in pairs]
+    changes = [now - usual for usual, now in rewards if usual is not None and now is not None]
+    return {
+        "kind": attack.kind,
+        "answers": len(changes),
+        "raised": sum(change > _ROUNDING for change in changes),
+        "lowered": sum(change < -_ROUNDING for change in changes),
+        "mean_change": fmean(changes) if changes else None,
+        "largest_change": max(changes, default=None),
+        "verdicts_lost": sum(usual is not None and now is None for usual, now in rewards),
+        "flagged": sum(after.possible_injection for _, after in pairs),
+    }
+
+
+def _reward(result: SubjectResult, judge: str) -> float | None:
+    """Return what a judge gave, the mean over its complete verdicts; None if it gave none."""
+    given = [
+        each.reward for each in result.judgments if each.judge == judge and each.status is Status.OK
+    ]
+    return fmean(given) if given else None
 
 
 def control_subjects(subjects: Sequence[Subject]) -> list[Subject]:
@@ -144,7 +377,7 @@ def control_subjects(subjects: Sequence[Subject]) -> list[Subject]:
     found = []
     for place, subject in enumerate(able):
         other = able[(place + 1) % len(able)].reference if len(able) > 1 else ""
-        for name, answer in (("oracle", subject.reference), ("shuffled", other), ("empty", "")):
+        for name, answer in zip(CONTROLS, (subject.reference, other, ""), strict=True):
             found.append(replace(subject, id=f"{name}--{subject.id}", answer=answer, unanswered=""))
     return found
 
@@ -157,48 +390,18 @@ def sanity(results: JudgingResults) -> dict[str, Any]:
         the shuffled, and the empty ones at 0.
     """
     found: dict[str, Any] = {
-        kind: mean(
-            [
-                each.reward_judged
-                for each in results.subjects
-                if each.subject.id.startswith(f"{kind}--")
-            ],
-            seed=results.seed,
+        kind: _mean(
+            [e.reward_judged for e in results.subjects if e.subject.id.startswith(f"{kind}--")],
+            results.seed,
             is_share=True,
-            reason="there is no value",
-        ).model_dump()
-        for kind in ("oracle", "shuffled", "empty")
+        )
+        for kind in CONTROLS
     }
-    oracle, shuffled, empty = (found[kind]["value"] for kind in ("oracle", "shuffled", "empty"))
+    oracle, shuffled, empty = (found[kind]["value"] for kind in CONTROLS)
     known = oracle is not None and shuffled is not None
-    found["is_in_order"] = bool(known and oracle > shuffled and empty == 0) if known else None
+    found["is_in_order"] = bool(oracle > shuffled and empty == 0) if known else None
     return found
 
 
-def _spent(made: Sequence[JudgingResults]) -> dict[str, Any]:
-    """Return the calls and the cost of all parts together; None as soon as a part is unknown."""
-    judges = [judge for results in made for judge in results.judges]
-    costs = [judge.cost for judge in judges]
-    known = [cost for cost in costs if cost is not None]
-    return {
-        "calls": sum(judge.progress.ledger.asked + judge.progress.retries for judge in judges),
-        "cost": str(sum(known, Decimal(0))) if len(known) == len(costs) else None,
-    }
-
-
-def _with_one_budget(options: JudgingOptions) -> JudgingOptions:
-    """Return the options with a limit on cost that all parts share."""
-    budget = options.run.budget or Budget(options.run.max_cost)
-    return replace(options, run=replace(options.run, budget=budget, max_cost=None))
-
-
-def _agreement(base: JudgingResults, options: JudgingOptions) -> dict[str, Any]:
-    if len(base.judges) < 2:
-        return {"reason": "there is one judge; agreement needs two"}
-    return agreement(base, options.seed)
-
-
-def _repeats(base: JudgingResults, options: JudgingOptions) -> dict[str, Any]:
-    if options.repeats < 2:
-        return {"reason": "each answer was judged once; the spread needs repeats of 2 or more"}
-    return repeat_spread(base, options.seed)
+def _mean(scores: Sequence[float | None], seed: int, *, is_share: bool = False) -> dict[str, Any]:
+    return mean(scores, seed=seed, is_share=is_share, reason="there is no value").model_dump()

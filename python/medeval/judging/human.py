@@ -1,7 +1,11 @@
-"""Scores that people gave the same answers, read from a CSV file and laid beside the answers.
+"""Scores that people gave the same answers, read from a CSV file, and laid beside the judges'.
 
 Two forms are read: a row per answer and rater with a column for each dimension, or a row per single
 score with the columns `dimension` and `score`.
+
+A judge is compared with the mean of the raters and, if there are several, with each of them by
+itself. Only the latter may be held against the agreement of the raters among themselves, the
+ceiling: a mean of several people is steadier than any one of them.
 """
 
 from __future__ import annotations
@@ -12,13 +16,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medeval.errors import UserError
+from medeval.judging.agreement import pair_agreement, score_array
+from medeval.judging.prompt import Subject
+from medeval.judging.results import JudgingResults
 from medeval.judging.rubric import Rubric
-from medeval.judging.subjects import Subject
-from medeval.judging.verdicts import number_in
+from medeval.judging.verdict import number_in
 from medeval.models.text_files import read_text
 
 if TYPE_CHECKING:
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
 ID_COLUMNS = ("id", "example_id", "item")
 SAMPLE, RATER, DIMENSION, SCORE, COMMENT = "sample", "rater", "dimension", "score", "comment"
 _LONGEST_SHOWN = 12
+REWARD = "reward"
 
 Answer = tuple[str, int]
 
@@ -121,24 +129,43 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
     except ValueError as error:
         raise UserError(f"{error}.") from None
     lines = _lines(text, path)
-    _, header = next(lines, (1, []))
-    form = _form([name.strip() for name in header], path, rubric)
+    columns = [name.strip() for name in next(lines, (1, []))[1]]
+    id_column, is_long = _form(columns, f"{path}, line 1", rubric)
     ratings: dict[tuple[Answer, str, str], Rating] = {}
     for line, cells in lines:
         place = f"{path}, line {line}"
         if any("\0" in cell for cell in cells):
             raise UserError(f"{place}: a character of code 0. Save the file as CSV in UTF-8.")
-        if len(cells) != len(header):
-            raise UserError(f"{place}: {len(cells)} cells under {len(header)} columns.")
-        row = dict(zip(form.columns, (cell.strip() for cell in cells), strict=True))
-        for column, rating in form.ratings(row, place):
-            name = (rating.answer, rating.rater, rating.dimension)
-            if name in ratings:
+        if len(cells) != len(columns):
+            raise UserError(f"{place}: {len(cells)} cells under {len(columns)} columns.")
+        row = dict(zip(columns, (cell.strip() for cell in cells), strict=True))
+        if not row[id_column]:
+            raise UserError(f"{place}, column {id_column}: there is no id.")
+        sample = row.get(SAMPLE, "") or "0"
+        if not (sample.isascii() and sample.isdigit()):
+            raise UserError(f"{place}, column {SAMPLE}: {_cell(sample)} is no number of a sample.")
+        answer = (row[id_column], int(sample))
+        if is_long and row[DIMENSION] not in rubric.names:
+            raise UserError(
+                f"{place}, column {DIMENSION}: {_cell(row[DIMENSION])} is none of"
+                f" {', '.join(rubric.names)}."
+            )
+        given = {row[DIMENSION]: SCORE} if is_long else {n: n for n in rubric.names if n in row}
+        for dimension, column in given.items():
+            if not row[column]:
+                continue
+            rating = Rating(
+                answer,
+                row.get(RATER, ""),
+                dimension,
+                _score(row[column], rubric, f"{place}, column {column}"),
+            )
+            if rating[:3] in ratings:
                 raise UserError(
-                    f"{place}, column {column}: a second score of {rating.answer[0]!r} (sample"
-                    f" {rating.answer[1]}) in {rating.dimension} by the same rater."
+                    f"{place}, column {column}: a second score of {answer[0]!r} (sample"
+                    f" {answer[1]}) in {dimension} by the same rater."
                 )
-            ratings[name] = rating
+            ratings[rating[:3]] = rating
     if not ratings:
         raise UserError(f"{path} holds no scores.")
     return HumanRatings(tuple(ratings.values()), path, hashlib.sha256(text.encode()).hexdigest())
@@ -155,49 +182,12 @@ def _lines(text: str, path: Path) -> Iterator[tuple[int, list[str]]]:
         raise UserError(f"{path}, line {reader.line_num}: {error}.") from None
 
 
-@dataclass(frozen=True)
-class _Form:
-    """Where in a row of a file what stands.
-
-    Attributes:
-        columns: of the file.
-        id_column: with the answers' ids.
-        is_long: a row is a single score.
-        rubric: whose dimensions and scale count.
-    """
-
-    columns: Sequence[str]
-    id_column: str
-    is_long: bool
-    rubric: Rubric
-
-    def ratings(self, row: Mapping[str, str], place: str) -> Iterator[tuple[str, Rating]]:
-        """Yield the scores of a row, each with the column that it stands in."""
-        if not row[self.id_column]:
-            raise UserError(f"{place}, column {self.id_column}: there is no id.")
-        answer = (row[self.id_column], _sample(row.get(SAMPLE, ""), f"{place}, column {SAMPLE}"))
-        if self.is_long:
-            if row[DIMENSION] not in self.rubric.names:
-                raise UserError(
-                    f"{place}, column {DIMENSION}: {_cell(row[DIMENSION])} is none of"
-                    f" {', '.join(self.rubric.names)}."
-                )
-            given = {row[DIMENSION]: SCORE}
-        else:
-            given = {name: name for name in self.rubric.names if name in row}
-        for dimension, column in given.items():
-            if row[column]:
-                score = _score(row[column], self.rubric, f"{place}, column {column}")
-                yield column, Rating(answer, row.get(RATER, ""), dimension, score)
-
-
-def _form(columns: Sequence[str], path: Path, rubric: Rubric) -> _Form:
-    """Return the form that a header tells.
+def _form(columns: Sequence[str], place: str, rubric: Rubric) -> tuple[str, bool]:
+    """Return the column of the answers' ids, and whether a row is a single score.
 
     Raises:
         UserError: naming the column that is missing, comes twice or has no meaning.
     """
-    place = f"{path}, line 1"
     found = [name for name in ID_COLUMNS if name in columns]
     if len(found) != 1:
         told = f"both {' and '.join(found)}" if found else "no column with the ids of the answers"
@@ -220,15 +210,7 @@ def _form(columns: Sequence[str], path: Path, rubric: Rubric) -> _Form:
             f"{place}: no column with scores. There may be {', '.join(rubric.names)}, or"
             f" {DIMENSION} and {SCORE}."
         )
-    return _Form(columns, found[0], is_long, rubric)
-
-
-def _sample(text: str, place: str) -> int:
-    if not text:
-        return 0
-    if not (text.isascii() and text.isdigit()):
-        raise UserError(f"{place}: {_cell(text)} is no number of a sample.")
-    return int(text)
+    return found[0], is_long
 
 
 def _score(text: str, rubric: Rubric, place: str) -> float:
@@ -244,3 +226,82 @@ def _score(text: str, rubric: Rubric, place: str) -> float:
 def _cell(text: str) -> str:
     """Return what an error says of a cell: a longer one may be a text that slipped into it."""
     return repr(text) if len(text) <= _LONGEST_SHOWN else "what stands there"
+
+
+def human_agreement(results: JudgingResults, human: HumanRatings, seed: int = 0) -> dict[str, Any]:
+    """Return the agreement of each judge, of the jury's mean and of the raters, by dimension.
+
+    The reward is compared as the mean of an answer's dimensions, in points of the scale, where all
+    of them were scored. Of several judgments by one judge the first counts; the jury's mean is over
+    all of them. Raters are numbered as they come in the file: a report does not name people.
+
+    Args:
+        results: of the judges.
+        human: of the raters.
+        seed: of the resamples.
+
+    Returns:
+        Counts of what was rated and judged, and under `dimensions` for each dimension and the
+        reward: `judges` by name, `jury` if there are several, each `with_mean` of the raters and
+        `with_each`; `raters`, the ceiling for the latter; each with the statistics of
+        `pair_agreement`.
+
+    Raises:
+        UserError: none of the answers was rated.
+    """
+    import numpy as np
+
+    answers = [(each.subject.id, each.subject.sample) for each in results.subjects]
+    matched = human.count_of(each.subject for each in results.subjects)
+    names = results.prompt.rubric.names
+    judged = _with_reward({name: score_array(results, name)[:, :, 0] for name in names})
+    rated = _with_reward({name: human.matrix(answers, name) for name in names})
+    # Of all judgments, and NaN where there is none.
+    of_jury = {n: np.array([e.scores.get(n) for e in results.subjects], np.float64) for n in names}
+    pooled = _with_reward(of_jury)
+
+    def compared(name: str) -> dict[str, Any]:
+        own = rated[name]
+        found: dict[str, Any] = {
+            "judges": {
+                judge.judge: _with_raters(judged[name][:, column], own, seed)
+                for column, judge in enumerate(results.judges)
+            }
+        }
+        if len(results.judges) > 1:
+            found["jury"] = _with_raters(pooled[name], own, seed)
+        if len(human.raters) > 1:
+            pairs = list(combinations(range(len(human.raters)), 2))
+            found["raters"] = pair_agreement(own, pairs, seed)
+        return found
+
+    return {
+        "sha256": human.sha256,
+        "scores": len(human.ratings),
+        "raters": len(human.raters),
+        "answers_rated": len(human.answers),
+        "answers_rated_and_of_the_run": matched,
+        "answers_not_rated": len(answers) - matched,
+        "dimensions": {name: compared(name) for name in (*names, REWARD)},
+    }
+
+
+def _with_raters(scores: Floats, rated: Floats, seed: int) -> dict[str, Any]:
+    """Return the agreement of scores with the mean of the raters, and with each of several."""
+    import numpy as np
+
+    given = np.isfinite(rated)
+    count = given.sum(axis=1)
+    mean = np.where(given, rated, 0).sum(axis=1) / np.where(count, count, np.nan)
+    found = {"with_mean": pair_agreement(np.column_stack([scores, mean]), [(0, 1)], seed)}
+    if rated.shape[1] > 1:
+        pairs = [(0, column) for column in range(1, rated.shape[1] + 1)]
+        found["with_each"] = pair_agreement(np.column_stack([scores, rated]), pairs, seed)
+    return found
+
+
+def _with_reward(scores: Mapping[str, Floats]) -> dict[str, Floats]:
+    """Add the mean of the dimensions; NaN where one of them is missing."""
+    import numpy as np
+
+    return {**scores, REWARD: np.mean(list(scores.values()), axis=0)}

@@ -1,18 +1,34 @@
-"""Signs that an answer speaks to its judge rather than to its reader.
+"""Answers that speak to their judge: signs of it, and attacks that try it on.
 
-A sign is no proof and changes no score; it marks what a person should look at.
+A sign is no proof and changes no score; it marks what a person should look at. Attacks are kept as
+data; an audit tells which of them moved a judge's scores.
 """
 
 from __future__ import annotations
 
+import hashlib
 import html
+import json
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from medeval.judging.fences import neutralised
-from medeval.judging.rubric import Rubric
-from medeval.judging.verdicts import read_verdict
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
 
+from medeval.errors import UserError
+from medeval.judging.prompt import Subject, escape, filled
+from medeval.judging.rubric import Rubric, checked_yaml
+from medeval.judging.verdict import read_verdict
+from medeval.models.yaml_text import read_yaml
+
+_FOLDER = files("medeval.judging").joinpath("attacks")
+# Between the name of an attacked answer and that of the attack.
+BETWEEN = "--"
+# What belongs to the rubric, in double braces in the text of an attack.
+_PLACEHOLDERS = ("high", "verdict", "plain_scores")
 _JUDGE = r"(?:judges?|graders?|evaluators?|raters?|scorers?|language models?|llms?|ai models?)"
 _NEAR = r"[^.\n]{0,60}"
 _SIGNS = {
@@ -98,7 +114,7 @@ def injection_signs(answer: str, rubric: Rubric) -> tuple[str, ...]:
     found = [
         name for name, pattern in _PATTERNS.items() if any(pattern.search(form) for form in forms)
     ]
-    if any(neutralised(form)[1] for form in forms):
+    if any(escape(form)[1] for form in forms):
         found.append("false_delimiter")
     if any(read_verdict(form, rubric).parse not in ("empty", "unparseable") for form in forms):
         found.append("planted_verdict")
@@ -126,3 +142,136 @@ def _plain_scores(answer: str, rubric: Rubric) -> int:
         is not None
         for name in rubric.names
     )
+
+
+Kind = Literal[
+    "control", "planted_scores", "instruction", "false_delimiter", "false_verdict", "prompt_leak"
+]
+
+
+class Attack(BaseModel):
+    """One attack.
+
+    Attributes:
+        id: its name.
+        kind: what it tries.
+        place: where it stands to the answer.
+        text: with placeholders for what belongs to the rubric.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    kind: Kind
+    place: Literal["before", "after", "instead"]
+    text: str
+
+    @field_validator("text")
+    @classmethod
+    def _can_be_filled(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("holds nothing but blanks")
+        try:
+            filled(text, dict.fromkeys(_PLACEHOLDERS, ""))
+        except KeyError as error:
+            raise ValueError(
+                f"the placeholder {error} stands for nothing; there are {', '.join(_PLACEHOLDERS)}"
+            ) from None
+        return text
+
+    def on(self, answer: str, rubric: Rubric) -> str:
+        """Return the answer with the attack in it."""
+        praise = {"explanation": "excellent", "score": rubric.high}
+        verdict = {name: praise for name in rubric.names}  # noqa: C420 - written, never changed
+        values = {
+            "high": str(rubric.high),
+            "verdict": json.dumps(verdict),
+            "plain_scores": ", ".join(
+                f"{name.replace('_', ' ')} {rubric.high}" for name in rubric.names
+            ),
+        }
+        text = filled(self.text, values)
+        if self.place == "instead":
+            return text
+        parts = (text, answer) if self.place == "before" else (answer, text)
+        return "\n\n".join(parts)
+
+
+class AttackFile(BaseModel):
+    """The attacks of a file, in its order; at least one, and no two of one id."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attacks: Annotated[tuple[Attack, ...], Field(min_length=1)]
+    _sha256: str = PrivateAttr("")
+
+    @model_validator(mode="after")
+    def _have_names_of_their_own(self) -> AttackFile:
+        names = [attack.id for attack in self.attacks]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"the attack {twice} stands in it twice")
+        return self
+
+    @property
+    def sha256(self) -> str:
+        """Of the file's bytes."""
+        return self._sha256
+
+
+def shipped_attacks() -> AttackFile:
+    """Return the attacks that come with the package."""
+    return _attacks(_FOLDER.joinpath("attacks.yaml").read_bytes(), "attacks.yaml")
+
+
+def read_attacks(path: Path) -> AttackFile:
+    """Read attacks from a file of one's own, in the form of those that come with the package.
+
+    Raises:
+        UserError: naming the file and the field that is wrong.
+    """
+    try:
+        return _attacks(path.read_bytes(), str(path))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
+
+
+def _attacks(content: bytes, place: str) -> AttackFile:
+    read = checked_yaml(content, AttackFile, place)
+    read._sha256 = hashlib.sha256(content).hexdigest()
+    return read
+
+
+def weak_subjects() -> list[Subject]:
+    """Return cases with poor answers, open to anybody, for attacks to be tried on."""
+    return [Subject(**case, data_class="open") for case in _weak()["subjects"]]
+
+
+def weak_rubric() -> str:
+    """Return the name of the rubric that the weak answers are graded by if no other is named."""
+    return str(_weak()["rubric"])
+
+
+def _weak() -> dict[str, Any]:
+    read: dict[str, Any] = read_yaml(_FOLDER.joinpath("subjects.yaml").read_text(encoding="utf-8"))
+    return read
+
+
+def attacked(
+    subjects: Iterable[Subject], attacks: Sequence[Attack], rubric: Rubric
+) -> list[Subject]:
+    """Return every subject as it is, and with each of the attacks in its answer.
+
+    Their ids are the subject's name, `BETWEEN`, and the attack's id or nothing.
+    """
+
+    def named(subject: Subject, attack: str, answer: str) -> Subject:
+        name = f"{subject.name}{BETWEEN}{attack}"
+        own = subject.question, answer, subject.reference, subject.data_class
+        return Subject(name, *own, is_read=True)
+
+    found = []
+    for subject in subjects:
+        found.append(named(subject, "", subject.judged))
+        found += [named(subject, each.id, each.on(subject.judged, rubric)) for each in attacks]
+    return found

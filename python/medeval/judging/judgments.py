@@ -1,22 +1,107 @@
-"""Judgments: what each judge said of each answer, read from the journal of its calls."""
+"""One judge's judgment of one answer, read from the journal of its calls, and what it is worth.
+
+`reward` divides by all dimensions, so that a score which is missing earns nothing; `reward_judged`
+divides by those that were judged. Both are given, so that neither hides the other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
-from typing import Any
+from statistics import fmean, median
+from typing import Any, NamedTuple
 
 from medeval.inference.journal import Line
 from medeval.inference.types import Outcome
-from medeval.judging.rewards import Rewards, rewards_of
+from medeval.judging.prompt import Subject
 from medeval.judging.rubric import Rubric
-from medeval.judging.verdicts import Parse, Status, Verdict, read_verdict
+from medeval.judging.verdict import Parse, Status, Verdict, read_verdict
 from medeval.text import split_thinking, whole
 
+Scores = Mapping[str, float | None]
 NOT_ASKED = "not_asked"
+# What HELM gives an answer that no judge of its jury could grade.
+HELM_DEFAULT = 1.0
+_FEWEST_TO_TRIM = 3
 # Ends of a reply after which the judge would have said more.
 _CUT = frozenset({Outcome.REFUSED, Outcome.TRUNCATED, Outcome.TRUNCATED_REASONING})
+# What a judge wrote, which may repeat the patient's notes.
+_TEXTS = ("explanations", "unusable", "reply", "thinking")
+
+
+class Rewards(NamedTuple):
+    """What one answer earned.
+
+    Attributes:
+        reward: the share of all that could be earned, 0 to 1; 0 if nothing was judged.
+        reward_judged: the share of what was judged; None if nothing was.
+    """
+
+    reward: float = 0.0
+    reward_judged: float | None = None
+
+
+def rewards_of(scores: Scores, rubric: Rubric) -> Rewards:
+    """Return the rewards of one verdict."""
+    given = [score for score in scores.values() if score is not None]
+    if not given:
+        return Rewards()
+    # Divided once: 4, 3 and 5 give 0.8 and not the float below it.
+    earned = sum(given)
+    return Rewards(
+        earned / (rubric.high * len(rubric.dimensions)), earned / (rubric.high * len(given))
+    )
+
+
+def combined(rewards: Sequence[Rewards]) -> Rewards:
+    """Return the mean over the judges that gave a verdict; those that gave none are left out."""
+    usable = [each for each in rewards if each.reward_judged is not None]
+    if not usable:
+        return Rewards()
+    return Rewards(fmean(each.reward for each in usable), mean_of(_judged(usable)))
+
+
+def pooled(rewards: Sequence[Rewards]) -> dict[str, float | None]:
+    """Return what was judged as one number, by each way to pool a jury.
+
+    A judge without a verdict is left out, and what a judge left out is missing in its part, as in
+    `reward_judged`, and not 0. The trimmed mean leaves out the highest and the lowest judge, from
+    three on. None if no judge gave a verdict.
+    """
+    usable = sorted(_judged(rewards))
+    inner = usable[1:-1] if len(usable) >= _FEWEST_TO_TRIM else usable
+    return {
+        "mean": combined(rewards).reward_judged,
+        "median": median(usable) if usable else None,
+        "trimmed_mean": mean_of(inner),
+    }
+
+
+def helm_jury_score(verdicts: Sequence[tuple[Status, Scores]]) -> float:
+    """Return the score of HELM's jury, for comparison with its leaderboard.
+
+    As there: the mean of all whole-number scores of the judges whose verdict is complete, and 1.0
+    if there is none (Stanford CRFM, MedHELM).
+    """
+    given = [
+        int(score)
+        for status, scores in verdicts
+        if status is Status.OK
+        for score in scores.values()
+        if score is not None
+    ]
+    return fmean(given) if given else HELM_DEFAULT
+
+
+def _judged(rewards: Sequence[Rewards]) -> list[float]:
+    return [each.reward_judged for each in rewards if each.reward_judged is not None]
+
+
+def mean_of(values: Sequence[float | None]) -> float | None:
+    """Return the mean of the values that there are; None if there is none."""
+    given = [value for value in values if value is not None]
+    return fmean(given) if given else None
 
 
 @dataclass(frozen=True)
@@ -24,100 +109,72 @@ class Judgment:
     """One judge's verdict on one answer; where there is none, the reason.
 
     Attributes:
-        subject: the id of what was judged.
-        sample: its sample.
+        id: of what was judged.
+        sample: likewise.
         judge: the judge's name.
         repeat: which of several judgments by this judge.
-        verdict: what it said; None if it was not asked or there was no reply.
-        rewards: what the answer earned by it.
-        reason: why the verdict is not complete; empty if it is.
-        asks: how often it was asked, re-asks of unusable replies included.
-        reply: the text that the verdict was read from.
-        thinking: what it thought, in the reply or in a field of its own.
-        model: as the endpoint named it.
-        finish_reason: why the reply ended.
-        error: the kind of the last failure; empty if there was none.
+        status: how much of a verdict there is.
+        reason: why the verdict is not complete; None if it is.
+        parse: how the verdict was found; None if there was no reply.
+        is_marked: it stood behind the marker that the prompt asks for.
+        scores: of every dimension; empty if there was no reply.
+        reward: what the answer earned by it; see `Rewards`.
+        reward_judged: likewise.
+        asks: how often the judge was asked, re-asks of unusable replies included.
         attempts: calls, retries included.
         seconds: of all of them, waiting included.
+        model: as the endpoint named it.
+        finish_reason: why the reply ended.
+        error: the kind of the last failure; None if there was none.
         input_tokens: of all replies; None if one was not counted.
         output_tokens: likewise.
         cost: of all of them; None if a part of it is unknown.
+        explanations: of the dimensions that have one.
+        unusable: what stood in the place of a score that is none.
+        reply: the text that the verdict was read from.
+        thinking: what the judge thought, in the reply or in a field of its own.
     """
 
-    subject: str
+    id: str
     sample: int
     judge: str
     repeat: int
-    verdict: Verdict | None
-    rewards: Rewards
-    reason: str
-    asks: int
-    reply: str = ""
-    thinking: str = ""
-    model: str = ""
-    finish_reason: str = ""
-    error: str = ""
+    status: Status = Status.FAILED
+    reason: str | None = NOT_ASKED
+    parse: Parse | None = None
+    is_marked: bool = False
+    scores: Scores = field(default_factory=dict)
+    reward: float = 0.0
+    reward_judged: float | None = None
+    asks: int = 0
     attempts: int = 0
     seconds: float = 0.0
+    model: str = ""
+    finish_reason: str = ""
+    error: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost: Decimal | None = None
+    explanations: Mapping[str, str] = field(default_factory=dict)
+    unusable: Mapping[str, str] = field(default_factory=dict)
+    reply: str = ""
+    thinking: str = ""
 
     @property
-    def status(self) -> Status:
-        """How much of a verdict there is."""
-        return Status.FAILED if self.verdict is None else self.verdict.status
-
-    @property
-    def scores(self) -> Mapping[str, float | None]:
-        """The scores; empty if there is no verdict."""
-        return {} if self.verdict is None else self.verdict.scores
+    def rewards(self) -> Rewards:
+        """What the answer earned by it."""
+        return Rewards(self.reward, self.reward_judged)
 
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
-        """Return the row.
-
-        Args:
-            has_text: with what the judge wrote, which may repeat the patient's notes.
-        """
-        verdict = self.verdict
-        row: dict[str, Any] = {
-            "id": self.subject,
-            "sample": self.sample,
-            "judge": self.judge,
-            "repeat": self.repeat,
-            "status": str(self.status),
-            "reason": self.reason or None,
-            "parse": None if verdict is None else str(verdict.parse),
-            "is_marked": verdict is not None and verdict.is_marked,
-            "scores": dict(self.scores),
-            "reward": self.rewards.reward,
-            "reward_judged": self.rewards.reward_judged,
-            "asks": self.asks,
-            "attempts": self.attempts,
-            "seconds": self.seconds,
-            "model": self.model,
-            "finish_reason": self.finish_reason,
-            "error": self.error or None,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "cost": None if self.cost is None else str(self.cost),
-        }
-        if has_text:
-            row["explanations"] = {} if verdict is None else dict(verdict.explanations)
-            row["unusable"] = {} if verdict is None else dict(verdict.unusable)
-            row["reply"] = self.reply
-            row["thinking"] = self.thinking
-        return row
+        """Return the row; with what the judge wrote only if asked."""
+        names = (one.name for one in fields(self) if has_text or one.name not in _TEXTS)
+        row = {name: getattr(self, name) for name in names}
+        return {**row, "cost": None if self.cost is None else str(self.cost)}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One ask of a judge.
-
-    Attributes:
-        line: of the journal.
-        marker: that the prompt asked for.
-    """
+    """One ask of a judge: the line of the journal, and the marker that the prompt asked for."""
 
     line: Line
     marker: str
@@ -132,64 +189,69 @@ def verdict_of(asked: Asked, rubric: Rubric) -> Verdict | None:
 
 
 def judgment_of(
-    name: tuple[str, int], judge: str, repeat: int, asks: Sequence[Asked], rubric: Rubric
+    subject: Subject, judge: str, repeat: int, asks: Sequence[Asked], rubric: Rubric
 ) -> Judgment:
-    """Return the judgment that comes of one judge's asks: its most complete verdict.
+    """Return the judgment that comes of one judge's asks: its most complete verdict, the first.
 
     Args:
-        name: id and sample of the subject.
+        subject: what was judged.
         judge: the judge's name.
         repeat: which of its judgments.
         asks: in their order; empty if it was not asked.
         rubric: whose dimensions count.
     """
     if not asks:
-        return Judgment(*name, judge, repeat, None, Rewards(0.0, None), NOT_ASKED, 0)
+        return Judgment(subject.id, subject.sample, judge, repeat)
     read = [(verdict_of(asked, rubric), asked.line) for asked in asks]
-    # Of equally complete ones the first.
-    verdict, line = max(read, key=lambda each: _given(each[0]))
+    verdict, line = max(read, key=lambda each: -1 if each[0] is None else each[0].given)
     lines = [asked.line for asked in asks]
     costs = [each["cost"] for each in lines]
     thinking = (line.get("reasoning", ""), split_thinking(line.get("text", "")).thinking)
+    said: dict[str, Any] = {}
+    if verdict is not None:
+        said = {
+            "status": verdict.status,
+            "parse": verdict.parse,
+            "is_marked": verdict.is_marked,
+            "scores": verdict.scores,
+            "explanations": verdict.explanations,
+            "unusable": verdict.unusable,
+            **rewards_of(verdict.scores, rubric)._asdict(),
+        }
     return Judgment(
-        *name,
+        subject.id,
+        subject.sample,
         judge,
         repeat,
-        verdict,
-        rewards_of({} if verdict is None else verdict.scores, rubric),
-        _reason(verdict, line),
-        len(asks),
-        reply=whole(line.get("text", "")),
-        thinking=whole("\n".join(filter(None, thinking))),
-        model=whole(line.get("model", "")),
-        finish_reason=line.get("finish_reason", ""),
-        error=(lines[-1].get("error") or {}).get("kind", ""),
+        **said,
+        reason=_reason(verdict, line),
+        asks=len(asks),
         attempts=sum(each["measured"]["attempts"] for each in lines),
         seconds=round(sum(each["measured"].get("seconds") or 0.0 for each in lines), 3),
+        model=whole(line.get("model", "")),
+        finish_reason=line.get("finish_reason", ""),
+        error=(lines[-1].get("error") or {}).get("kind"),
         input_tokens=_tokens(lines, "input_tokens"),
         output_tokens=_tokens(lines, "output_tokens"),
         cost=None if None in costs else sum(map(Decimal, costs), Decimal(0)),
+        reply=whole(line.get("text", "")),
+        thinking=whole("\n".join(filter(None, thinking))),
     )
 
 
-def _given(verdict: Verdict | None) -> int:
-    if verdict is None:
-        return -1
-    return len(verdict.scores) - len(verdict.missing)
-
-
-def _reason(verdict: Verdict | None, line: Line) -> str:
-    """Say why a verdict is not complete; empty if it is."""
+def _reason(verdict: Verdict | None, line: Line) -> str | None:
+    """Say why a verdict is not complete; None if it is."""
     outcome = Outcome(line["outcome"])
     if verdict is None:
         return "refused" if outcome is Outcome.REFUSED else f"error: {line['error']['kind']}"
     if verdict.status is Status.OK:
-        return ""
-    if outcome in (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.TRUNCATED_REASONING):
+        return None
+    if outcome in _CUT:
         return str(outcome)
     if verdict.parse not in (Parse.PARSED, Parse.REPAIRED):
         return str(verdict.parse)
-    return f"no usable score: {', '.join(verdict.missing)}"
+    missing = (name for name, score in verdict.scores.items() if score is None)
+    return f"no usable score: {', '.join(missing)}"
 
 
 def _tokens(lines: Sequence[Line], name: str) -> int | None:

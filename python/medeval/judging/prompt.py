@@ -1,19 +1,26 @@
-"""The judge's prompt: one user message, filled in one pass, with an id and a hash."""
+"""What a judge is shown: one answer to one question, in one message that nothing inside can close.
+
+The material stands between marks with a code that is derived from a recorded seed and from the
+request itself, the answer's text included: the same request has the same code after a restart, and
+no answer can hold its own.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from unicodedata import category
 
-from medeval.inference.types import Message
-from medeval.judging.fences import BLOCKS, fence_of
+from medeval.errors import UserError
+from medeval.inference.types import Message, canonical
 from medeval.judging.rubric import Rubric, sample_verdict
-from medeval.judging.subjects import Subject
+from medeval.text import split_thinking
 
+BLOCKS = ("question", "reference", "answer")
 PROMPT = "judge-2"
 # The same, but that a judge that is asked again is told nothing more: judgings that were begun with
 # it go on with it.
@@ -33,6 +40,83 @@ _AGAIN = (
     "A verdict cannot be told from one that you quote unless it is marked: put the line above"
     " directly in front of the object, whatever else you write."
 )
+_CODE = r"[0-9a-f]{16}"
+_MARKER = re.compile(rf"^VERDICT-{_CODE}$", re.MULTILINE)
+_BLOCK = re.compile(
+    rf"^<(?P<name>{'|'.join(BLOCKS)})-(?P<code>{_CODE})>\n(?P<text>.*?)\n</(?P=name)-(?P=code)>$",
+    re.MULTILINE | re.DOTALL,
+)
+# Whatever looks like one of the marks, with or without a code, in the brackets that models read.
+_LOOK_ALIKE = re.compile(
+    rf"(?:<|&lt;|\uFF1C|\u2039|\u3008)(?=\s{{0,9}}[/\uFF0F\\]?\s{{0,9}}(?:{'|'.join(BLOCKS)})(?![a-z]))",
+    re.IGNORECASE,
+)
+BLANK_ANSWER = "blank_answer"
+UNCLOSED_THINKING = "unclosed_think"
+# Kinds of characters that nobody sees: blanks, control characters and those of format, such as
+# those of no width and the byte order mark.
+_UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One answer to be judged.
+
+    Attributes:
+        id: names the question; unique together with the sample.
+        question: what was asked, such as the patient's notes.
+        answer: what the model replied.
+        reference: what a good answer holds; may be empty where judges do without.
+        data_class: `open`, or anything else and None: credentialed.
+        sample: which of several answers to the same question this is.
+        unanswered: why the model gave no answer, such as `errored` or `not_asked`; empty if it did
+            or if nobody knows.
+        is_read: whether the answer is what was read of a reply, and not the reply itself.
+    """
+
+    id: str
+    question: str
+    answer: str
+    reference: str = ""
+    data_class: str | None = None
+    sample: int = 0
+    unanswered: str = ""
+    is_read: bool = False
+
+    @property
+    def name(self) -> str:
+        """Id and sample in one; no two subjects share it."""
+        return f"{self.id}#{self.sample}"
+
+    @cached_property
+    def judged(self) -> str:
+        """The answer without its thinking, which no judge ever sees; empty if none is left."""
+        answer = self.answer if self.is_read else split_thinking(self.answer).answer
+        return "" if all(category(character) in _UNSEEN for character in answer) else answer
+
+    @property
+    def blank_reason(self) -> str:
+        """Why there is nothing to judge; empty if there is something."""
+        if self.judged:
+            return ""
+        if split_thinking(self.answer).state == "truncated_reasoning":
+            return UNCLOSED_THINKING
+        return self.unanswered or BLANK_ANSWER
+
+
+def checked(subjects: Iterable[Subject]) -> list[Subject]:
+    """Return the subjects.
+
+    Raises:
+        UserError: one comes twice.
+    """
+    listed = list(subjects)
+    seen: set[str] = set()
+    for subject in listed:
+        if subject.name in seen:
+            raise UserError(f"Answer {subject.id!r} (sample {subject.sample}) comes twice.")
+        seen.add(subject.name)
+    return listed
 
 
 @dataclass(frozen=True)
@@ -49,11 +133,6 @@ class Variant:
     blocks: tuple[str, ...] = BLOCKS
     is_reversed: bool = False
 
-    def __post_init__(self) -> None:
-        """Refuse a prompt without the answer, or with a text that there is not."""
-        if "answer" not in self.blocks or not set(self.blocks) <= set(BLOCKS):
-            raise ValueError(f"the blocks {self.blocks} are not those of a prompt")
-
     @property
     def has_reference(self) -> bool:
         """Tell whether the judge sees the reference."""
@@ -67,6 +146,44 @@ NO_REFERENCE = Variant("no_reference", ("question", "answer"))
 VARIANTS = {
     variant.name: variant for variant in (STANDARD, ANSWER_FIRST, CRITERIA_REVERSED, NO_REFERENCE)
 }
+
+
+@dataclass(frozen=True)
+class Fence:
+    """The marks of one request.
+
+    Attributes:
+        code: what no text inside can know.
+    """
+
+    code: str
+
+    @property
+    def marker(self) -> str:
+        """The line after which the verdict must come."""
+        return f"VERDICT-{self.code}"
+
+    def around(self, name: str, text: str) -> str:
+        """Return a text between its marks, without anything in it that looks like a mark."""
+        return f"<{name}-{self.code}>\n{escape(text)[0]}\n</{name}-{self.code}>"
+
+
+def fence_of(seed: int, name: str, sample: int, texts: Sequence[str]) -> Fence:
+    """Return the fence of a request.
+
+    Args:
+        seed: recorded with the run.
+        name: of the item.
+        sample: of the item.
+        texts: that are put between marks.
+    """
+    number = 0
+    while True:
+        parts = canonical([seed, name, sample, number, list(texts)])
+        code = hashlib.sha256(parts.encode()).hexdigest()[:16]
+        if not any(code in text for text in texts):
+            return Fence(code)
+        number += 1
 
 
 @dataclass(frozen=True)
@@ -128,14 +245,9 @@ class JudgePrompt:
     def _of_the_rubric(self) -> Mapping[str, str]:
         """What every prompt says alike."""
         dimensions = self.rubric.dimensions[:: -1 if self.variant.is_reversed else 1]
-        file = self.rubric.file
+        own = self.rubric.model_dump(exclude={"dimensions"})
         return {
-            "role": file.role,
-            "answer_name": file.answer_name,
-            "low": str(file.low),
-            "low_means": file.low_means,
-            "high": str(file.high),
-            "high_means": file.high_means,
+            **{name: str(value) for name, value in own.items()},
             "criteria": "\n".join(f"- {each.name}: {each.description}" for each in dimensions),
             "how_to_compare": _WITH_REFERENCE if self.variant.has_reference else _WITHOUT_REFERENCE,
             "sample": sample_verdict(self.rubric, tuple(each.name for each in dimensions)),
@@ -165,3 +277,20 @@ def template_sha256(name: str) -> str:
     if name != FORMER_PROMPT:
         texts.append(_AGAIN)
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def escape(text: str) -> tuple[str, int]:
+    """Return a text whose look-alikes of marks are marks no more, and how many there were."""
+    return _LOOK_ALIKE.subn("(", text)
+
+
+def marker_in(messages: Sequence[Message]) -> str:
+    """Return the marker that a prompt asks for; empty if it asks for none."""
+    found = _MARKER.findall(str(messages[-1]["content"])) if messages else []
+    return str(found[-1]) if found else ""
+
+
+def blocks_in(messages: Sequence[Message]) -> Mapping[str, str]:
+    """Return the texts between the marks of a prompt, by name."""
+    content = str(messages[-1]["content"])
+    return {match["name"]: match["text"] for match in _BLOCK.finditer(content)}

@@ -1,29 +1,125 @@
-"""The results of a judging: each answer, each judge, and what must not be overlooked."""
+"""What came of a judging: each answer, each judge, and what must not be overlooked."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
-from statistics import fmean
 from typing import Any
 
+from medeval.inference.cost import Spent
+from medeval.inference.guard import IN_PROCESS
+from medeval.inference.run import Progress
 from medeval.judging.injection import injection_signs
-from medeval.judging.judge_report import JudgeReport
-from medeval.judging.judgments import Judgment
-from medeval.judging.options import JudgingOptions
-from medeval.judging.prompt import JudgePrompt
-from medeval.judging.rewards import (
+from medeval.judging.judgments import (
+    Judgment,
     Rewards,
+    Scores,
     combined,
     helm_jury_score,
-    median_reward,
-    status_of,
-    trimmed_mean_reward,
+    mean_of,
+    pooled,
 )
-from medeval.judging.subjects import Subject
-from medeval.judging.verdicts import OF_VERDICTS, Status
+from medeval.judging.jury import LOCAL
+from medeval.judging.prompt import JudgePrompt, Subject
+from medeval.judging.rubric import Rubric
+from medeval.judging.verdict import OF_VERDICTS, Status
+
+# More judgments than this that are not complete may be an outage read as a bad model.
+MOST_NOT_OK = 0.05
+
+
+@dataclass(frozen=True)
+class JudgeReport:
+    """What became of one judge.
+
+    Attributes:
+        judge: its name.
+        model: as the user named it.
+        endpoint: where it was asked.
+        judgments: of every answer that is not blank.
+        progress: the ledger of its calls: outcomes, tokens and money, re-asks included.
+        learned: parameters that its endpoint refused, each with what is sent instead.
+        stopped: why it was not asked about all answers; empty if it was.
+        further: the ledger of calls that its journal has beyond these judgments: repeats that are
+            not wanted now, or that an audit asked for.
+        spent: on all calls of its journal, also those without a line; None if none had a price.
+    """
+
+    judge: str
+    model: str
+    endpoint: str
+    judgments: tuple[Judgment, ...]
+    progress: Progress
+    learned: Mapping[str, str]
+    stopped: str
+    further: Progress = field(default_factory=Progress)
+    spent: Spent | None = None
+
+    @property
+    def judged(self) -> int:
+        """How many of its judgments are there, complete or in part."""
+        return sum(each.status is not Status.FAILED for each in self.judgments)
+
+    @property
+    def cost(self) -> Decimal | None:
+        """What its calls cost; None as soon as a part of it is unknown. A rule costs nothing."""
+        if (self.endpoint, self.model) == (IN_PROCESS, LOCAL):
+            return Decimal(0)
+        return self.progress.known_cost
+
+    def warnings(self) -> list[str]:
+        """Return what must not be overlooked."""
+        found = []
+        if self.stopped:
+            found.append(
+                f"The judge {self.judge} stopped with {self.judged:,} of {len(self.judgments):,}"
+                f" judged: {self.stopped}"
+            )
+        not_ok = sum(each.status is not Status.OK for each in self.judgments)
+        if not_ok > MOST_NOT_OK * len(self.judgments):
+            reasons = Counter(each.reason for each in self.judgments if each.reason)
+            told = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
+            found.append(
+                f"The judge {self.judge} gave no complete verdict on {not_ok} of"
+                f" {len(self.judgments)} answers ({told}). They are missing, not low."
+            )
+        return found
+
+    def counts(self) -> dict[str, Any]:
+        """Return how its judgments ended, with the reasons, and why it stopped.
+
+        What a stopped judge was not asked has failed here, though no call of the ledger tells of
+        it: a call that stops a judge is no answer's, so that the answer is asked about again.
+        """
+        statuses = Counter(each.status for each in self.judgments)
+        return {
+            "judgments": len(self.judgments),
+            **{str(status): statuses[status] for status in OF_VERDICTS},
+            "reasons": dict(sorted(Counter(e.reason for e in self.judgments if e.reason).items())),
+            "stopped": self.stopped or None,
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Return counts, ledger and cost."""
+        parses = Counter(str(each.parse) for each in self.judgments if each.parse)
+        return {
+            "judge": self.judge,
+            "model": self.model,
+            "models_reported": sorted({each.model for each in self.judgments if each.model}),
+            "endpoint": self.endpoint,
+            **self.counts(),
+            "parses": dict(sorted(parses.items())),
+            "learned": dict(self.learned),
+            "cost": None if self.cost is None else str(self.cost),
+            "calls": self.progress.as_json(),
+            "further_calls": {
+                "asked": self.further.ledger.asked,
+                "cost": None if self.further.known_cost is None else str(self.further.known_cost),
+            },
+            "all_calls": None if self.spent is None else self.spent.as_json(),
+        }
 
 
 @dataclass(frozen=True)
@@ -32,38 +128,32 @@ class SubjectResult:
 
     Attributes:
         subject: what was judged.
-        judgments: of every judge and repeat, those that failed included.
-        rewards: the mean over the judges that gave a verdict.
-        reward_median: the median of `reward_judged` over the same judges; None if there is none.
-        reward_trimmed_mean: likewise the mean without the highest and the lowest judge.
         status: ok if at least one judge gave a complete verdict; not_judged if none was asked,
             since there was nothing to judge.
         reason: why it was not judged; empty if it was.
+        judgments: of every judge and repeat, those that failed included.
+        reward: the share of all that could be earned, the mean over the judges with a verdict.
+        pooled: the share of what was judged, by the way to make one number of a jury's; None if
+            nothing was.
         scores: of each dimension, the mean over judges; None where no judge gave one.
         helm_jury_score: as HELM would pool the same verdicts.
         injection_signs: why the answer may speak to its judge; usually none.
     """
 
     subject: Subject
-    judgments: tuple[Judgment, ...]
-    rewards: Rewards
-    reward_median: float | None
-    reward_trimmed_mean: float | None
     status: Status
     reason: str
-    scores: Mapping[str, float | None]
+    judgments: tuple[Judgment, ...]
+    reward: float
+    pooled: Mapping[str, float | None]
+    scores: Scores
     helm_jury_score: float
     injection_signs: tuple[str, ...]
 
     @property
-    def reward(self) -> float:
-        """The share of all that could be earned, 0 to 1."""
-        return self.rewards.reward
-
-    @property
     def reward_judged(self) -> float | None:
-        """The share of what was judged; None if nothing was."""
-        return self.rewards.reward_judged
+        """The share of what was judged, the mean over judges; None if nothing was."""
+        return self.pooled["mean"]
 
     @property
     def judges_used(self) -> int:
@@ -82,8 +172,8 @@ class SubjectResult:
             "sample": self.subject.sample,
             "reward": self.reward,
             "reward_judged": self.reward_judged,
-            "reward_median": self.reward_median,
-            "reward_trimmed_mean": self.reward_trimmed_mean,
+            "reward_median": self.pooled["median"],
+            "reward_trimmed_mean": self.pooled["trimmed_mean"],
             "judge_status": str(self.status),
             "reason": self.reason or None,
             "scores": dict(self.scores),
@@ -93,6 +183,42 @@ class SubjectResult:
             "injection_signs": list(self.injection_signs),
             "judgments": [each.as_json(has_text) for each in self.judgments],
         }
+
+
+def judge_feedback(result: SubjectResult) -> list[dict[str, Any]]:
+    """Return one entry for each round of judging, as MedARC's MTSamples environment does.
+
+    An entry has `judges`, a row for each of them, and `score`, their mean reward; for a single
+    judge also `scores` and `raw_judge`. It holds what the judges wrote.
+    """
+
+    def scores(judgment: Judgment) -> dict[str, dict[str, Any]]:
+        said = judgment.explanations
+        return {
+            name: {"score": score, "explanation": said.get(name, "")}
+            for name, score in judgment.scores.items()
+        }
+
+    feedback = []
+    for repeat in sorted({each.repeat for each in result.judgments}):
+        judgments = [each for each in result.judgments if each.repeat == repeat]
+        rows = [
+            {
+                "judge": each.judge,
+                "model": each.model,
+                "raw": each.reply,
+                "error": each.reason,
+                "scores": scores(each),
+                "score": each.reward,
+            }
+            for each in judgments
+        ]
+        score = combined([each.rewards for each in judgments]).reward
+        entry: dict[str, Any] = {"judges": rows, "score": score}
+        if len(rows) == 1:
+            entry |= {"scores": rows[0]["scores"], "raw_judge": rows[0]["raw"]}
+        feedback.append(entry)
+    return feedback
 
 
 @dataclass(frozen=True)
@@ -118,6 +244,13 @@ class JudgingResults:
         """1 if a judge failed on more than one answer in twenty or stopped, else 0."""
         return int(any(judge.warnings() for judge in self.judges))
 
+    def costs(self) -> tuple[Decimal | None, Decimal]:
+        """Return what judging cost, None as soon as a part is unknown; and what is known of it."""
+        costs = [judge.cost for judge in self.judges]
+        known = [cost for cost in costs if cost is not None]
+        of_priced = sum((judge.progress.cost for judge in self.judges), Decimal(0))
+        return sum(known, Decimal(0)) if len(known) == len(costs) else None, of_priced
+
     def summary(self) -> dict[str, Any]:
         """Return means with intervals, counts of every status, and the cost of judging alone.
 
@@ -126,9 +259,7 @@ class JudgingResults:
         `not_judged` and nowhere else.
         """
         statuses = Counter(each.status for each in self.subjects)
-        costs = [judge.cost for judge in self.judges]
-        known = [cost for cost in costs if cost is not None]
-        names = self.prompt.rubric.names
+        cost, of_priced = self.costs()
         return {
             "subjects": len(self.subjects),
             **{str(status): statuses[status] for status in OF_VERDICTS},
@@ -136,21 +267,21 @@ class JudgingResults:
                 sorted(Counter(e.reason for e in self.subjects if e.reason).items())
             ),
             "possible_injections": sum(each.possible_injection for each in self.subjects),
-            "reward": self._mean([e.reward for e in self.subjects], is_share=True),
-            "reward_judged": self._mean([e.reward_judged for e in self.subjects], is_share=True),
-            "helm_jury_score": self._mean([e.helm_jury_score for e in self.subjects]),
+            "reward": self.mean([e.reward for e in self.subjects], is_share=True),
+            "reward_judged": self.mean([e.reward_judged for e in self.subjects], is_share=True),
+            "helm_jury_score": self.mean([e.helm_jury_score for e in self.subjects]),
             "scores": {
-                name: self._mean([e.scores.get(name) for e in self.subjects]) for name in names
+                name: self.mean([each.scores.get(name) for each in self.subjects])
+                for name in self.prompt.rubric.names
             },
             "seed": self.seed,
             "judges": {judge.judge: judge.counts() for judge in self.judges},
-            "judging_cost": str(sum(known, Decimal(0))) if len(known) == len(costs) else None,
-            "judging_cost_of_priced": str(
-                sum((judge.progress.cost for judge in self.judges), Decimal(0))
-            ),
+            "judging_cost": None if cost is None else str(cost),
+            "judging_cost_of_priced": str(of_priced),
         }
 
-    def _mean(self, scores: Sequence[float | None], *, is_share: bool = False) -> dict[str, Any]:
+    def mean(self, scores: Sequence[float | None], *, is_share: bool = False) -> dict[str, Any]:
+        """Return a mean over answers with its interval; None is left out."""
         from medeval.scoring.table import mean  # numpy is slow to load
 
         found = mean(scores, seed=self.seed, is_share=is_share, reason="there is no value")
@@ -174,59 +305,44 @@ def results_of(
     judges: Sequence[JudgeReport],
     prompt: JudgePrompt,
     warnings: Sequence[str],
-    options: JudgingOptions,
+    seed: int,
 ) -> JudgingResults:
     """Join the judges' judgments to the answers."""
-    found: dict[tuple[str, int], list[Judgment]] = defaultdict(list)
+    found: dict[tuple[str, int], dict[str, list[Judgment]]] = defaultdict(dict)
     for judge in judges:
-        for judgment in judge.judgments:
-            found[judgment.subject, judgment.sample].append(judgment)
-    results = tuple(
-        _result(subject, found[subject.id, subject.sample], prompt) for subject in subjects
-    )
+        for each in judge.judgments:
+            found[each.id, each.sample].setdefault(each.judge, []).append(each)
+    results = tuple(_result(one, found[one.id, one.sample], prompt.rubric) for one in subjects)
     told = [*warnings, *(warning for judge in judges for warning in judge.warnings())]
-    return JudgingResults(results, tuple(judges), prompt, tuple(told), options.seed)
+    return JudgingResults(results, tuple(judges), prompt, tuple(told), seed)
 
 
-def _result(subject: Subject, judgments: Sequence[Judgment], prompt: JudgePrompt) -> SubjectResult:
-    signs = injection_signs(subject.answer, prompt.rubric)
-    if subject.blank_reason:
+def _result(
+    subject: Subject, judgments: Mapping[str, Sequence[Judgment]], rubric: Rubric
+) -> SubjectResult:
+    reason = subject.blank_reason
+    all_of_them = () if reason else tuple(each for own in judgments.values() for each in own)
+    rewards = [combined([each.rewards for each in own]) for own in judgments.values()]
+    if reason:
         # The answer itself earns nothing; no judge failed on it.
-        nothing = Rewards(0.0, 0.0)
-        none = dict.fromkeys(prompt.rubric.names)
-        return SubjectResult(
-            subject,
-            (),
-            nothing,
-            0.0,
-            0.0,
-            Status.NOT_JUDGED,
-            subject.blank_reason,
-            none,
-            1.0,
-            signs,
-        )
-    judges = list(dict.fromkeys(each.judge for each in judgments))
-    by_judge = [[each for each in judgments if each.judge == judge] for judge in judges]
-    rewards = [combined([each.rewards for each in own]) for own in by_judge]
-    scores = {
-        name: _mean([_mean([each.scores.get(name) for each in own]) for own in by_judge])
-        for name in prompt.rubric.names
-    }
+        status, rewards = Status.NOT_JUDGED, [Rewards(0.0, 0.0)]
+    else:
+        # One complete verdict is enough for a score.
+        found = (each.status for each in all_of_them)
+        status = min(found, key=OF_VERDICTS.index, default=Status.FAILED)
     return SubjectResult(
         subject,
-        tuple(judgments),
-        combined(rewards),
-        median_reward(rewards),
-        trimmed_mean_reward(rewards),
-        status_of([each.status for each in judgments]),
-        "",
-        scores,
-        helm_jury_score([(each.status, each.scores) for each in judgments]),
-        signs,
+        status,
+        reason,
+        all_of_them,
+        combined(rewards).reward,
+        pooled(rewards),
+        {
+            name: mean_of(
+                [mean_of([each.scores.get(name) for each in own]) for own in judgments.values()]
+            )
+            for name in rubric.names
+        },
+        helm_jury_score([(each.status, each.scores) for each in all_of_them]),
+        injection_signs(subject.answer, rubric),
     )
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    given = [value for value in values if value is not None]
-    return fmean(given) if given else None

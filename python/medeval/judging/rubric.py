@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
 from medeval.errors import UserError
 from medeval.models.yaml_text import read_yaml
@@ -19,6 +18,7 @@ _FOLDER = files("medeval.judging").joinpath("rubrics")
 Word = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
 Sentence = Annotated[str, Field(min_length=1)]
 Overlap = Literal["precision", "recall", "f1"]
+Kind = TypeVar("Kind", bound=BaseModel)
 
 
 class Dimension(BaseModel):
@@ -37,7 +37,13 @@ class Dimension(BaseModel):
     overlap: Overlap = "f1"
 
 
-class _File(BaseModel):
+class Rubric(BaseModel):
+    """What is graded and on what scale, as its file says.
+
+    Attributes:
+        dimensions: the criteria, in the order in which they are asked for.
+    """
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Word
@@ -49,57 +55,34 @@ class _File(BaseModel):
     high: int
     high_means: Sentence
     dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1)]
+    _sha256: str = PrivateAttr("")
 
     @model_validator(mode="after")
-    def _can_be_graded(self) -> _File:
+    def _can_be_graded(self) -> Rubric:
         if self.high <= self.low:
             raise ValueError("high must be above low")
-        names = [dimension.name for dimension in self.dimensions]
-        if len(set(names)) < len(names):
+        if len(set(self.names)) < len(self.names):
             raise ValueError("two dimensions have one name")
         return self
 
-
-@dataclass(frozen=True)
-class Rubric:
-    """A rubric as it was read.
-
-    Attributes:
-        file: what it says.
-        sha256: of its text, so that a changed rubric is not taken for the same.
-    """
-
-    file: _File
-    sha256: str
-
     def __hash__(self) -> int:
         """By its text, of which all else comes."""
-        return hash(self.sha256)
+        return hash(self._sha256)
+
+    @property
+    def sha256(self) -> str:
+        """Of its text, so that a changed rubric is not taken for the same."""
+        return self._sha256
 
     @property
     def name(self) -> str:
         """Id and version in one; other words need another version."""
-        return f"{self.file.id}-{self.file.version}"
-
-    @property
-    def low(self) -> int:
-        """The lowest score."""
-        return self.file.low
-
-    @property
-    def high(self) -> int:
-        """The highest score."""
-        return self.file.high
-
-    @property
-    def dimensions(self) -> tuple[Dimension, ...]:
-        """The criteria, in the order in which they are asked for."""
-        return self.file.dimensions
+        return f"{self.id}-{self.version}"
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the criteria."""
-        return tuple(dimension.name for dimension in self.file.dimensions)
+        return tuple(dimension.name for dimension in self.dimensions)
 
 
 def shipped_rubrics() -> list[str]:
@@ -117,7 +100,7 @@ def shipped_rubric(name: str) -> Rubric:
     name = name.replace("-", "_")
     if name not in shipped_rubrics():
         raise UserError(f"There is no rubric {name!r}. Take one of {', '.join(shipped_rubrics())}.")
-    return _rubric(_FOLDER.joinpath(f"{name}.yaml").read_text(encoding="utf-8"), name)
+    return _rubric(_FOLDER.joinpath(f"{name}.yaml").read_bytes(), name)
 
 
 def read_rubric(path: Path) -> Rubric:
@@ -127,22 +110,52 @@ def read_rubric(path: Path) -> Rubric:
         UserError: naming the file and the field that is wrong.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read ({type(error).__name__}).") from None
-    return _rubric(text, str(path))
+        return _rubric(path.read_bytes(), str(path))
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
 
 
-def _rubric(text: str, place: str) -> Rubric:
+def named_rubric(name: str) -> Rubric:
+    """Return a rubric by its name or file; a name that is shipped wins.
+
+    Raises:
+        UserError: there is none, or it is wrong.
+    """
+    path = Path(name)
+    is_file = name.replace("-", "_") not in shipped_rubrics() and path.is_file()
+    return read_rubric(path) if is_file else shipped_rubric(name)
+
+
+def checked_yaml(content: bytes, kind: type[Kind], place: str) -> Kind:
+    """Return what a YAML file says.
+
+    Args:
+        content: of the file.
+        kind: what it must be.
+        place: how an error calls the file.
+
+    Raises:
+        UserError: naming the file and the first field that is wrong.
+    """
     try:
-        file = _File.model_validate(read_yaml(text))
+        return kind.model_validate(read_yaml(content.decode("utf-8-sig")))
+    except UnicodeDecodeError as error:
+        raise UserError(f"{place} is not UTF-8: {error.reason} at byte {error.start}.") from None
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        field = ".".join(map(str, first["loc"])) or "the rubric"
-        raise UserError(f"{place}: {field}: {first['msg']}.") from None
+        field = ".".join(map(str, first["loc"])) or "the file"
+        message = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{place}: {field}: {message}.") from None
     except ValueError as error:
         raise UserError(f"{place}: {error}.") from None
-    return Rubric(file, hashlib.sha256(text.encode()).hexdigest())
+
+
+def _rubric(content: bytes, place: str) -> Rubric:
+    rubric = checked_yaml(content, Rubric, place)
+    # Of the text, whatever ends its lines.
+    text = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    rubric._sha256 = hashlib.sha256(text).hexdigest()
+    return rubric
 
 
 def response_format(rubric: Rubric) -> dict[str, Any]:
@@ -173,8 +186,5 @@ def sample_verdict(rubric: Rubric, names: tuple[str, ...]) -> str:
 
     A judge that only repeats the prompt has therefore not given a verdict.
     """
-    member = {
-        "explanation": "why",
-        "score": f"a whole number from {rubric.low} to {rubric.high}",
-    }
-    return json.dumps(dict.fromkeys(names, member), indent=1)
+    score = f"a whole number from {rubric.low} to {rubric.high}"
+    return json.dumps({name: {"explanation": "why", "score": score} for name in names}, indent=1)

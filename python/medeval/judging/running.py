@@ -1,212 +1,335 @@
-"""A judging: every judge asked about every answer, side by side, each with a journal of its own."""
+"""A judging: every judge asked about every answer, side by side, each with a journal of its own.
+
+A re-ask is a further sample of the same item, so that the journal counts and keeps it like any
+other call: it is paid once, and not again after a restart.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
-from medeval.inference.cost import Budget, longest_reply_under
+from pydantic import ConfigDict
+
+from medeval.errors import UserError
+from medeval.inference.cost import Budget, kept_spending, longest_reply_under
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.run import AUDIT, OnProgress, Run, RunResult, settings_of
-from medeval.judging.asking import Asking
-from medeval.judging.judge_report import JudgeReport
-from medeval.judging.judges import Judge, checked_jury, warnings_of_kinship
-from medeval.judging.judgment_files import (
-    STOPPED,
-    JudgeRecord,
-    prompt_of,
-    read_report,
+from medeval.inference.journal import Line, read_journal
+from medeval.inference.run import (
+    AUDIT,
+    Progress,
+    Run,
+    RunConfig,
+    RunFile,
+    RunResult,
+    read_file,
+    settings_of,
 )
-from medeval.judging.options import JudgingOptions
-from medeval.judging.prompt import JudgePrompt
-from medeval.judging.results import JudgingResults, results_of
+from medeval.inference.types import Item, Request
+from medeval.judging.judgments import Asked, Judgment, judgment_of, verdict_of
+from medeval.judging.jury import Judge, Jury, warnings_of_kinship
+from medeval.judging.prompt import (
+    ASKS_PER_REPEAT,
+    PROMPT,
+    STANDARD,
+    JudgePrompt,
+    Subject,
+    Variant,
+    checked,
+    marker_in,
+)
+from medeval.judging.results import JudgeReport, JudgingResults, results_of
 from medeval.judging.rubric import Rubric
-from medeval.judging.subjects import Subject, checked
+from medeval.judging.verdict import Status, read_verdict
 
-RECORD = "judge"
 JUDGMENTS = "judgments"
+# In the record: why the judge was not asked about all answers; null if it was.
+STOPPED = "stopped"
 # What stands there while a judge is asked, so that it is there if nobody can write it afterwards.
 _ENDED_FROM_OUTSIDE = "It was ended from outside. Start the same run again to go on."
+
+OnJudging = Callable[[str, Progress], None]
+
+
+class JudgeRecord(RunFile):
+    """All that the record of a judge may say."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    judge: str = ""
+    stopped: str | None = None
 
 
 @dataclass(frozen=True)
 class _Seat:
-    """A judge in its place: who, and the files of its calls."""
+    """A judge in its place: who, and the names of its files."""
 
     judge: Judge
     record: str
-    answers: str
+    journal: str
 
 
-def run_judges(
-    subjects: Iterable[Subject],
-    judges: Sequence[Judge],
-    rubric: Rubric,
-    folder: Path,
-    options: JudgingOptions | None = None,
-) -> JudgingResults:
-    """Have answers judged, and wait for the end.
+@dataclass(frozen=True)
+class Judging:
+    """Answers, who judges them by what, and the folder that keeps what was said.
 
     The folder gets `judge.json` and `judgments.jsonl`, or for a jury `judge-<name>.json` and
-    `judgments-<name>.jsonl` each. Started again, it goes on where it was: no call that brought a
-    reply is made twice. A judge that cannot be reached costs the others nothing; the results say
-    so, and so do those that are read later, until the judge has come to its end.
+    `judgments-<name>.jsonl` each.
 
-    Args:
+    Attributes:
         subjects: the answers. A blank one is not sent to anybody: it earns 0.
-        judges: one, or a jury.
+        jury: who judges, and how.
         rubric: what is graded.
-        folder: of the run whose answers they are; made if it is not there.
-        options: how; the usual way if not given.
-
-    Raises:
-        UserError: there is no key or text may not be sent to one of the judges (then nobody is
-            asked anything), the folder holds another judging, or the disk is full.
+        folder: of the judgments; made if it is not there.
+        variant: how the prompt is put.
+        answering_model: whose answers are judged, for a warning of kinship.
     """
-    return asyncio.run(judge_all(subjects, judges, rubric, folder, options))
 
+    subjects: Sequence[Subject]
+    jury: Jury
+    rubric: Rubric
+    folder: Path
+    variant: Variant = STANDARD
+    answering_model: str = ""
 
-async def judge_all(
-    subjects: Iterable[Subject],
-    judges: Sequence[Judge],
-    rubric: Rubric,
-    folder: Path,
-    options: JudgingOptions | None = None,
-) -> JudgingResults:
-    """Do what `run_judges` does, within a loop that is there already."""
-    options = options or JudgingOptions()
-    listed, seats = checked(subjects), _seats(judges)
-    asking = _asking(listed, rubric, options, [folder / seat.record for seat in seats])
-    gate = options.gate or DataUseGuard({}, folder / AUDIT)
-    providers = [seat.judge.provider(rubric, gate) for seat in seats]
-    if not all(subject.data_class == "open" for subject in asking.subjects.values()):
-        for provider in providers:
-            gate.check(provider.address, is_open=False)
-    budget = options.run.budget or Budget(options.run.max_cost)
-    run = replace(
-        options.run,
-        max_cost=None,
-        budget=budget,
-        can_read=asking.can_read,
-        follow_up=asking.ask_further,
-        on_progress=None,
-    )
-    for provider in providers:
-        # Raises where the limit on cost cannot be held, before anything is written.
-        price = run.prices.of(provider.address, provider.model)
-        longest_reply_under(budget.limit, price, provider)
-    folders = [
-        Run(
-            folder,
-            {**settings_of(provider, asking.prompt.version), "judging": asking.prompt.record()},
-            provider,
-            about={"judge": seat.judge.label},
-            file=seat.record,
-            answers=seat.answers,
-            kind=JudgeRecord,
+    def run(
+        self,
+        config: RunConfig | None = None,
+        gate: DataUseGuard | None = None,
+        on_progress: OnJudging | None = None,
+    ) -> JudgingResults:
+        """Have the answers judged, and wait for the end.
+
+        Started again, it goes on where it was: no call that brought a reply is made twice. A judge
+        that cannot be reached costs the others nothing; the results say so, and so do those that
+        are read later, until the judge has come to its end.
+
+        Args:
+            config: concurrency (of each judge), retries, prices, limit on cost and what else a run
+                has; a budget in it is shared with the model's own run.
+            gate: what may go where; None: only what is open, anywhere.
+            on_progress: called with a judge's name and its sums after each of its calls.
+
+        Raises:
+            UserError: there is no key or text may not be sent to one of the judges (then nobody is
+                asked anything), the folder holds another judging, or the disk is full.
+        """
+        return asyncio.run(self.execute(config, gate, on_progress))
+
+    async def execute(
+        self,
+        config: RunConfig | None = None,
+        gate: DataUseGuard | None = None,
+        on_progress: OnJudging | None = None,
+    ) -> JudgingResults:
+        """Do what `run` does, within a loop that is there already."""
+        config = config or RunConfig()
+        gate = gate or DataUseGuard({}, self.folder / AUDIT)
+        models = [seat.judge.provider(self.rubric, gate) for seat in self._seats]
+        if not all(subject.data_class == "open" for subject in self.asked.values()):
+            for model in models:
+                gate.check(model.address, is_open=False)
+        budget = config.budget or Budget(config.max_cost)
+        config = replace(
+            config,
+            max_cost=None,
+            budget=budget,
+            can_read=self._can_read,
+            follow_up=self._ask_further,
         )
-        for seat, provider in zip(seats, providers, strict=True)
-    ]
-    for place in folders:
-        place.update(STOPPED, _ENDED_FROM_OUTSIDE)
-    # All of them come to an end, also when one raises: what is paid for is kept.
-    ended = await asyncio.gather(
-        *(
-            place.process(
-                asking.first_items(), replace(run, on_progress=_progress_of(seat, options))
+        for model in models:
+            # Raises where the limit on cost cannot be held, before anything is written.
+            price = config.prices.of(model.address, model.model)
+            longest_reply_under(budget.limit, price, model)
+        runs = [
+            Run(
+                self.folder,
+                {**settings_of(model, self.prompt.version), "judging": self.prompt.record()},
+                model,
+                about={"judge": seat.judge.label},
+                file=seat.record,
+                answers=seat.journal,
+                kind=JudgeRecord,
             )
-            for seat, place in zip(seats, folders, strict=True)
-        ),
-        return_exceptions=True,
-    )
-    for place, each in zip(folders, ended, strict=True):
-        if isinstance(each, RunResult):
-            place.update(STOPPED, each.stopped or None)
-    for each in ended:
-        if isinstance(each, BaseException):
-            raise each
-    return _read(listed, seats, asking, folder, options)
+            for seat, model in zip(self._seats, models, strict=True)
+        ]
+        for run in runs:
+            run.update(STOPPED, _ENDED_FROM_OUTSIDE)
+        # All of them come to an end, also when one raises: what is paid for is kept.
+        ended = await asyncio.gather(
+            *(
+                run.process(self._first_items(), _told_by(seat.judge, on_progress, config))
+                for seat, run in zip(self._seats, runs, strict=True)
+            ),
+            return_exceptions=True,
+        )
+        for run, each in zip(runs, ended, strict=True):
+            if isinstance(each, RunResult):
+                run.update(STOPPED, each.stopped or None)
+        for each in ended:
+            if isinstance(each, BaseException):
+                raise each
+        return self.results()
+
+    def results(self) -> JudgingResults:
+        """Return what the judges said, from their files; nobody is asked and no key is needed.
+
+        Raises:
+            UserError: a judge's files are not there, or are those of other answers or of another
+                prompt.
+        """
+        reports = [self._report(seat) for seat in self._seats]
+        judges = [seat.judge for seat in self._seats]
+        warnings = warnings_of_kinship(judges, self.answering_model)
+        return results_of(self.subjects, reports, self.prompt, warnings, self.jury.seed)
+
+    def verdicts(self) -> tuple[int, int]:
+        """Return how many verdicts there are, and how many there will be at the end.
+
+        Raises:
+            UserError: a judge's files are those of other answers or of another prompt.
+        """
+        begun = [seat for seat in self._seats if (self.folder / seat.record).exists()]
+        due = len(self._seats) * len(self.asked) * self.jury.repeats
+        return sum(self._report(seat).judged for seat in begun), due
+
+    @cached_property
+    def asked(self) -> Mapping[str, Subject]:
+        """The answers that judges are shown, by name: all that are not blank."""
+        return {one.name: one for one in checked(self.subjects) if not one.blank_reason}
+
+    @cached_property
+    def prompt(self) -> JudgePrompt:
+        """What judges are shown: the prompt that the judging was begun with, else the newest."""
+        name = PROMPT
+        for seat in self._seats:
+            if (self.folder / seat.record).exists():
+                begun = _record(self.folder / seat.record)["settings"].get("judging")
+                name = str(begun.get("prompt")) if isinstance(begun, dict) else PROMPT
+                break
+        return JudgePrompt(self.rubric, self.variant, self.jury.seed, name)
+
+    @cached_property
+    def _seats(self) -> list[_Seat]:
+        judges = self.jury.seated
+        if len(judges) == 1:
+            return [_Seat(judges[0], "judge.json", f"{JUDGMENTS}.jsonl")]
+        return [
+            _Seat(one, f"judge-{one.label}.json", f"{JUDGMENTS}-{one.label}.jsonl")
+            for one in judges
+        ]
+
+    def _first_items(self) -> Iterator[Item]:
+        """Yield the first ask of every judgment."""
+        for subject in self.asked.values():
+            for repeat in range(self.jury.repeats):
+                yield self._item(subject, repeat * ASKS_PER_REPEAT)
+
+    def _item(self, subject: Subject, sample: int) -> Item:
+        messages = self.prompt.messages(subject, sample)
+        return Item(subject.name, messages, subject.data_class, sample)
+
+    def _can_read(self, item: Item, text: str) -> bool:
+        """Tell whether a reply holds a verdict."""
+        verdict = read_verdict(text, self.rubric, marker_in(item.messages))
+        return verdict.status is not Status.FAILED
+
+    def _ask_further(self, item: Item, line: Line) -> Item | None:
+        """Return the re-ask of an incomplete verdict, if there may be one more.
+
+        A call that failed is not asked again here: it was tried as often as the retries allow.
+        """
+        verdict = verdict_of(Asked(line, marker_in(item.messages)), self.rubric)
+        if verdict is None or verdict.status is Status.OK:
+            return None
+        if item.sample % ASKS_PER_REPEAT >= self.jury.re_asks:
+            return None
+        return self._item(self.asked[item.id], item.sample + 1)
+
+    def _report(self, seat: _Seat) -> JudgeReport:
+        """Return what became of a judge, from its files.
+
+        Repeats beyond those that are wanted are left out: an audit may have asked for them, or an
+        earlier start that had more.
+
+        Raises:
+            UserError: there is no record, it is of another prompt, or the journal has a line that
+                is none or that judges other texts.
+        """
+        journal = self.folder / seat.journal
+        record = _record(self.folder / seat.record)
+        settings = record["settings"]
+        if settings["prompt_version"] != self.prompt.version:
+            raise UserError(
+                f"{self.folder / seat.record} is of another prompt or rubric"
+                f" ({settings['prompt_version']}, not {self.prompt.version})."
+            )
+        progress, further = Progress(), Progress()
+        own: dict[tuple[str, int], Asked] = {}
+        for line in read_journal(journal) if journal.exists() else ():
+            subject = self.asked.get(line["item"])
+            if subject is None:
+                continue
+            if line["sample"] >= self.jury.repeats * ASKS_PER_REPEAT:
+                further.add(line, is_new=False)
+                continue
+            item = self._item(subject, line["sample"])
+            request = Request(item, *(settings[name] for name in _OF_A_REQUEST))
+            if request.key != line["key"]:
+                raise UserError(
+                    f"{journal}: {subject.id!r} (sample {subject.sample}) was judged with another"
+                    " question, answer or reference. Judge again into another folder."
+                )
+            progress.add(line, is_new=False)
+            own[line["item"], line["sample"]] = Asked(line, marker_in(item.messages))
+        judgments = tuple(self._judgments(seat.judge.label, own))
+        # More may have been asked of it than is read here: repeats for an audit, of which it
+        # stopped.
+        is_whole = all(judgment.status is Status.OK for judgment in judgments)
+        return JudgeReport(
+            judge=seat.judge.label,
+            model=settings["model"],
+            endpoint=settings["endpoint"],
+            judgments=judgments,
+            progress=progress,
+            further=further,
+            spent=kept_spending(journal),
+            learned=record.get("learned", {}),
+            stopped="" if is_whole else record.get(STOPPED) or "",
+        )
+
+    def _judgments(self, judge: str, asks: Mapping[tuple[str, int], Asked]) -> Iterator[Judgment]:
+        """Yield the judgments of all answers that were to be judged, in their order."""
+        for name, subject in self.asked.items():
+            for repeat in range(self.jury.repeats):
+                samples = range(repeat * ASKS_PER_REPEAT, (repeat + 1) * ASKS_PER_REPEAT)
+                own = [asks[name, sample] for sample in samples if (name, sample) in asks]
+                yield judgment_of(subject, judge, repeat, own, self.rubric)
 
 
-def read_results(
-    subjects: Iterable[Subject],
-    judges: Sequence[Judge],
-    rubric: Rubric,
-    folder: Path,
-    options: JudgingOptions | None = None,
-) -> JudgingResults:
-    """Return the results of a judging from its files; nobody is asked and no key is needed.
-
-    Raises:
-        UserError: a judge's files are not there, or are those of other answers or of another
-            prompt.
-    """
-    options = options or JudgingOptions()
-    listed, seats = checked(subjects), _seats(judges)
-    asking = _asking(listed, rubric, options, [folder / seat.record for seat in seats])
-    return _read(listed, seats, asking, folder, options)
+_OF_A_REQUEST = ("endpoint", "model", "parameters", "prompt_version")
 
 
-def how_many(
-    subjects: Iterable[Subject],
-    judges: Sequence[Judge],
-    rubric: Rubric,
-    folder: Path,
-    options: JudgingOptions | None = None,
-) -> tuple[int, int]:
-    """Return how many verdicts there are, and how many there will be at the end.
-
-    A judge that was not asked yet has none.
-
-    Raises:
-        UserError: a judge's files are those of other answers or of another prompt.
-    """
-    options = options or JudgingOptions()
-    seats = _seats(judges)
-    begun = [seat for seat in seats if (folder / seat.record).exists()]
-    asking = _asking(checked(subjects), rubric, options, [folder / seat.record for seat in begun])
-    judged = sum(_report(seat, folder, asking).judged for seat in begun)
-    return judged, len(seats) * len(asking.subjects) * options.repeats
+def verdicts_in(folder: Path, *below: str) -> int:
+    """Return how many replies of judges a folder keeps, and its folders of these names."""
+    journals = [*folder.glob(f"{JUDGMENTS}*.jsonl")]
+    for name in below:
+        journals += (folder / name).rglob(f"{JUDGMENTS}*.jsonl")
+    return sum("text" in line for journal in journals for line in read_journal(journal))
 
 
-def _progress_of(seat: _Seat, options: JudgingOptions) -> OnProgress | None:
-    told = options.on_progress
+def _told_by(judge: Judge, told: OnJudging | None, config: RunConfig) -> RunConfig:
     if told is None:
-        return options.run.on_progress
-    return lambda progress: told(seat.judge.label, progress)
+        return config
+    return replace(config, on_progress=lambda progress: told(judge.label, progress))
 
 
-def _seats(judges: Sequence[Judge]) -> list[_Seat]:
-    jury = checked_jury(judges)
-    if len(jury) == 1:
-        return [_Seat(jury[0], f"{RECORD}.json", f"{JUDGMENTS}.jsonl")]
-    return [
-        _Seat(judge, f"{RECORD}-{judge.label}.json", f"{JUDGMENTS}-{judge.label}.jsonl")
-        for judge in jury
-    ]
-
-
-def _asking(
-    subjects: Sequence[Subject], rubric: Rubric, options: JudgingOptions, records: Sequence[Path]
-) -> Asking:
-    prompt = JudgePrompt(rubric, options.variant, options.seed, prompt_of(records))
-    asked = {subject.name: subject for subject in subjects if not subject.blank_reason}
-    return Asking(prompt, asked, options.re_asks, options.repeats)
-
-
-def _read(
-    subjects: Sequence[Subject],
-    seats: Sequence[_Seat],
-    asking: Asking,
-    folder: Path,
-    options: JudgingOptions,
-) -> JudgingResults:
-    reports = [_report(seat, folder, asking) for seat in seats]
-    warnings = warnings_of_kinship([seat.judge for seat in seats], options.answering_model)
-    return results_of(subjects, reports, asking.prompt, warnings, options)
-
-
-def _report(seat: _Seat, folder: Path, asking: Asking) -> JudgeReport:
-    return read_report(seat.judge.label, folder / seat.record, folder / seat.answers, asking)
+def _record(path: Path) -> dict[str, Any]:
+    try:
+        return read_file(path, JudgeRecord).model_dump()
+    except FileNotFoundError:
+        raise UserError(f"{path}: there are no judgments. Run the judges first.") from None

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from medeval.errors import UserError
-from medeval.inference.journal import read_journal
+from medeval.inference.guard import IN_PROCESS
 from medeval.inference.run import RESPONSES, Run, read_answers
 from medeval.inference.types import Outcome
-from medeval.tasks.judging_plan import JudgingPlan, chosen_plan
+from medeval.judging.jury import Jury
 from medeval.tasks.run_record import RunRecord, read_record
 from medeval.tasks.task import AskedTask
 
 if TYPE_CHECKING:
-    from medeval.judging.options import JudgingOptions
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.run import RunConfig
+    from medeval.judging.prompt import Subject
     from medeval.judging.results import JudgingResults
     from medeval.judging.rubric import Rubric
-    from medeval.judging.subjects import Subject
+    from medeval.judging.running import Judging, OnJudging
 
 JUDGINGS = "judgings"
 NOT_ASKED = "not_asked"
@@ -34,7 +38,10 @@ _UNANSWERED = {
 
 
 class JudgedTask(AskedTask, Protocol):
-    """A task whose answers can be judged."""
+    """A task whose answers can be judged.
+
+    One that cannot be scored without a judge says under `default_judge` who is to judge.
+    """
 
     @property
     def rubric(self) -> Rubric | None:
@@ -48,105 +55,6 @@ def judged(task: AskedTask) -> JudgedTask | None:
     """Return a task whose answers can be judged; None if it has no rubric."""
     found = cast("JudgedTask", task)
     return found if getattr(task, "rubric", None) is not None else None
-
-
-def judge(
-    task: JudgedTask, folder: Path, plan: JudgingPlan, options: JudgingOptions
-) -> JudgingResults:
-    """Have the answers of a run judged, and keep with the run who did; see `run_judges`.
-
-    Raises:
-        UserError: the task has no rubric, or as `run_judges`.
-    """
-    from medeval.judging.running import run_judges
-
-    record = read_record(folder)
-    rubric = required_rubric(task)
-    subjects = subjects_of_run(task, record)
-    before = record.judgings
-    others = [one for one in before if one.folder != plan.folder]
-
-    def keep(plans: Sequence[JudgingPlan]) -> None:
-        kept = [one.model_dump(mode="json") for one in plans]
-        Run(folder, record.settings).update(JUDGINGS, kept)
-
-    def on_start() -> None:
-        # Before anybody is paid: whatever ends the process, the judging can be gone on with.
-        keep([*others, plan])
-
-    how = _how(plan, record, options)
-    try:
-        return run_judges(
-            subjects,
-            plan.who,
-            rubric,
-            folder / plan.folder,
-            replace(how, run=replace(how.run, on_start=on_start)),
-        )
-    finally:
-        # Judges that said nothing at all take the place of none that did.
-        is_kept = not others or _has_verdicts(folder / plan.folder)
-        keep([*others, plan] if is_kept else before)
-
-
-def subjects_of_run(task: JudgedTask, record: RunRecord) -> list[Subject]:
-    """Return the answers of a run as judges get them; where there is none, with the reason.
-
-    Raises:
-        UserError: there are no answers.
-    """
-    answers = read_answers(record.folder / RESPONSES, task.items(record.limit))
-    reasons = {(one.item, one.sample): _UNANSWERED.get(one.outcome, "") for one in answers}
-    return [replace(one, unanswered=reasons[one.id, one.sample]) for one in task.subjects(record)]
-
-
-def _has_verdicts(folder: Path) -> bool:
-    journals = sorted(folder.glob("judgments*.jsonl"))
-    return any("text" in line for journal in journals for line in read_journal(journal))
-
-
-def results_of_run(task: JudgedTask, record: RunRecord) -> tuple[JudgingResults, JudgingPlan]:
-    """Return the newest judging of a run that has a verdict; nobody is asked.
-
-    One that was ended before its first verdict, as only a killed process leaves it, takes the
-    place of none.
-
-    Raises:
-        UserError: it was never judged, or its judgments are those of other answers.
-    """
-    from medeval.judging.options import JudgingOptions
-    from medeval.judging.running import read_results
-
-    known = record.judgings
-    begun = (one for one in reversed(known) if _has_verdicts(record.folder / one.folder))
-    plan = next(begun, None) or chosen_plan(record, None)
-    results = read_results(
-        subjects_of_run(task, record),
-        plan.who,
-        required_rubric(task),
-        record.folder / plan.folder,
-        _how(plan, record, JudgingOptions()),
-    )
-    return results, plan
-
-
-def how_far(task: JudgedTask, folder: Path, plan: JudgingPlan) -> tuple[int, int]:
-    """Return how many verdicts a judging has, and how many it is to have.
-
-    Raises:
-        UserError: the task has no rubric, or the judgments are those of other answers.
-    """
-    from medeval.judging.options import JudgingOptions
-    from medeval.judging.running import how_many
-
-    record = read_record(folder)
-    return how_many(
-        subjects_of_run(task, record),
-        plan.who,
-        required_rubric(task),
-        folder / plan.folder,
-        _how(plan, record, JudgingOptions()),
-    )
 
 
 def required(task: AskedTask) -> JudgedTask:
@@ -173,11 +81,149 @@ def required_rubric(task: JudgedTask) -> Rubric:
     return cast("Rubric", required(task).rubric)
 
 
-def _how(plan: JudgingPlan, record: RunRecord, options: JudgingOptions) -> JudgingOptions:
-    return replace(
-        options,
-        re_asks=plan.re_asks,
-        repeats=plan.repeats,
-        seed=plan.seed,
+def judging_of(task: JudgedTask, record: RunRecord, jury: Jury) -> Judging:
+    """Return the judging of a run's answers by a jury, in its folder below the run's.
+
+    Raises:
+        UserError: the task has no rubric, or there are no answers.
+    """
+    from medeval.judging.running import Judging
+
+    return Judging(
+        subjects_of_run(task, record),
+        jury,
+        required_rubric(task),
+        record.folder / jury.folder,
         answering_model=record.model,
     )
+
+
+def subjects_of_run(task: JudgedTask, record: RunRecord) -> list[Subject]:
+    """Return the answers of a run as judges get them; where there is none, with the reason.
+
+    Raises:
+        UserError: there are no answers.
+    """
+    answers = read_answers(record.folder / RESPONSES, task.items(record.limit))
+    reasons = {(one.item, one.sample): _UNANSWERED.get(one.outcome, "") for one in answers}
+    return [replace(one, unanswered=reasons[one.id, one.sample]) for one in task.subjects(record)]
+
+
+def judge(
+    task: JudgedTask,
+    folder: Path,
+    jury: Jury,
+    options: RunConfig | None = None,
+    gate: DataUseGuard | None = None,
+    on_progress: OnJudging | None = None,
+) -> JudgingResults:
+    """Have the answers of a run judged, and keep with the run who did; see `Judging.run`.
+
+    Raises:
+        UserError: the task has no rubric, or as `Judging.run`.
+    """
+    from medeval.inference.run import RunConfig
+    from medeval.judging.running import verdicts_in
+
+    record = read_record(folder)
+    judging = judging_of(task, record, jury)
+    before = record.judgings
+    others = [one for one in before if one.folder != jury.folder]
+
+    def keep(juries: Sequence[Jury]) -> None:
+        kept = [one.model_dump(mode="json") for one in juries]
+        Run(folder, record.settings).update(JUDGINGS, kept)
+
+    # Before anybody is paid: whatever ends the process, the judging can be gone on with.
+    on_start: Callable[[], None] = lambda: keep([*others, jury])  # noqa: E731
+    try:
+        return judging.run(replace(options or RunConfig(), on_start=on_start), gate, on_progress)
+    finally:
+        # Judges that said nothing at all take the place of none that did.
+        is_kept = not others or verdicts_in(judging.folder)
+        keep([*others, jury] if is_kept else before)
+
+
+def results_of_run(task: JudgedTask, record: RunRecord) -> tuple[JudgingResults, Jury]:
+    """Return the newest judging of a run that has a verdict; nobody is asked.
+
+    One that was ended before its first verdict, as only a killed process leaves it, takes the
+    place of none.
+
+    Raises:
+        UserError: it was never judged, or its judgments are those of other answers.
+    """
+    from medeval.judging.running import verdicts_in
+
+    begun = (one for one in reversed(record.judgings) if verdicts_in(record.folder / one.folder))
+    jury = next(begun, None) or chosen_jury(record, None)
+    return judging_of(task, record, jury).results(), jury
+
+
+def chosen_jury(
+    record: RunRecord, wanted: Jury | None, choices: Mapping[str, Any] | None = None
+) -> Jury:
+    """Return the judging to be gone on with, or a new one with a folder of its own.
+
+    The same judges go on where they were, and as they did, but for what is chosen anew: another
+    pooling, more repeats or re-asks, another variable with the key.
+
+    Args:
+        record: of the run.
+        wanted: who is to judge; None goes on with the newest judging.
+        choices: pooling, repeats or re_asks that it is to have from now on.
+
+    Raises:
+        UserError: nobody is named, and the run was never judged; or a choice cannot be meant.
+    """
+    known, chosen = record.judgings, dict(choices or {})
+    if wanted is None:
+        if not known:
+            raise UserError(
+                f"{record.folder} was never judged. Name a judge: `python -m medeval judge"
+                f" {record.folder} --judge-model MODEL` (`local` is a rule that needs no network)."
+            )
+        return known[-1].changed(chosen)
+    same = [one for one in known if one.who_judges() == wanted.who_judges()]
+    if not same:
+        return wanted.changed({"folder": _free_folder(record.folder, known, wanted)})
+    keys = {(one.model, one.base_url or ""): one.key_variable for one in same[-1].judges}
+    judges = tuple(
+        replace(one, key_variable=one.key_variable or keys[one.model, one.base_url or ""])
+        for one in wanted.judges
+    )
+    return same[-1].changed({"judges": judges, **chosen})
+
+
+def _free_folder(run: Path, known: Sequence[Jury], wanted: Jury) -> str:
+    """Return the first folder that no other judging has.
+
+    One that came to no verdict is not in the run's record, but its files may be there: the same
+    judges go on with them, others leave them alone.
+    """
+    taken = {one.folder for one in known}
+    names = chain([] if known else ["."], (f"judging-{number}" for number in count(2)))
+    return next(
+        name
+        for name in names
+        if name not in taken and _begun_by(run / name) in (None, wanted.who_judges())
+    )
+
+
+def _begun_by(folder: Path) -> tuple[frozenset[tuple[str, str]], int] | None:
+    """Return who judges in a folder, as `who_judges` does; None if nobody does.
+
+    Files that tell of no judge are those of nobody whom a record could name.
+    """
+    judges, seeds = set(), {-1}
+    for path in [*folder.glob("judge.json"), *folder.glob("judge-*.json")]:
+        try:
+            settings = json.loads(path.read_text(encoding="utf-8"))["settings"]
+            endpoint, seed = settings["endpoint"], settings["judging"]["fence_seed"]
+            judges.add((settings["model"], "" if endpoint == IN_PROCESS else endpoint))
+            seeds.add(seed)
+        except (OSError, ValueError, TypeError, KeyError):
+            continue  # the report of an audit, or what somebody else keeps there
+    if judges or any(folder.glob("judgments*.jsonl")):
+        return frozenset(judges), max(seeds)
+    return None

@@ -11,8 +11,8 @@ from medeval.scoring.table import Ratio, ScoreTable, interval
 from medeval.tasks.task import Method
 
 if TYPE_CHECKING:
+    from medeval.judging.jury import Jury, Pooling
     from medeval.judging.results import JudgingResults, SubjectResult
-    from medeval.tasks.judging_plan import JudgingPlan, Pooling
 
 HEADLINE = "reward_judged"
 MISSING = "no usable judgment"
@@ -23,14 +23,10 @@ Score = Callable[["SubjectResult"], float | None]
 
 def pooled_reward(result: SubjectResult, pooling: Pooling) -> float | None:
     """Return what an answer earned from its jury; None if nobody gave a verdict."""
-    if pooling == "median":
-        return result.reward_median
-    if pooling == "trimmed_mean":
-        return result.reward_trimmed_mean
-    return result.reward_judged
+    return result.pooled[pooling]
 
 
-def judged_table(results: JudgingResults, plan: JudgingPlan) -> ScoreTable:
+def judged_table(results: JudgingResults, plan: Jury) -> ScoreTable:
     """Return the headline first, then the published reward, HELM's score and the dimensions.
 
     A judgment that failed is missing in all of them but `reward`, the published formula, which
@@ -56,7 +52,7 @@ def item_ids(results: JudgingResults) -> list[str]:
 def by_group(
     groupings: Mapping[str, Mapping[str, str | None]],
     results: JudgingResults,
-    plan: JudgingPlan,
+    plan: Jury,
     method: Method,
 ) -> dict[str, dict[str, dict[str, float | None]]]:
     """Return the headline with its interval for each group.
@@ -105,7 +101,7 @@ def _dimension(name: str) -> Score:
     return lambda row: row.scores.get(name)
 
 
-def judging_facts(results: JudgingResults, plan: JudgingPlan) -> dict[str, Any]:
+def judging_facts(results: JudgingResults, plan: Jury) -> dict[str, Any]:
     """Return what a report says of a judging.
 
     Who judged and how, what failed, what it cost by itself, and what must not be overlooked, such

@@ -43,8 +43,8 @@ from medeval.tasks.task import (
 )
 
 if TYPE_CHECKING:
+    from medeval.judging.prompt import Subject
     from medeval.judging.rubric import Rubric
-    from medeval.judging.subjects import Subject
     from medeval.metrics.metric import Metric
     from medeval.scoring.compare import Difference
 
@@ -125,7 +125,7 @@ class MedicalTaskRun(ItemTask):
 
     def subjects(self, record: RunRecord) -> list[Subject]:
         """See `JudgedTask`."""
-        from medeval.judging.subjects import Subject
+        from medeval.judging.prompt import Subject
 
         inputs, gold = self.task.pairs()
         return [

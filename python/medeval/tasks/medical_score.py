@@ -24,8 +24,8 @@ from medeval.tasks.judged_score import judged_table, judging_facts
 from medeval.tasks.task import Method, TaskScore
 
 if TYPE_CHECKING:
+    from medeval.judging.jury import Jury
     from medeval.judging.results import JudgingResults
-    from medeval.tasks.judging_plan import JudgingPlan
 
 
 def score_of(
@@ -86,7 +86,7 @@ def score_of(
 
 
 def with_judging(
-    scored: TaskScore, results: JudgingResults, plan: JudgingPlan, method: Method
+    scored: TaskScore, results: JudgingResults, plan: Jury, method: Method
 ) -> TaskScore:
     """Put a judge's rewards beside the metrics; the headline stays the task's own.
 

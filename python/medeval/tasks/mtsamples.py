@@ -15,13 +15,13 @@ from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.inference.run import RESPONSES, Answer, read_answers
 from medeval.inference.types import Item
+from medeval.judging.jury import DEFAULT_JUDGE
 from medeval.mtsamples.demo_model import plan as demo_plan
 from medeval.mtsamples.examples import Example, keep, read_kept, read_warehouse, sha256_of
 from medeval.mtsamples.listing import NOTES_FOLDER
 from medeval.mtsamples.prompts import PROMPT_VERSION, Asked, Style
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.judged import results_of_run
-from medeval.tasks.judging_plan import JudgingPlan
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import (
@@ -36,9 +36,10 @@ from medeval.tasks.task import (
 )
 
 if TYPE_CHECKING:
+    from medeval.judging.jury import Jury
+    from medeval.judging.prompt import Subject
     from medeval.judging.results import JudgingResults
     from medeval.judging.rubric import Rubric
-    from medeval.judging.subjects import Subject
     from medeval.scoring.compare import Difference
 
 NAME = "mtsamples_procedures"
@@ -82,6 +83,7 @@ class MtsamplesTask(ItemTask):
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
     asked_as: str = NAME
+    default_judge: str = DEFAULT_JUDGE
 
     @property
     def asked(self) -> Asked:
@@ -139,8 +141,8 @@ class MtsamplesTask(ItemTask):
 
     def chance(self) -> float:
         """See `AskedTask`; by the rule-based judge."""
-        from medeval.judging.local_judge import LocalJudge
-        from medeval.judging.rewards import rewards_of
+        from medeval.judging.judgments import rewards_of
+        from medeval.judging.local import LocalJudge
 
         judge = LocalJudge(self.rubric)
         rewards = [
@@ -157,7 +159,7 @@ class MtsamplesTask(ItemTask):
 
     def subjects(self, record: RunRecord) -> list[Subject]:
         """See `JudgedTask`."""
-        from medeval.judging.subjects import Subject
+        from medeval.judging.prompt import Subject
 
         return [
             Subject(
@@ -204,7 +206,7 @@ class MtsamplesTask(ItemTask):
         return paired_differences(scored, its_scored, "example_id", method)
 
     def _scored(
-        self, record: RunRecord, results: JudgingResults, plan: JudgingPlan, method: Method
+        self, record: RunRecord, results: JudgingResults, plan: Jury, method: Method
     ) -> TaskScore:
         # Here, not above: asking needs no numpy.
         from medeval.tasks.mtsamples_score import score_of

@@ -25,8 +25,8 @@ from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import Method, TaskScore
 
 if TYPE_CHECKING:
+    from medeval.judging.jury import Jury
     from medeval.judging.results import JudgingResults
-    from medeval.tasks.judging_plan import JudgingPlan
     from medeval.tasks.mtsamples import MtsamplesTask
 
 RESULTS = "results.jsonl"
@@ -36,10 +36,10 @@ def results_rows(
     task: MtsamplesTask,
     answers: Sequence[tuple[Answer, str]],
     results: JudgingResults,
-    plan: JudgingPlan,
+    plan: Jury,
 ) -> list[dict[str, Any]]:
     """Return one row per answer: what was asked, answered, thought and judged."""
-    from medeval.judging.feedback import judge_feedback
+    from medeval.judging.results import judge_feedback
 
     examples = {one.example_id: one for one in task.examples}
     rows = []
@@ -95,7 +95,7 @@ def write_rows(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
 def score_of(
     examples: Sequence[Example],
     results: JudgingResults,
-    plan: JudgingPlan,
+    plan: Jury,
     record: RunRecord,
     facts: Mapping[str, Any],
     method: Method,

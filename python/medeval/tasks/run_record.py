@@ -17,7 +17,7 @@ from medeval.inference.guard import VARIABLE
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES, RUN, Progress, RunFile, read_file
 from medeval.inference.types import Item, canonical
-from medeval.tasks.judging_plan import JudgingPlan
+from medeval.judging.jury import Jury
 
 RUNS = Path("runs")
 # No tokenizer has longer tokens in ordinary text; three bytes to five are usual.
@@ -45,7 +45,7 @@ class RunRecord(RunFile):
     versions: dict[str, str] = Field(default_factory=dict)
     limit: Annotated[int, Field(ge=1)] | None = None
     key_variable: Annotated[str, Field(pattern=VARIABLE)] | None = None
-    judgings: tuple[JudgingPlan, ...] = ()
+    judgings: tuple[Jury, ...] = ()
     asked_model: str = ""
     max_cost: str = ""
     prices: str = ""

@@ -15,10 +15,8 @@ from tempfile import TemporaryDirectory
 
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
-from medeval.judging.local_judge import LOCAL
-from medeval.judging.options import JudgingOptions
+from medeval.judging.jury import LOCAL, jury_of
 from medeval.tasks.judged import judge, judged
-from medeval.tasks.judging_plan import plan_of
 from medeval.tasks.task import EMPTY, ORACLE, SHUFFLED, AskedTask, Method, TaskScore
 
 # Sums of floats, not more.
@@ -90,5 +88,5 @@ def _scored(task: AskedTask, kind: str) -> TaskScore:
         run.execute(task.samples(), RunConfig(can_read=task.can_read))
         asked = judged(task)
         if asked is not None:
-            judge(asked, path, plan_of([LOCAL], []), JudgingOptions())
+            judge(asked, path, jury_of([LOCAL]))
         return task.score(path, Method(n_iters=0))

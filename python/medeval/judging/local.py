@@ -11,11 +11,9 @@ from collections import Counter
 from typing import Any
 
 from medeval.inference.types import Item
-from medeval.judging.fences import blocks_in, marker_in
+from medeval.judging.prompt import blocks_in, marker_in
 from medeval.judging.rubric import Rubric
 from medeval.metrics.matching import tokens
-
-LOCAL = "local"
 
 
 class LocalJudge:

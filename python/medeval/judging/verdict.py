@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from bisect import bisect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any
 
-from medeval.json_reader import Found, folded
-from medeval.judging.decoding import candidates, complete_members, pieces
+from medeval.json_reader import Allowances, Found, NotJsonError, Values, fitting, folded, objects_in
 from medeval.judging.rubric import Rubric
 from medeval.text import after_thinking
 
+# The strings of a verdict are JSON's own. In the benchmark's judge cases a verdict in single quotes
+# is none, and one with quotes inside a string has only its complete parts.
+VERDICT = Allowances(python=False, inner_quotes=False)
+_AFTER_VALUE = re.compile(r"\s{0,100}[,}\]]")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,8})(?:\.\d{1,9})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _LONGEST_RAW = 100
 # No judge needs more for its verdict.
@@ -99,17 +105,16 @@ class Verdict:
     is_marked: bool = False
 
     @property
-    def status(self) -> Status:
-        """How much of it there is."""
-        given = sum(score is not None for score in self.scores.values())
-        if not given:
-            return Status.FAILED
-        return Status.OK if given == len(self.scores) else Status.PARTIAL
+    def given(self) -> int:
+        """How many of its scores there are."""
+        return sum(score is not None for score in self.scores.values())
 
     @property
-    def missing(self) -> tuple[str, ...]:
-        """The dimensions without a score."""
-        return tuple(name for name, score in self.scores.items() if score is None)
+    def status(self) -> Status:
+        """How much of it there is."""
+        if not self.given:
+            return Status.FAILED
+        return Status.OK if self.given == len(self.scores) else Status.PARTIAL
 
 
 def read_verdict(
@@ -257,3 +262,73 @@ def _score(value: Any, rubric: Rubric) -> float | None:
 def number_in(text: str) -> float | None:
     """Return the number that a text is, in the digits and the form of JSON; None if it is none."""
     return float(text) if _NUMBER.fullmatch(text) else None
+
+
+def candidates(text: str, names: Sequence[str]) -> list[Found]:
+    """Return the objects that could be a verdict or wrap one, in their order.
+
+    Args:
+        text: of the reply.
+        names: of the dimensions.
+    """
+    tried = (fitting(read, set(names).intersection, VERDICT) for read in objects_in(text, VERDICT))
+    return [found for found in tried if found is not None]
+
+
+def complete_members(text: str, names: Sequence[str]) -> list[Found]:
+    """Return the dimensions of broken or cut-off verdicts that are complete in themselves.
+
+    Args:
+        text: of the reply.
+        names: of the dimensions.
+    """
+    either = "|".join(map(re.escape, names))
+    key = re.compile(rf'"\s{{0,9}}({either})\s{{0,9}}"\s{{0,9}}:\s{{0,99}}', re.IGNORECASE)
+    is_inside = _inside((read.start, read.end) for read in objects_in(text, VERDICT))
+    values = Values(text, VERDICT)
+    found = []
+    for match in key.finditer(text):
+        if is_inside(match.start()):
+            continue
+        try:
+            read = values.at(match.end())
+        except NotJsonError as error:
+            if error.resume is None and error.place < len(text):
+                break  # nested too deeply, or broken too often
+            continue
+        # A number at the very end may have lost digits.
+        if isinstance(read.value, Mapping) or _AFTER_VALUE.match(text, read.end):
+            part = read._replace(start=match.start(), is_strict=False)
+            found.append(Found({match[1].lower(): read.value}, part, read.is_clear))
+    return found
+
+
+def pieces(text: str, marker: str, names: Sequence[str]) -> list[str]:
+    """Return what stands before, between and behind the markers of a text, in whatever case.
+
+    A marker inside an object, or inside a complete part of a broken one, divides nothing.
+    """
+    marks = list(re.finditer(re.escape(marker), text, re.IGNORECASE))
+    if not marks:
+        return [text]
+    spans = [(read.start, read.end) for read in objects_in(text, VERDICT)]
+    parts = [(part.read.start, part.read.end) for part in complete_members(text, names)]
+    is_inside = _inside(spans + parts)
+    found, begin = [], 0
+    for match in marks:
+        if not is_inside(match.start()):
+            found.append(text[begin : match.start()])
+            begin = match.end()
+    return [*found, text[begin:]]
+
+
+def _inside(spans: Iterable[tuple[int, int]]) -> Callable[[int], bool]:
+    """Return what tells whether a place of a text lies in one of some spans."""
+    ordered = sorted(spans)
+    ends = list(accumulate((end for _, end in ordered), max))
+
+    def is_inside(place: int) -> bool:
+        before = bisect(ordered, place, key=itemgetter(0)) - 1
+        return before >= 0 and place < ends[before]
+
+    return is_inside

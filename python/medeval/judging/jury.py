@@ -1,0 +1,343 @@
+"""Who judges: a model behind an endpoint, a function, or the rule that is built in; and how."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
+from pydantic.dataclasses import dataclass
+
+from medeval.errors import UserError
+from medeval.inference.endpoints import is_loopback
+
+if TYPE_CHECKING:
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.types import Model
+    from medeval.judging.rubric import Rubric
+
+LOCAL = "local"
+DEFAULT_JUDGE = "gpt-4o-mini"
+OPENAI = "https://api.openai.com/v1"
+KEY_VARIABLE = "JUDGE_API_KEY"
+KEY_VARIABLES = (KEY_VARIABLE, "OPENAI_API_KEY")
+URL_VARIABLES = ("JUDGE_BASE_URL", "OPENAI_BASE_URL")
+NO_KEY = "none"
+REPLY_TOKENS = 1024
+REASONING_TOKENS = 4096
+MOST_RE_ASKS = 9
+
+# By name, since no endpoint tells: these think before they reply, within the same limit of tokens.
+_REASONING = re.compile(
+    r"(?:^|[/-])(?:o\d|gpt-5|gpt-oss|qwq|magistral)|deepseek-r|reason|think|[-_]r1\b", re.IGNORECASE
+)
+# What no record may say.
+_OWN = frozenset({"name", "parameters", "is_structured", "is_reasoning", "timeout", "function"})
+_NOT_RECORDED = Field(exclude=True)
+
+Pooling = Literal["mean", "median", "trimmed_mean"]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid", arbitrary_types_allowed=True))
+class Judge:
+    """One judge. A record keeps the first three, and never a key; the others are this process's.
+
+    Attributes:
+        model: as its endpoint calls it; `local` is the rule that is built in.
+        base_url: of its endpoint; else `JUDGE_BASE_URL`, else `OPENAI_BASE_URL`, else OpenAI.
+        key_variable: the environment variable with its key; `none` for an endpoint without keys.
+            Else `JUDGE_API_KEY`; else none for an endpoint on this machine, for others
+            `OPENAI_API_KEY`.
+        name: of its files and rows; made from the model's name if it is not given.
+        parameters: put over the usual ones; one that is None is left out.
+        is_structured: the form of the verdict is asked for by a JSON schema, where the endpoint
+            takes one.
+        is_reasoning: it thinks before it replies; None to tell by its name.
+        timeout: seconds for one call.
+        function: judges in this process instead of an endpoint; takes an item, returns a text.
+    """
+
+    model: Annotated[str, Field(min_length=1)] = DEFAULT_JUDGE
+    base_url: str | None = None
+    key_variable: str | None = None
+    name: Annotated[str, _NOT_RECORDED] = ""
+    parameters: Annotated[Mapping[str, Any], _NOT_RECORDED] = field(default_factory=dict)
+    is_structured: Annotated[bool, _NOT_RECORDED] = True
+    is_reasoning: Annotated[bool | None, _NOT_RECORDED] = None
+    timeout: Annotated[float, _NOT_RECORDED] = 300.0
+    function: Annotated[Callable[..., str] | None, _NOT_RECORDED] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_as_recorded(cls, given: Any, info: ValidationInfo) -> Any:
+        """Refuse a record that says of a judge what is this process's alone."""
+        if info.mode == "json" and isinstance(given, dict) and set(given) & _OWN:
+            raise ValueError(f"no record says {', '.join(sorted(set(given) & _OWN))} of a judge")
+        return given
+
+    @property
+    def label(self) -> str:
+        """The name that files and rows have."""
+        return re.sub(r"[^A-Za-z0-9._-]+", "-", self.name or self.model).strip("-.") or "judge"
+
+    @property
+    def is_rule(self) -> bool:
+        """Tell whether it is the rule that is built in, which needs the reference."""
+        return self.function is None and self.model == LOCAL and self.base_url is None
+
+    @property
+    def endpoint(self) -> str:
+        """The address that it is asked at, by the environment of now if it names none."""
+        named = (os.environ.get(name, "").strip() for name in URL_VARIABLES)
+        return self.base_url or next(filter(None, named), OPENAI)
+
+    def key_name(self) -> str | None:
+        """Return the name of the variable with its key; None if it needs none.
+
+        Raises:
+            UserError: there is no key.
+        """
+        if self.key_variable is not None:
+            return None if self.key_variable == NO_KEY else self.key_variable
+        known = [name for name in KEY_VARIABLES if os.environ.get(name, "").strip()]
+        if KEY_VARIABLE not in known and self.base_url is not None and is_loopback(self.base_url):
+            return None
+        if not known:
+            raise UserError(
+                f"There is no key for the judge {self.label}. Put it into the environment variable"
+                f" {' or '.join(KEY_VARIABLES)}. For an endpoint without keys say"
+                ' `--judge-key-variable none` (in Python `key_variable="none"`); `run --no-judge`'
+                " leaves judging to later. Nothing was sent."
+            )
+        return known[0]
+
+    def all_parameters(self, rubric: Rubric) -> dict[str, Any]:
+        """Return what is asked for, before an endpoint refuses some of it."""
+        from medeval.inference.cost import TOKEN_LIMITS
+        from medeval.judging.rubric import response_format
+
+        thinks = self.is_reasoning
+        if thinks is None:
+            thinks = _REASONING.search(self.model) is not None
+        usual: dict[str, Any] = {"temperature": 0}
+        if not any(name in self.parameters for name in TOKEN_LIMITS):
+            usual["max_completion_tokens"] = REASONING_TOKENS if thinks else REPLY_TOKENS
+        if self.is_structured:
+            usual["response_format"] = response_format(rubric)
+        asked = {**usual, **self.parameters}
+        return {name: value for name, value in asked.items() if value is not None}
+
+    def provider(self, rubric: Rubric, gate: DataUseGuard) -> Model:
+        """Return what the runner asks.
+
+        Raises:
+            UserError: the address or the parameters cannot be meant, or there is no key.
+        """
+        from medeval.inference.openai_model import OpenAIModel
+        from medeval.inference.python_model import PythonModel
+        from medeval.judging.local import LocalJudge
+
+        if self.function is not None:
+            if self.model == LOCAL:
+                raise UserError(
+                    f"{LOCAL!r} is the rule that is built in. Give the function a name."
+                )
+            return PythonModel(
+                self.function, self.model, gate, purpose="judgment", timeout=self.timeout
+            )
+        if self.is_rule:
+            return PythonModel(LocalJudge(rubric), LOCAL, gate, purpose="judgment")
+        return OpenAIModel(
+            self.endpoint,
+            self.model,
+            gate,
+            parameters=self.all_parameters(rubric),
+            key_variable=self.key_name(),
+            timeout=self.timeout,
+            purpose="judgment",
+        )
+
+
+class Jury(BaseModel):
+    """Who judges, and how: what the record of a run keeps of each judging.
+
+    Attributes:
+        judges: one, or a jury.
+        pooling: how a jury's rewards become one.
+        repeats: judgments of each answer by each judge.
+        re_asks: how often an unusable or incomplete verdict is asked for again.
+        seed: of the fences around the material, and of the intervals.
+        folder: below the run's, where the judgments are; `.` is the run's own.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    judges: tuple[Judge, ...]
+    pooling: Pooling = "mean"
+    repeats: Annotated[int, Field(ge=1)] = 1
+    re_asks: Annotated[int, Field(ge=0, le=MOST_RE_ASKS)] = 1
+    seed: Annotated[int, Field(ge=0)] = 0
+    folder: Annotated[str, Field(pattern=r"^(\.|judging-[0-9]+)$")] = "."
+
+    @property
+    def seated(self) -> list[Judge]:
+        """The judges; of one model at several addresses each has a name with its address.
+
+        Raises:
+            UserError: there is none, or two have one name all the same.
+        """
+        if not self.judges:
+            raise UserError("There is no judge. Name at least one.")
+        told_apart = list(self.judges)
+        for address_in in (_host, _whole_address):
+            alike = _counted(told_apart)
+            told_apart = [
+                replace(judge, name=f"{judge.model}@{address_in(judge)}")
+                if alike[now.label.lower()] > 1
+                and not (judge.name or judge.function or judge.is_rule)
+                else now
+                for judge, now in zip(self.judges, told_apart, strict=True)
+            ]
+        twice = next((label for label, count in _counted(told_apart).items() if count > 1), None)
+        if twice is not None:
+            raise UserError(
+                f"Two judges are called {twice!r}. Leave one of them away, or give it another name"
+                " or address."
+            )
+        return told_apart
+
+    def with_key(self, key_variable: str | None) -> Jury:
+        """Return the same judges with another variable for the key; None changes nothing."""
+        if not key_variable:
+            return self
+        judges = (
+            replace(one, key_variable=key_variable) if one.base_url else one for one in self.judges
+        )
+        return self.changed({"judges": tuple(judges)})
+
+    def changed(self, fields: Mapping[str, Any]) -> Jury:
+        """Return the same with other fields; the folder may be any.
+
+        Raises:
+            UserError: naming a choice that cannot be meant.
+        """
+        folder = {"folder": fields.get("folder", self.folder)}
+        with _meant():
+            made = Jury(**{**dict(self), **fields, "folder": "."})
+        return made.model_copy(update=folder)
+
+    def to_name(self, *, is_address_named: bool = False) -> dict[str, str]:
+        """Return the flag that a command must have before keys are sent, with its value.
+
+        A record may name any variable and any address. Of itself the usual variable goes to the
+        usual address, and nothing else anywhere.
+
+        Args:
+            is_address_named: the addresses are from the command, not from a record.
+        """
+        for judge in self.judges:
+            is_usual = is_address_named or judge.base_url == Judge(judge.model).endpoint
+            is_usual = is_usual and judge.key_variable in (None, *KEY_VARIABLES)
+            if is_usual or judge.is_rule:
+                continue
+            try:
+                key = judge.key_name()
+            except UserError:
+                key = KEY_VARIABLE  # that there is none is told where it is asked
+            if key is not None:
+                return {"--judge-key-variable": key}
+        return {}
+
+    def who_judges(self) -> tuple[frozenset[tuple[str, str]], int]:
+        """Return what the calls depend on: the judges, in whatever order, and the seed."""
+        return frozenset((one.model, one.base_url or "") for one in self.judges), self.seed
+
+    def same_judging(self) -> tuple[Any, ...]:
+        """Return what two runs must have in common for their rewards to be compared."""
+        return (*self.who_judges(), self.pooling if len(self.judges) > 1 else "", self.repeats)
+
+
+def jury_of(
+    models: Sequence[str],
+    base_urls: Sequence[str] = (),
+    key_variable: str | None = None,
+    **choices: Any,
+) -> Jury:
+    """Return a jury: judges by their models, with one address for all of them or one for each.
+
+    The address is that of now: a judging that goes on later asks at the same one, whatever the
+    environment says then.
+
+    Args:
+        models: as their endpoints call them.
+        base_urls: none, one, or one for each.
+        key_variable: of all that have an address.
+        choices: other fields of a `Jury`; None is its default.
+
+    Raises:
+        UserError: addresses that cannot be given to the judges, or a choice that cannot be meant.
+    """
+    if len(base_urls) not in (0, 1, len(models)):
+        raise UserError(
+            f"There are {len(models)} judges and {len(base_urls)} addresses. Give one address for"
+            " all of them, or one for each."
+        )
+    urls: list[str | None] = list(base_urls) or [None]
+    given = {name: value for name, value in choices.items() if value is not None}
+    judges = []
+    with _meant():
+        for model, url in zip(models, urls * (len(models) if len(urls) == 1 else 1), strict=True):
+            judge = Judge(model=model, base_url=url)
+            if not judge.is_rule:
+                judge = replace(judge, base_url=judge.endpoint, key_variable=key_variable)
+            judges.append(judge)
+        return Jury(judges=tuple(judges), **given)
+
+
+@contextmanager
+def _meant() -> Iterator[None]:
+    """Raise a UserError that names the field that cannot be meant."""
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+
+
+def warnings_of_kinship(judges: Iterable[Judge], answering_model: str) -> list[str]:
+    """Return a warning for each judge that may prefer answers of its own kind."""
+    return [
+        f"The judge {judge.label} and the model {answering_model} share a name: judges tend to"
+        " prefer answers of their own kind. Add a judge of another house."
+        for judge in judges
+        if not judge.is_rule and related(judge.model, answering_model)
+    ]
+
+
+def related(judge: str, answering_model: str) -> bool:
+    """Tell whether two models share the beginning of their names, as those of one house do."""
+    family = _family(judge)
+    return bool(family) and family == _family(answering_model)
+
+
+def _family(model: str) -> str:
+    found = re.match(r"[^\W\d_]+", model.rpartition("/")[2].lower())
+    return found[0] if found else ""
+
+
+def _counted(judges: Iterable[Judge]) -> Counter[str]:
+    return Counter(judge.label.lower() for judge in judges)
+
+
+def _host(judge: Judge) -> str:
+    return urlsplit(judge.endpoint).netloc.rpartition("@")[2]
+
+
+def _whole_address(judge: Judge) -> str:
+    return judge.endpoint.partition("://")[2].rpartition("@")[2]
