@@ -140,7 +140,7 @@ def score(
     # Here, not above: every other command starts without these.
     from medeval.predictions.inputs import prediction_file, train_baseline
     from medeval.predictions.layout import require_writable, write_json
-    from medeval.predictions.scored import Method, Request, score_files
+    from medeval.predictions.scored import ScoreRequest, score_files
     from medeval.predictions.tasks import is_icu_task, task_named
 
     groupings = [name.strip() for entry in by or [] for name in entry.split(",") if name.strip()]
@@ -197,20 +197,23 @@ def score(
     file = prediction_file(
         prediction, chosen, lambda wanted: train_baseline(wanted, target, seed, as_built)
     )
-    iterations = chosen.n_iters if n_iters is None else n_iters
     scored = score_files(
-        Request(
-            chosen,
-            file,
-            listfile,
-            Method(iterations, seed, ci, strict_nan, extra),
-            unit,
-            by_groups,
-            min_cell,
-            allow_duplicates,
-            strict,
-            target,
-            as_built,
+        ScoreRequest(
+            task=chosen,
+            predictions={file.name: file},
+            listfile=listfile,
+            n_iters=chosen.n_iters if n_iters is None else n_iters,
+            seed=seed,
+            cluster=unit,
+            groupings=by_groups,
+            allow_duplicates=allow_duplicates,
+            target=target,
+            as_built=as_built,
+            interval=ci,
+            strict_nan=strict_nan,
+            extra=extra,
+            min_cell=min_cell,
+            strict=strict,
         )
     )
     for warning in scored.warnings():
@@ -227,8 +230,8 @@ def _print(scored: Scored) -> None:
 
     console = Terminal()
     request = scored.request
-    n_iters = request.method.n_iters
-    names = label_names(scored.inputs.joined.columns)
+    n_iters = request.n_iters
+    names = label_names(scored.inputs.rows.columns)
     console.print(metrics_table(scored.result.metrics, n_iters, names, request.task.name))
     if scored.result.extra:
         console.print(metrics_table(scored.result.extra, n_iters, names, "extra"))
