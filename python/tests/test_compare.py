@@ -21,7 +21,7 @@ from typer.testing import CliRunner, Result
 from medeval.commands import compare as command
 from medeval.errors import UserError
 from medeval.predictions import comparing
-from medeval.predictions.tasks import TASKS, task_named
+from medeval.predictions.tasks import task_named
 from medeval.scoring import bootstrap
 from medeval.scoring.binary import Binary
 from medeval.scoring.bootstrap import Resampling, Scores
@@ -35,7 +35,6 @@ from medeval.scoring.compare import (
     sentence,
 )
 from medeval.scoring.length_of_stay import LengthOfStay
-from medeval.scoring.phenotyping import Phenotyping
 from medeval.scoring.significance import DeLong, delong_test, exact_p, holm
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.task import Method
@@ -406,18 +405,6 @@ def test_command_is_blind_to_the_order_of_rows(ihm: dict[str, Path], tmp_path: P
     assert results[0] == results[1]
 
 
-def test_command_compares_a_file_with_its_copy(ihm: dict[str, Path], tmp_path: Path) -> None:
-    copy = tmp_path / "run-1" / "predictions.csv"
-    copy.parent.mkdir()
-    copy.write_bytes(ihm["good"].read_bytes())
-    result = run(
-        "--task", "ihm", ihm["good"], copy.parent, "--listfile", ihm["listfile"], "--n-iters", 50
-    )
-    assert "good and run-1 cannot be told apart on" in result.output
-    assert "50 resamples are too few for 3 comparisons" in result.output
-    assert "--n-iters 119" in result.output
-
-
 def test_command_draws_stays_where_asked(tmp_path: Path) -> None:
     files = write_binary(tmp_path, size=40, hours=5)
     args = ("--task", "decomp", files["good"], files["weak"], "--listfile", files["listfile"])
@@ -478,19 +465,6 @@ def test_names_are_the_shortest_that_tell_files_apart(tmp_path: Path) -> None:
     assert names("x/a.csv", "y/a.csv") == ["x/a", "y/a"]
     both = names("y/b.v1.csv", "y/b.v1.csv.gz")
     assert both == [str(tmp_path / "y/b.v1.csv"), str(tmp_path / "y/b.v1.csv.gz")]
-
-
-def test_the_command_knows_the_metrics_of_every_task() -> None:
-    resampling = Resampling(0, 0)
-    labels = np.tile([[0], [1]], (1, 25))
-    found = {
-        "ihm": bootstrap.score(Binary.of([0, 1], [0, 1]), resampling),
-        "decomp": bootstrap.score(Binary.of([0, 1], [0, 1]), resampling),
-        "los": bootstrap.score(LengthOfStay.of([0.0, 1.0], [0.0, 1.0]), resampling),
-        "pheno": bootstrap.score(Phenotyping.of(labels, labels), resampling),
-    }
-    for task in TASKS:
-        assert comparing.task_metrics(task) == found[task.short].names
 
 
 def test_phenotyping_has_a_test_for_each_label(tmp_path: Path) -> None:

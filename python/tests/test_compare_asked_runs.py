@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cdm_runs import folder_of, hadm_ids, plain, run_cdm
-from commands import run_medeval
+from commands import PROJECT_ROOT, run_medeval
 
 from medeval.errors import UserError
 from medeval.tasks.differences import mean_difference
@@ -44,6 +45,20 @@ def test_scores_of_unequal_numbers_of_items_are_no_pairs() -> None:
         mean_difference("m", [0.0, 1.0], [1.0], Method(10))
     with pytest.raises(UserError, match="one run has 0 items and the other 1"):
         mean_difference("m", [], [1.0], Method(10))
+
+
+def test_which_run_is_better_goes_by_the_metric_of_the_task_file(tmp_path: Path) -> None:
+    shipped = PROJECT_ROOT / "python/medeval/task_files/patient_communication_basic.yaml"
+    text = shipped.read_text(encoding="utf-8")
+    task = tmp_path / "letters.yaml"
+    task.write_text(re.sub("(?m)^metrics: .*", "metrics: [rouge_l, readability]", text), "utf-8")
+    runs = []
+    for place in ("a", "b"):
+        done = run_medeval("run", "--task", task, "--model", "demo", "--out", tmp_path / place)
+        assert done.returncode == 0, done.stderr
+        runs.append(folder_of(done))
+    found = {one["metric"]: one["direction"] for one in compared(tmp_path, str(task), *runs)}
+    assert found == {"rouge_l": "higher", "readability": "neither"}
 
 
 @pytest.mark.parametrize(

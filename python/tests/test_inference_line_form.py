@@ -19,10 +19,7 @@ from medeval.errors import UserError
 from medeval.inference.engine import STEPS
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal, Line, read_journal
-from medeval.inference.lines import (
-    answered_line,
-    fault_of,
-)
+from medeval.inference.lines import answered_line, fault_of
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers, settings_of
 from medeval.inference.types import (

@@ -16,13 +16,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-import typer
 from builds import Build
 from commands import PROJECT_ROOT
 from marks import slow_after
 from postgres_server import connect
 from scipy.stats import skew
-from typer.testing import CliRunner
 
 from medeval.baselines import samples
 from medeval.baselines.learning import LOGISTIC, RIDGE, Part, train
@@ -35,7 +33,6 @@ from medeval.baselines.samples import (
     read_features,
     read_samples,
 )
-from medeval.commands.predict import predict
 from medeval.errors import UserError
 from medeval.predictions.tasks import TASKS, Task, task_named
 from medeval.warehouse import Warehouse, load_target, open_warehouse
@@ -354,17 +351,6 @@ def test_predictions_on_postgres_are_those_of_duckdb(
         with (folder / "predictions.csv").open(encoding="utf-8", newline="") as file:
             predicted.append([float(row["prediction"]) for row in csv.DictReader(file)])
     np.testing.assert_allclose(*predicted, rtol=1e-6)
-
-
-def test_the_command_says_what_it_made(
-    demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    use(demo_mimic3, monkeypatch)
-    app = typer.Typer()
-    app.command()(predict)
-    done = CliRunner().invoke(app, ["--task", "ihm", "--out", str(tmp_path)])
-    assert done.exit_code == 0, done.output
-    assert "predictions; trained on" in done.output.replace("\n", " ")
 
 
 def test_what_cannot_be_predicted_is_said(

@@ -159,13 +159,6 @@ def test_phenotyping_metrics_equal_scikit_learn(rows: int, labels: int, seed: in
     np.testing.assert_allclose(default.values, expected, **CLOSE)
 
 
-def test_weights_of_kappa_are_ranks_among_present_bins() -> None:
-    truth, guess = [1.0, 400.0, 3.0, 400.0, 30.0], [2.0, 2.0, 400.0, 400.0, 2.0]
-    ranks = bootstrap.score(LengthOfStay.of(truth, guess), VALUES_ONLY).values[0]
-    fixed = bootstrap.score(extra.FixedKappa.of(truth, guess), VALUES_ONLY).values[0]
-    assert abs(ranks - fixed) > 0.01
-
-
 @pytest.mark.parametrize(
     ("statistic", "shape"),
     [(Binary.of, 0), (Phenotyping.of, (0, 25)), (LengthOfStay.of, 0)],
@@ -175,23 +168,6 @@ def test_no_rows_are_undefined_and_do_not_stop(statistic: Make, shape: Any) -> N
     assert set(scores.reasons) == {"no rows"}
     assert scores.samples.shape == (3, len(scores.names))
     assert np.isnan(scores.samples).all()
-
-
-def test_what_is_no_binary_truth_or_prediction_is_refused() -> None:
-    for truth, guess, words in [
-        ([0, 2], [0.1, 0.2], "other than 0 and 1"),
-        ([0, 1], [0.1, np.nan], "missing or infinite"),
-        ([0, 1], [0.1, np.inf], "missing or infinite"),
-        ([0, 1], [0.1], "shape"),
-    ]:
-        with pytest.raises(ValueError, match=words):
-            bootstrap.score(Binary.of(truth, guess), VALUES_ONLY)
-    with pytest.raises(ValueError, match="n_iters"):
-        Resampling(-1, 0)
-    with pytest.raises(ValueError, match="seed"):
-        Resampling(1, -1)
-    with pytest.raises(ValueError, match="cluster ids"):
-        bootstrap.score(Binary.of([0, 1], [0.1, 0.2]), Resampling(1, 0, np.zeros(3, int)))
 
 
 # Resamples
@@ -425,16 +401,3 @@ print(score(8), score(40))
     few, many = map(int, python(program).split())
     assert many < few + 20
     assert many < 300
-
-
-@pytest.mark.slow
-def test_numba_is_loaded_without_scipy_linalg_and_still_has_it_when_asked() -> None:
-    program = """
-import sys
-import medeval.scoring.fast
-assert "scipy.linalg" not in sys.modules
-import numba, numpy as np
-solve = numba.njit(lambda a: np.dot(np.linalg.inv(a), a))
-assert np.allclose(solve(np.diag([2.0, 4.0])), np.eye(2))
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)

@@ -80,7 +80,12 @@ def compare(
     (Holm: all pairs, all metrics).
     """
     # Here, not above: every other command starts without these.
-    from medeval.predictions.comparing import Request, chosen_metrics, compare_files, named_files
+    from medeval.predictions.comparing import (
+        CompareRequest,
+        chosen_metrics,
+        compare_files,
+        named_files,
+    )
     from medeval.predictions.layout import label_names, require_writable, write_json
     from medeval.predictions.tasks import Kind, is_icu_task, task_named
     from medeval.tasks.catalogue import recorded_name
@@ -115,17 +120,17 @@ def compare(
         if out is not None:
             require_writable(out)
         compared = compare_files(
-            Request(
-                chosen,
-                named_files(chosen, predictions),
-                listfile,
-                chosen.n_iters if n_iters is None else n_iters,
-                seed,
-                None if cluster is None else one_of(Cluster, "--cluster", cluster),
-                chosen_metrics(chosen, metric or []),
-                threshold,
-                target,
-                as_built,
+            CompareRequest(
+                task=chosen,
+                predictions=named_files(chosen, predictions),
+                listfile=listfile,
+                n_iters=chosen.n_iters if n_iters is None else n_iters,
+                seed=seed,
+                cluster=None if cluster is None else one_of(Cluster, "--cluster", cluster),
+                target=target,
+                as_built=as_built,
+                metrics=chosen_metrics(chosen, metric or []),
+                threshold=threshold,
             )
         )
         for warning in compared.warnings():

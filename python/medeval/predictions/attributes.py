@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from medeval.builds import newest_build
 from medeval.errors import UserError
 from medeval.predictions.joining import Joined, Whole
 from medeval.predictions.tasks import Cluster, Grouping, Kind, Task
 from medeval.scoring.groups import UNKNOWN, hidden, partition
-from medeval.warehouse import Warehouse, flat, schema_name
+
+if TYPE_CHECKING:
+    from medeval.warehouse import Warehouse
 
 AGE_BANDS = ((18, "18-44"), (45, "45-64"), (65, "65-74"), (75, "75-84"), (85, "85+"))
 
@@ -66,6 +68,9 @@ def read_attributes(
     Raises:
         UserError: the warehouse lacks the table or a stay.
     """
+    from medeval.builds import newest_build
+    from medeval.warehouse import flat, schema_name
+
     if not groupings:
         return {}
     newest_build(warehouse, "mimic3", ["mimic3_stays"])

@@ -11,12 +11,11 @@ import numpy as np
 
 from medeval.errors import UserError
 from medeval.predictions.attributes import clusters
-from medeval.predictions.files import Source, provenance, read_predictions, read_source, read_truth
-from medeval.predictions.inputs import prediction_file, warehouse_truth
-from medeval.predictions.joining import Joined, Whole, join
+from medeval.predictions.inputs import Inputs, Request, prediction_file, read_inputs
+from medeval.predictions.joining import Joined, Whole
 from medeval.predictions.layout import LABEL_METRIC
-from medeval.predictions.scored import ALIKE, GENERATOR, published
-from medeval.predictions.tasks import LABELS, Cluster, Kind, Task
+from medeval.predictions.scored import ALIKE, published
+from medeval.predictions.tasks import LABELS, Kind, Task
 from medeval.progress import progress
 from medeval.scoring import binary, bootstrap, length_of_stay, phenotyping
 from medeval.scoring.compare import (
@@ -34,42 +33,24 @@ from medeval.scoring.significance import DeLong, McNemar
 ENDINGS = (".gz", ".csv", ".parquet")
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a user asked for; `predictions` are files by the names to call them."""
+@dataclass(frozen=True, kw_only=True)
+class CompareRequest(Request):
+    """What a user asked for.
 
-    task: Task
-    predictions: dict[str, Path]
-    listfile: Path | None
-    n_iters: int
-    seed: int
-    cluster: Cluster | None
+    Attributes:
+        metrics: by which they are compared.
+        threshold: above it a probability says yes; None tests no answers.
+    """
+
     metrics: tuple[str, ...]
     threshold: float | None
-    target: str | None
-    as_built: bool = False
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The rows of every prediction file beside one truth, and where they come from."""
-
-    joined: dict[str, Joined]
-    sources: dict[str, Source]
-    listfile: Source
-    data_class: str | None
-
-    @property
-    def rows(self) -> Joined:
-        """Return the rows of one prediction; stays and truth are the same in all."""
-        return next(iter(self.joined.values()))
 
 
 @dataclass(frozen=True)
 class Compared:
     """All results of one request."""
 
-    request: Request
+    request: CompareRequest
     inputs: Inputs
     differences: tuple[Difference, ...]
     areas: tuple[PairTest[DeLong], ...]
@@ -109,26 +90,18 @@ class Compared:
             "delong": delong,
             **({} if request.threshold is None else {"mcnemar": answers}),
             "meta": {
-                "n": len(inputs.rows.stays),
-                "n_stays": len(np.unique(inputs.rows.stays)),
-                "n_iters": request.n_iters,
-                "seed": request.seed,
-                "generator": GENERATOR,
-                "cluster": request.cluster.value if request.cluster else None,
-                "interval": {"method": "percentile of paired differences", "level": LEVEL},
-                "p_value": "two-sided, 2 min(1 + below, 1 + above) / (1 + resamples)",
-                "correction": "Holm over all pairs and metrics; DeLong and McNemar each by itself",
-                "warnings": self.warnings(),
-                **provenance(
+                **inputs.about(
+                    request,
                     {
                         "predictions": {
                             name: one.described() for name, one in inputs.sources.items()
                         }
                     },
-                    inputs.listfile,
-                    inputs.data_class,
-                    is_file=request.listfile is not None,
                 ),
+                "interval": {"method": "percentile of paired differences", "level": LEVEL},
+                "p_value": "two-sided, 2 min(1 + below, 1 + above) / (1 + resamples)",
+                "correction": "Holm over all pairs and metrics; DeLong and McNemar each by itself",
+                "warnings": self.warnings(),
             },
         }
 
@@ -243,7 +216,7 @@ def task_metrics(task: Task) -> tuple[str, ...]:
     return (*phenotyping.MEANS, *labels)
 
 
-def compare_files(request: Request) -> Compared:
+def compare_files(request: CompareRequest) -> Compared:
     """Read, score and compare.
 
     Raises:
@@ -262,25 +235,6 @@ def compare_files(request: Request) -> Compared:
         answers = compare_answers(right, f"accuracy at threshold {request.threshold:g}")
     differences = compare(scores, request.metrics, units=units)
     return Compared(request, inputs, differences, _areas(request, inputs), answers)
-
-
-def read_inputs(request: Request) -> Inputs:
-    """Read the truth once, and join every prediction file with it.
-
-    Raises:
-        UserError: a file or the warehouse cannot be read, or rows do not fit the truth.
-    """
-    data_class = None
-    if request.listfile is not None:
-        listfile = read_source(request.listfile)
-    else:
-        listfile, data_class = warehouse_truth(request.task, request.target, request.as_built)
-    truth = read_truth(request.task, listfile)
-    joined, sources = {}, {}
-    for name, path in request.predictions.items():
-        sources[name] = read_source(path)
-        joined[name] = join(request.task, truth, read_predictions(request.task, sources[name]))
-    return Inputs(joined, sources, listfile, data_class)
 
 
 def independent_units(task: Task, joined: Joined, numbers: Whole | None) -> dict[str, int]:
@@ -309,14 +263,16 @@ def independent_units(task: Task, joined: Joined, numbers: Whole | None) -> dict
     return every
 
 
-def _score(request: Request, name: str, joined: Joined, numbers: Whole | None) -> bootstrap.Scores:
+def _score(
+    request: CompareRequest, name: str, joined: Joined, numbers: Whole | None
+) -> bootstrap.Scores:
     resampling = bootstrap.Resampling(request.n_iters, request.seed, numbers)
     with progress(name, lambda: request.n_iters) as advance:
         statistic = published(request.task.kind)(joined.truth, joined.prediction)
         return bootstrap.score(statistic, resampling, progress=advance)
 
 
-def _areas(request: Request, inputs: Inputs) -> tuple[PairTest[DeLong], ...]:
+def _areas(request: CompareRequest, inputs: Inputs) -> tuple[PairTest[DeLong], ...]:
     """Test the areas under one ROC curve; means of areas have no such test."""
     truth = inputs.rows.truth
     predictions = {name: joined.prediction for name, joined in inputs.joined.items()}

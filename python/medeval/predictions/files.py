@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import platform
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -21,7 +20,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
-import medeval
 from medeval.errors import UserError
 from medeval.files import unpacked
 from medeval.predictions.tasks import LABELS, Kind, Task
@@ -70,28 +68,6 @@ def read_source(path: Path) -> Source:
         raise UserError(f"There is no file {path}.") from None
     except OSError as error:
         raise UserError(f"Cannot read {path}: {error.strerror or error}.") from error
-
-
-def provenance(
-    predictions: dict[str, Any], truth: Source, data_class: str | None, *, is_file: bool
-) -> dict[str, Any]:
-    """Return how results say what they were made of: the inputs, and the versions.
-
-    Args:
-        predictions: what is said of the prediction files.
-        truth: the listfile.
-        data_class: of the listfile.
-        is_file: it is a file of the user's, whose folders are nobody's business.
-    """
-    named = truth.described() if is_file else {"name": truth.name, "sha256": truth.sha256}
-    return {
-        "inputs": {**predictions, "listfile": {**named, "data_class": data_class}},
-        "versions": {
-            "medeval": medeval.__version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-        },
-    }
 
 
 class Columns(ABC):

@@ -1,17 +1,31 @@
-"""Which files are scored: the predictions that are meant, and the truth where none is named."""
+"""What is scored: which files are meant, and their rows beside the truth."""
 
 from __future__ import annotations
 
 import json
+import platform
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+import medeval
 from medeval.errors import UserError
-from medeval.predictions.files import Source, source_of
-from medeval.predictions.tasks import Kind, Task, task_named
-from medeval.warehouse import Warehouse, schema_name
+from medeval.predictions.files import (
+    Source,
+    read_predictions,
+    read_source,
+    read_truth,
+    source_of,
+)
+from medeval.predictions.joining import Joined, join
+from medeval.predictions.tasks import Cluster, Grouping, Kind, Task, task_named
+
+if TYPE_CHECKING:
+    from medeval.warehouse import Warehouse
 
 FLOOR = "mimic3"
 RUNS = Path("runs")
@@ -19,6 +33,124 @@ PREDICTIONS = "predictions.csv"
 RUN = "run.json"
 
 Predict = Callable[[Task], Path]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a user asked for.
+
+    Attributes:
+        task: what is scored.
+        predictions: prediction files by the names to call them.
+        listfile: the truth; None takes the warehouse's test rows.
+        n_iters: resamples.
+        seed: of the generator that draws them.
+        cluster: what is resampled as one unit; None is the row.
+        groupings: what to divide the rows by.
+        allow_duplicates: count a key as often as it is there.
+        target: the dbt target; None is the default one.
+        as_built: take tables of another source than the one that is named now.
+    """
+
+    task: Task
+    predictions: dict[str, Path]
+    listfile: Path | None
+    n_iters: int
+    seed: int
+    cluster: Cluster | None = None
+    groupings: tuple[Grouping, ...] = ()
+    allow_duplicates: bool = False
+    target: str | None = None
+    as_built: bool = False
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The rows of every prediction file beside one truth, and where they come from.
+
+    Attributes:
+        joined: of each prediction file by its name.
+        sources: the files.
+        listfile: the truth.
+        data_class: of the warehouse's truth; None for a file.
+        attributes: the group of each stay.
+    """
+
+    joined: dict[str, Joined]
+    sources: dict[str, Source]
+    listfile: Source
+    data_class: str | None
+    attributes: dict[Grouping, list[str]]
+
+    @property
+    def rows(self) -> Joined:
+        """Return the rows of one prediction; stays and truth are the same in all."""
+        return next(iter(self.joined.values()))
+
+    @property
+    def source(self) -> Source:
+        """Return the file of that prediction."""
+        return next(iter(self.sources.values()))
+
+    def about(self, request: Request, predictions: dict[str, Any]) -> dict[str, Any]:
+        """Return how results say what they were made of.
+
+        Args:
+            request: what was asked for.
+            predictions: what is said of the prediction files.
+        """
+        # The folders of a user's files are nobody's business.
+        truth = {"name": self.listfile.name, "sha256": self.listfile.sha256}
+        if request.listfile is not None:
+            truth = self.listfile.described()
+        return {
+            "n": len(self.rows.stays),
+            "n_stays": len(np.unique(self.rows.stays)),
+            "n_iters": request.n_iters,
+            "seed": request.seed,
+            "generator": "MT19937, as numpy.random.RandomState(seed).randint",
+            "cluster": request.cluster.value if request.cluster else None,
+            "inputs": {**predictions, "listfile": {**truth, "data_class": self.data_class}},
+            "versions": {
+                "medeval": medeval.__version__,
+                "python": platform.python_version(),
+                "numpy": np.__version__,
+            },
+        }
+
+
+def read_inputs(request: Request) -> Inputs:
+    """Read all files and, if any grouping asks for it, what the warehouse knows of the stays.
+
+    Raises:
+        UserError: a file or the warehouse cannot be read, or the rows do not fit together.
+    """
+    sources = {name: read_source(path) for name, path in request.predictions.items()}
+    predictions = {name: read_predictions(request.task, one) for name, one in sources.items()}
+
+    def joined(listfile: Source) -> dict[str, Joined]:
+        truth = read_truth(request.task, listfile)
+        duplicates = request.allow_duplicates
+        return {
+            name: join(request.task, truth, one, allow_duplicates=duplicates)
+            for name, one in predictions.items()
+        }
+
+    listfile = None if request.listfile is None else read_source(request.listfile)
+    if listfile is not None and not request.groupings:
+        return Inputs(joined(listfile), sources, listfile, None, {})
+    # Here, not above: files alone need no warehouse, and it takes a while to load.
+    from medeval.builds import open_built
+    from medeval.predictions.attributes import read_attributes
+
+    with open_built(FLOOR, request.target, as_built=request.as_built) as warehouse:
+        data_class = None
+        if listfile is None:
+            listfile, data_class = listed_rows(request.task, warehouse)
+        rows = joined(listfile)
+        found = Inputs(rows, sources, listfile, data_class, {})
+        attributes = read_attributes(warehouse, found.rows, request.groupings)
+    return Inputs(rows, sources, listfile, data_class, attributes)
 
 
 def prediction_file(path: Path | None, task: Task, predict: Predict) -> Path:
@@ -78,18 +210,6 @@ def train_baseline(task: Task, target: str | None, seed: int, as_built: bool) ->
     )
 
 
-def warehouse_truth(task: Task, target: str | None, as_built: bool) -> tuple[Source, str]:
-    """Open the warehouse and return the test rows of a task and their data class.
-
-    Raises:
-        UserError: the tables are not there, or their last build failed.
-    """
-    from medeval.builds import open_built
-
-    with open_built(FLOOR, target, as_built=as_built) as warehouse:
-        return listed_rows(task, warehouse)
-
-
 def listed_rows(task: Task, warehouse: Warehouse) -> tuple[Source, str]:
     """Return the test rows of a task, byte for byte as `export` writes them, and their data class.
 
@@ -102,6 +222,7 @@ def listed_rows(task: Task, warehouse: Warehouse) -> tuple[Source, str]:
     # Here, not above: files alone need no warehouse, and it takes a while to load.
     from medeval.builds import newest_build, read_source
     from medeval.mimic3.export import LISTFILES, RowOrder, order_by, phenotype_names
+    from medeval.warehouse import schema_name
 
     listfile = LISTFILES[task.name]
     tables = [listfile.table, "mimic3_data_class", "mimic3_source_tables"]

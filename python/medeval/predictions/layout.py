@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.models.text_files import save_text
 from medeval.predictions.tasks import LABELS
 
 if TYPE_CHECKING:
@@ -60,6 +59,8 @@ def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> Non
     Raises:
         UserError: the file cannot be written.
     """
+    from medeval.models.text_files import save_text  # with its package it is slow to load
+
     save_text(path, json.dumps(content, allow_nan=bare_nan, ensure_ascii=False) + "\n")
 
 

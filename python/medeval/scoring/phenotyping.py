@@ -137,20 +137,16 @@ class Phenotyping:
         rows, ends, last = [], [], []
         done = n_steps = 0
         for place, steps in enumerate(self.rankings_by_label):
+            # Bins are gaps, then positives, then ties: each in the order of the steps.
             labels = steps.labels.astype(np.int64)
-            bin_of_row = np.full((steps.n_steps + 1, 3), -1)
-            bin_of_row[:, 0] = np.arange(steps.n_steps + 1)
-            bin_of_row[:-1, 1] = np.arange(steps.n_steps) + steps.positives().start
-            if (ties := steps.ties()) is not None:
-                bin_of_row[:-1, 2] = np.arange(steps.n_steps) + ties.start
-            sizes = np.append(np.bincount(labels, minlength=steps.n_bins), 0)  # [-1]: no such bin
-            rank_of_bin = np.empty(steps.n_bins, dtype=np.int64)
-            in_order = bin_of_row[bin_of_row >= 0]
-            rank_of_bin[in_order] = np.arange(steps.n_bins)
-            order = np.argsort(rank_of_bin[labels], kind="stable")
+            starts = np.array([0, steps.n_steps + 1, 2 * steps.n_steps + 1])
+            part = np.searchsorted(starts, labels, side="right") - 1
+            rank = 3 * (labels - starts[part]) + part
+            order = np.argsort(rank, kind="stable")
+            sizes = np.bincount(rank, minlength=3 * (steps.n_steps + 1))
             pooled = place == self.n_labels
             rows.append((order // self.n_labels if pooled else order).astype(np.int32))
-            ends.append(done + np.cumsum(sizes[bin_of_row]).reshape(-1, 3))
+            ends.append(done + np.cumsum(sizes).reshape(-1, 3))
             done += len(order)
             n_steps += steps.n_steps + 1
             last.append(n_steps)

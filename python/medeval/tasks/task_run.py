@@ -17,15 +17,7 @@ from medeval.inference.cost import Prices
 from medeval.inference.endpoints import read_endpoints
 from medeval.inference.guard import IN_PROCESS, DataUseGuard
 from medeval.inference.journal import Journal
-from medeval.inference.run import (
-    AUDIT,
-    RUN,
-    Progress,
-    Run,
-    RunConfig,
-    RunResult,
-    settings_of,
-)
+from medeval.inference.run import AUDIT, RUN, Progress, Run, RunConfig, RunResult, settings_of
 from medeval.inference.types import Model
 from medeval.tasks.models import ModelChoice, code_sha256, model_of
 from medeval.tasks.run_record import RUNS, RunRecord
