@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medeval.errors import UserError
-from medeval.registry import RAW_KINDS, LoadRequest, flags_given, loaders, options_of, with_options
+from medeval.registry import RAW_KINDS, LoadRequest, flags_of, loaders, options_of, with_options
 
 if TYPE_CHECKING:
     from medeval.load import Part
@@ -63,8 +63,10 @@ def _load(
     if kind not in known:
         raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(known)}.")
     for name, loader in _LOADERS.items():
-        if kind != name and (flags := flags_given(loader.options, given)):
-            raise UserError(f"{' and '.join(flags)}: for {name}, not for {kind}.")
+        if kind != name and flags_of(loader.options, given):
+            flags = flags_of(loader.options)
+            are = "is" if len(flags) == 1 else "are"
+            raise UserError(f"{' and '.join(flags)} {are} for {name}, not for {kind}.")
     if cohort_file is not None and not any(plan.list_table for plan in kinds.get(kind, ())):
         raise UserError(f"{kind} has no list of admissions; --cohort-file is for mimic4.")
     request = LoadRequest(folder, schema, replace, target or DEFAULT_TARGET, root)
