@@ -95,12 +95,12 @@ def options_of(kind: type, given: Mapping[str, Any]) -> Any:
     return kind(**{name: given[name] for name in _fields(kind)})
 
 
-def flags_given(kind: type, given: Mapping[str, Any]) -> list[str]:
-    """Return the flags of one kind that are not as they are by default."""
+def flags_of(kind: type, given: Mapping[str, Any] | None = None) -> list[str]:
+    """Return the flags of one kind; of given values those that are not as they are by default."""
     return [
         f"--{name.replace('_', '-')}"
         for name, (default, _) in _fields(kind).items()
-        if given[name] != default
+        if given is None or given[name] != default
     ]
 
 

@@ -141,12 +141,7 @@ class Source:
         kind: the word on the command line of `load`, which several sources may share.
         schema_variable: the dbt variable that names the schema of the tables.
         tables: every table, with the columns that the models read.
-        folder_variable: the environment variable that names the user's folder of files.
-        database_variable: the one that names a DuckDB file with the same tables; nothing if a
-            database cannot hold them.
-        demo: the folder of the synthetic stand-in, below the project's root; nothing if there is
-            none.
-        subfolders: the folders with the files, if the folder that is named has such ones.
+        meta: what the source says of itself: its variables, its demo, its subfolders.
         optional: the tables that may have no file.
         list_table: the table that holds the user's list of admissions and has no file of its own;
             nothing if there is none.
@@ -157,13 +152,20 @@ class Source:
     kind: str
     schema_variable: str
     tables: Mapping[str, tuple[str, ...]]
-    folder_variable: str = ""
-    database_variable: str = ""
-    demo: str = ""
-    subfolders: tuple[str, ...] = ()
+    meta: Meta = field(default_factory=dict)
     optional: frozenset[str] = field(default_factory=frozenset)
     list_table: str = ""
     list_variable: str = ""
+
+    @property
+    def folder_variable(self) -> str:
+        """The environment variable that names the user's folder of files."""
+        return str(self.meta["directory_variable"])
+
+    @property
+    def subfolders(self) -> tuple[str, ...]:
+        """The folders with the files, if the folder that is named has such ones."""
+        return tuple(self.meta.get("subfolders", ()))
 
     @property
     def file_tables(self) -> list[str]:
@@ -242,13 +244,10 @@ def _source(entry: dict[str, Any]) -> Source:
     tables = entry["tables"]
     return Source(
         name=entry["name"],
-        folder_variable=meta["directory_variable"],
-        database_variable=meta.get("database_variable", ""),
-        demo=meta.get("demo", ""),
+        meta=meta,
         schema_variable=_schema_variable(entry),
         tables={table["name"]: tuple(columns_of(table)) for table in tables},
         kind=meta.get("load_kind", entry["name"]),
-        subfolders=tuple(meta.get("subfolders", ())),
         optional=frozenset(table["name"] for table in tables if is_optional(table)),
         list_table=next((table["name"] for table in tables if is_list(table)), ""),
         list_variable=next((_meta(table)["variable"] for table in tables if is_list(table)), ""),

@@ -228,15 +228,6 @@ NONE = ";".join(["0"] * 25)
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        (
-            "decompensation/test/listfile.csv",
-            "stay,period_length,y_true\n"
-            + "".join(
-                f"{subject}_episode1_timeseries.csv,{hour}.000000,{label}\n"
-                for subject in (51, 5)
-                for hour, label in ((5, 0), (9, 0), (10, 1))
-            ),
-        ),
         # Python's formatting is the benchmark's: a remainder just under zero keeps its sign.
         (
             "length_of_stay/val_listfile.csv",

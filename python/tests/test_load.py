@@ -127,25 +127,6 @@ def assert_stops(
     return message
 
 
-def test_all_tables_are_loaded_as_analyzed_text(
-    folder: Path, target: Target, database: Database
-) -> None:
-    rows = load(folder, target)
-    assert rows == dict.fromkeys(TABLES, 1) | {"admissions": 2}
-    types = database.execute(
-        "select distinct data_type from information_schema.columns where table_schema = 'mimiciii'"
-    ).fetchall()
-    assert types == [("text",)]
-    counted = database.execute(
-        "select relname, reltuples::int from pg_class where relnamespace = 'mimiciii'::regnamespace"
-        " and relkind = 'r'"
-    ).fetchall()
-    assert dict(counted) == rows
-    assert column(database, "diagnoses_icd", "icd9_code") == ["0389"]
-    assert column(database, "admissions", "deathtime") == [None, None]
-    assert column(database, "admissions", "diagnosis") == ["SEPSIS", "SEPSIS, BLEED"]
-
-
 # Case C-01.
 def test_a_quote_at_the_end_of_a_quoted_cell_is_read(
     folder: Path, target: Target, database: Database
@@ -261,16 +242,6 @@ def test_an_interrupt_leaves_nothing(folder: Path, target: Target, database: Dat
     with pytest.raises(KeyboardInterrupt):
         load_tables(folder, target, "mimiciii", watch=interrupt)
     assert schemas(database) == set()
-
-
-def test_a_schema_that_exists_is_refused(folder: Path, target: Target, database: Database) -> None:
-    database.execute("create schema mimiciii")
-    exists = frozenset({"mimiciii"})
-    message = assert_stops(database, folder, target, "mimiciii exists", before=exists)
-    assert "--replace" not in message
-    database.execute("drop schema mimiciii")
-    load(folder, target)
-    assert_stops(database, folder, target, "mimiciii exists", "--replace", before=exists)
 
 
 def test_replace_replaces_its_own_schema_and_names_the_views_that_go(

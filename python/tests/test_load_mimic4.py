@@ -115,6 +115,7 @@ def test_one_folder_fills_three_schemas_with_text(
         [list(SCHEMAS)],
     ).fetchone()
     assert analyzed == (0,)
+    assert "--replace replaces it" in refusal(folder, env=env)
 
 
 @pytest.mark.parametrize("inside", [False, True], ids=["above the modules", "the modules"])
@@ -140,20 +141,6 @@ def test_release_1_0_is_loaded_into_one_schema(
         "select column_name from information_schema.columns where table_name = 'admissions'"
     ).fetchall()
     assert ("ethnicity",) in columns
-
-
-def test_a_table_in_hosp_and_in_core_is_loaded_if_both_have_as_many_rows(
-    folder: Path, env: dict[str, str], database: Database
-) -> None:
-    as_release_1_0(folder)
-    first, second = (folder / name / "patients.csv.gz" for name in ("hosp", "core"))
-    write(first, HOSP["patients"] + "12,F,50,2150,2008 - 2010,\n")
-    message = refusal(folder, env=env, database=database)
-    assert f"{first} has 3 rows and {second} has 2: keep the one that is right." in message
-    write(first, HOSP["patients"])
-    said = load(folder, env=env)
-    assert f"patients: {first} is loaded; {second} must have as many rows." in said
-    assert counts(database) == ROWS
 
 
 def test_without_extracts_their_tables_are_empty_and_the_user_is_told(
@@ -289,19 +276,9 @@ def test_one_schema_that_exists_keeps_all_three_out(
     database.execute("create schema mimiciv_note")
     message = refusal(folder, env=env)
     assert "mimiciv_note exists; nothing was touched" in message
+    assert "--replace" not in message
     assert "mimic4_note_schema" in message
     assert schemas(database) == {"mimiciv_note"}
-
-
-def test_replace_replaces_all_three(folder: Path, env: dict[str, str], database: Database) -> None:
-    load(folder, env=env)
-    assert "--replace" in refusal(folder, env=env)
-    shutil.rmtree(folder / "note_extract")
-    write(folder / "hosp" / "patients.csv.gz", HOSP["patients"] + "12,F,50,2150,,\n")
-    load(folder, "--replace", env=env)
-    found = counts(database)
-    assert found["mimiciv_hosp"]["patients"] == 3
-    assert found["cdm_note_extract"] == NO_EXTRACT
 
 
 # Bad usage

@@ -13,7 +13,7 @@ from medeval.errors import UserError
 from medeval.registry import (
     benchmark_exports,
     chosen_tasks,
-    flags_given,
+    flags_of,
     options_of,
     with_options,
 )
@@ -87,7 +87,7 @@ export = with_options(_export, (one.options for one in _EXPORTS.values()))
 def _check_options(given: dict[str, Any], chosen: list[str]) -> None:
     """Stop at an option that means nothing to any benchmark that is written."""
     for name, one in _EXPORTS.items():
-        flags = flags_given(one.options, given)
+        flags = flags_of(one.options, given)
         if flags and name not in chosen:
             raise UserError(
                 f"{', '.join(flags)}: for {name} only; this would write {', '.join(chosen)}."

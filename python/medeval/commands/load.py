@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medeval.errors import UserError
-from medeval.registry import RAW_KINDS, LoadRequest, flags_given, loaders, options_of, with_options
+from medeval.registry import RAW_KINDS, LoadRequest, flags_of, loaders, options_of, with_options
 
 if TYPE_CHECKING:
     from medeval.load import Part
@@ -63,8 +63,10 @@ def _load(
     if kind not in known:
         raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(known)}.")
     for name, loader in _LOADERS.items():
-        if kind != name and (flags := flags_given(loader.options, given)):
-            raise UserError(f"{' and '.join(flags)}: for {name}, not for {kind}.")
+        if kind != name and flags_of(loader.options, given):
+            flags = flags_of(loader.options)
+            are = "is" if len(flags) == 1 else "are"
+            raise UserError(f"{' and '.join(flags)} {are} for {name}, not for {kind}.")
     if cohort_file is not None and not any(plan.list_table for plan in kinds.get(kind, ())):
         raise UserError(f"{kind} has no list of admissions; --cohort-file is for mimic4.")
     request = LoadRequest(folder, schema, replace, target or DEFAULT_TARGET, root)
@@ -195,31 +197,28 @@ def _named_folders(
 
 def _default_folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None]:
     """Return the folders that the environment names, else the demo's, and say so."""
-    named = {plan.name: os.environ.get(plan.folder_variable) for plan in plans}
-    for plan in plans:
-        if not named[plan.name] and os.environ.get(plan.database_variable or "-"):
-            # Real and synthetic rows do not mix: with a real source named, no demo stands in.
-            raise UserError(
-                f"{plan.database_variable} is set, and load reads files: give DIR or "
-                f"{plan.folder_variable}."
-            )
-    if not any(named.values()):
-        return _demo_folders(plans, request)
-    folders: dict[str, Path | None] = {}
-    for plan in plans:
-        place = named[plan.name]
-        if not place and not plan.is_optional:
-            others = ", ".join(other.folder_variable for other in plans if named[other.name])
-            raise UserError(
-                f"{others} is set and {plan.folder_variable} is not. Name the folder of"
-                f" {plan.name} too: the demo never stands beside real data."
-            )
-        folders[plan.name] = Path(place).expanduser() if place else None
-    return folders
+    from medeval.sources import source_place, variables_set
 
-
-def _demo_folders(plans: list[Source], request: LoadRequest) -> dict[str, Path | None]:
-    variables = [plan.folder_variable for plan in plans]
-    none = f"no {variables[0]}" if len(plans) == 1 else f"none of {', '.join(variables)}"
-    request.say(f"No DIR and {none}: loading the synthetic demo, {request.root / plans[0].demo}.")
-    return {plan.name: request.root / plan.demo if plan.demo else None for plan in plans}
+    metas = [plan.meta for plan in plans]
+    places = {plan.name: source_place(plan.meta, metas, request.root) for plan in plans}
+    for plan in plans:
+        kind = places[plan.name].kind
+        if kind == "database":
+            raise UserError(
+                f"{plan.meta['database_variable']} is set, and load reads files: give DIR or"
+                f" {plan.folder_variable}."
+            )
+        if kind == "absent" and not plan.is_optional:
+            raise UserError(
+                f"{', '.join(variables_set(metas))} is set and {plan.folder_variable} is not. Name"
+                f" the folder of {plan.name} too: the demo never stands beside real data."
+            )
+    first = places[plans[0].name]
+    if first.kind == "demo":
+        variables = [plan.folder_variable for plan in plans]
+        none = f"no {variables[0]}" if len(plans) == 1 else f"none of {', '.join(variables)}"
+        request.say(f"No DIR and {none}: loading the synthetic demo, {first.location}.")
+    return {
+        name: None if place.kind == "absent" else Path(place.location)
+        for name, place in places.items()
+    }
