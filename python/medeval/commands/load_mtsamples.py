@@ -52,8 +52,7 @@ def load_notes(
     Raises:
         UserError: two places are named, notes that cannot be read, or a database that refuses.
     """
-    from medeval.mtsamples.loading import SOURCE, note_rows
-    from medeval.mtsamples.notes import read_notes
+    from medeval.mtsamples.notes import SOURCE, note_rows, read_notes
     from medeval.profile import load_target, project_variable
     from medeval.row_loading import load_rows
 
