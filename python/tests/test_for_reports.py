@@ -13,8 +13,7 @@ from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import Interval
 from medeval.reporting import leaderboard
-from medeval.reporting.contents import contents_of
-from medeval.reporting.writing import rendered
+from medeval.reporting.report import contents_of, rendered
 from medeval.tasks.for_reports import report_of
 from medeval.tasks.task import Table, TaskScore
 

@@ -9,20 +9,21 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import combinations
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 import pytest
-import typer
 from commands import run_medeval
-from typer.testing import CliRunner
 
-from medeval.commands.load import load
 from medeval.errors import UserError
 from medeval.mtsamples.download import Origin, Patience, cache_folder, download
-from medeval.mtsamples.listing import LISTING_FILE, ListedFile, Listing, listing_from_answer
-from medeval.mtsamples.notes import read_notes
+from medeval.mtsamples.notes import (
+    LISTING_FILE,
+    ListedFile,
+    Listing,
+    listing_from_answer,
+    read_notes,
+)
 
 NOTES = {
     "Biopsy #2.txt": "H\nPLAN: a\u00a0b\n".encode(),
@@ -142,14 +143,6 @@ def test_all_notes_are_fetched_at_the_commit(repository: Repository, tmp_path: P
     assert len(read_notes(done.notes).notes) == 3
 
 
-def test_a_whole_cache_needs_no_network(repository: Repository, tmp_path: Path) -> None:
-    download(tmp_path, repository.origin, patience=PATIENCE)
-    repository.asked.clear()
-    done = download(tmp_path, repository.origin, patience=PATIENCE)
-    assert (done.files, done.fetched) == (3, 0)
-    assert not repository.asked
-
-
 def test_a_download_that_stopped_is_gone_on_with(repository: Repository, tmp_path: Path) -> None:
     last = "/raw/owner/name/c0ffee/notes/Z .txt"
     repository.faults[last] = [404]
@@ -205,12 +198,6 @@ def test_a_fault_that_stays_names_the_file(
     assert not (tmp_path / "txt_files").exists()
 
 
-def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
-    origin = Origin(api="http://127.0.0.1:9", raw="http://127.0.0.1:9")
-    with pytest.raises(UserError, match=r"http://127\.0\.0\.1:9/repos/raulista1997/benchmarkdata"):
-        download(tmp_path, origin, patience=Patience(attempts=1))
-
-
 @pytest.mark.parametrize(
     ("entry", "said"),
     [
@@ -240,12 +227,6 @@ def test_a_list_that_may_be_cut_is_refused() -> None:
     assert len(listing.files) == 999
 
 
-def test_a_folder_without_notes_is_refused(repository: Repository, tmp_path: Path) -> None:
-    repository.files.clear()
-    with pytest.raises(UserError, match=r"lists no \.txt file"):
-        download(tmp_path, repository.origin, patience=PATIENCE)
-
-
 def test_notes_of_another_download_are_completed_and_others_named(
     repository: Repository, tmp_path: Path
 ) -> None:
@@ -260,34 +241,6 @@ def test_notes_of_another_download_are_completed_and_others_named(
     (notes / "mine.txt").write_bytes(b"PLAN: x")
     with pytest.raises(UserError, match=r"not of the download \(1, 'mine\.txt' among"):
         download(tmp_path, repository.origin, patience=PATIENCE)
-
-
-def test_another_commit_is_another_list(repository: Repository, tmp_path: Path) -> None:
-    download(tmp_path, repository.origin, patience=PATIENCE)
-    path = tmp_path / LISTING_FILE
-    path.write_text(path.read_text(encoding="utf-8").replace("c0ffee", "decade"), encoding="utf-8")
-    repository.asked.clear()
-    assert download(tmp_path, repository.origin, patience=PATIENCE).fetched == 0
-    assert list(repository.asked) == [LIST]
-
-
-def test_a_cache_that_is_no_folder_is_named(repository: Repository, tmp_path: Path) -> None:
-    (tmp_path / "cache").write_bytes(b"")
-    with pytest.raises(UserError, match="cache"):
-        download(tmp_path / "cache", repository.origin, patience=PATIENCE)
-
-
-def test_the_public_notes_are_those_of_the_pinned_commit() -> None:
-    commit = "c4c252443fa9c52afb6960f53e51be278639bea2"
-    origin = Origin()
-    assert origin.listing_url == (
-        "https://api.github.com/repos/raulista1997/benchmarkdata/contents/mtsample_procedure"
-        f"?ref={commit}"
-    )
-    assert origin.file_url("A #2.txt") == (
-        f"https://raw.githubusercontent.com/raulista1997/benchmarkdata/{commit}/mtsample_procedure/"
-        "A%20%232.txt"
-    )
 
 
 def test_the_cache_is_the_argument_the_variable_or_the_default(
@@ -324,32 +277,6 @@ def test_the_command_says_what_to_do_with_a_whole_cache(whole_cache: Path, place
     assert (done.returncode, done.stderr) == (0, "")
     assert "3 notes, 0 of them fetched now" in done.stdout
     assert f"Name {whole_cache} in MTSAMPLES_PROCEDURES_CACHE_DIR" in done.stdout
-
-
-def test_the_command_names_the_variable_that_hides_the_download(whole_cache: Path) -> None:
-    env = {"MEDEVAL_MTSAMPLES": "notes.jsonl"}
-    done = run_medeval("load", "mtsamples", "--download", "--cache-dir", whole_cache, env=env)
-    assert done.returncode == 0, done.stderr
-    assert "MEDEVAL_MTSAMPLES is set and is read first" in done.stderr
-
-
-SETTINGS_OF_A_LOAD = (["--schema", "own"], ["--replace"], ["--target", "postgres"])
-
-
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_a_download_refuses_every_setting_of_a_load(whole_cache: Path, count: int) -> None:
-    """What names a database would be ignored, since a download loads nothing."""
-    app = typer.Typer()
-    app.command()(load)
-    for chosen in combinations(SETTINGS_OF_A_LOAD, count):
-        flags = [word for setting in chosen for word in setting]
-        args = ["mtsamples", "--download", "--cache-dir", str(whole_cache), *flags]
-        error = CliRunner().invoke(app, args).exception
-        assert isinstance(error, UserError), flags
-        named = ", ".join(setting[0] for setting in chosen)
-        assert f"--download loads nothing into PostgreSQL, so {named} would be ignored" in str(
-            error
-        )
 
 
 def test_a_download_with_a_setting_of_a_load_is_bad_usage(whole_cache: Path) -> None:

@@ -19,8 +19,14 @@ from marks import slow_after
 from postgres_server import connect
 
 from medeval.errors import UserError
-from medeval.mtsamples.listing import LISTING_FILE, PINNED, ListedFile, Listing
-from medeval.mtsamples.notes import LONGEST_LINE, read_notes
+from medeval.mtsamples.notes import (
+    LISTING_FILE,
+    LONGEST_LINE,
+    PINNED,
+    ListedFile,
+    Listing,
+    read_notes,
+)
 
 DEMO = PROJECT_ROOT / "demo" / "mtsamples"
 TABLES = (
@@ -96,13 +102,6 @@ def test_the_export_holds_the_examples_in_order(demo: Build) -> None:
     about = manifest["tasks"]["mtsamples"]
     assert (about["rule_version"], about["truncation"]) == ("1", "helm")
     assert about["note_count"] == len(names) == len(examples) + about["left_out"]["no_header"]
-
-
-def test_the_task_has_the_name_of_the_benchmark_too(demo: Build, tmp_path: Path) -> None:
-    env = {"MEDEVAL_DUCKDB": str(demo.folder / "medeval.duckdb")}
-    args = ("export", "--task", "mtsamples-procedures", "--out", tmp_path)
-    assert run_medeval(*args, env=env).returncode == 0
-    assert (tmp_path / "mtsamples" / "examples.jsonl").is_file()
 
 
 def test_the_demo_shows_every_kind_of_note(demo: Build) -> None:
@@ -314,12 +313,6 @@ def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, content: bytes, said
     assert str(path) in str(raised.value)
 
 
-def test_a_number_of_many_digits_is_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "notes.jsonl"
-    path.write_bytes(b'{"filename": "a", "text": "x", "n": ' + b"7" * 5_000 + b"}")
-    assert [note.text for note in read_notes(path).notes] == ["x"]
-
-
 @pytest.mark.parametrize("surplus", [0, 1])
 def test_a_line_is_as_long_as_the_engine_reads_and_no_longer(tmp_path: Path, surplus: int) -> None:
     path = tmp_path / "notes.jsonl"
@@ -337,20 +330,6 @@ def test_a_line_is_as_long_as_the_engine_reads_and_no_longer(tmp_path: Path, sur
     else:
         assert sorted(read.fetchall()) == [("a",), ("b",)]
         assert [note.filename for note in read_notes(path).notes] == ["a", "b"]
-
-
-def test_a_compressed_file_that_is_cut_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "notes.jsonl.gz"
-    path.write_bytes(gzip.compress(lines(("a", "x")))[:-6])
-    with pytest.raises(UserError, match=r"notes\.jsonl\.gz looks truncated"):
-        read_notes(path)
-
-
-def test_another_kind_of_file_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "notes.zip"
-    path.write_bytes(b"PK")
-    with pytest.raises(UserError, match=r"notes\.zip is neither a folder of"):
-        read_notes(path)
 
 
 @pytest.mark.parametrize(
@@ -458,26 +437,6 @@ def test_an_unknown_truncation_stops_the_build(worker: Worker, tmp_path: Path) -
     warehouse.stops(*MODELS, *unknown, says=("It can be helm or medarc",))
 
 
-@pytest.mark.slow
-def test_a_part_built_with_another_truncation_makes_no_whole(
-    worker: Worker, tmp_path: Path
-) -> None:
-    warehouse = Worked(worker, tmp_path)
-    warehouse.builds(*MODELS)
-    other = ("--vars", "{mtsamples_truncation: medarc}")
-    output = warehouse.builds("run", "--select", "int_mtsamples__inputs", *other)
-    assert "Only a part of mtsamples was built" in output
-
-
-@pytest.mark.slow
-def test_an_empty_input_is_a_warning(worker: Worker, tmp_path: Path) -> None:
-    folder = fill(tmp_path / "notes", {"a.txt": "PLAN: x"})
-    warehouse = Worked(worker, tmp_path)
-    warehouse.builds(*MODELS, MTSAMPLES=folder)
-    test = ("test", "--select", "mtsamples_procedures_have_an_input")
-    assert "WARN=1" in warehouse.builds(*test, MTSAMPLES=folder)
-
-
 FAULTS = {
     "mtsamples_no_section_is_shown": "update mtsamples.mtsamples_procedures"
     " set question = question || ' FINDINGS: seen' where source_index = 0",
@@ -497,3 +456,17 @@ def test_a_planted_fault_is_found(worker: Worker, demo: Build, tmp_path: Path, t
     with duckdb.connect(warehouse.path) as connection:
         assert connection.execute(FAULTS[test]).fetchall() == [(1,)]
     warehouse.stops("test", "--select", test, says=("ERROR=1",))
+
+
+def test_the_task_has_the_name_of_the_benchmark_too(demo: Build, tmp_path: Path) -> None:
+    env = {"MEDEVAL_DUCKDB": str(demo.folder / "medeval.duckdb")}
+    args = ("export", "--task", "mtsamples-procedures", "--out", tmp_path)
+    assert run_medeval(*args, env=env).returncode == 0
+    assert (tmp_path / "mtsamples" / "examples.jsonl").is_file()
+
+
+def test_a_compressed_file_that_is_cut_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "notes.jsonl.gz"
+    path.write_bytes(gzip.compress(lines(("a", "x")))[:-6])
+    with pytest.raises(UserError, match=r"notes\.jsonl\.gz looks truncated"):
+        read_notes(path)

@@ -144,20 +144,6 @@ def test_random_notes_give_the_examples_of_the_rules(
     assert examples == {name: example for name, example in expected.items() if example}
 
 
-def test_random_notes_are_of_all_kinds(
-    random_examples: tuple[dict[str, str], dict[str, Example]],
-) -> None:
-    notes, examples = random_examples
-    assert len(notes) > 1000
-    assert len(notes) / 4 < len(examples) < len(notes) * 3 / 4
-    kinds = list(examples.values())
-    assert {example.extracted_section for example in kinds} == set(SECTIONS)
-    assert {example.leak for example in kinds} == {True, False}
-    assert any(example.medical_specialty for example in kinds)
-    assert any(example.sample_name for example in kinds)
-    assert any(example.question == "" for example in kinds)
-
-
 @pytest.fixture(scope="module")
 def real_notes(shared: Path) -> dict[str, str]:
     """The notes of the published development subset."""

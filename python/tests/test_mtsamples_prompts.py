@@ -18,12 +18,6 @@ def test_the_instruction_is_that_of_the_benchmark_in_both_styles() -> None:
     ]
 
 
-def test_every_way_of_asking_has_a_hash_of_its_own() -> None:
-    ways = [Asked(style, think) for style in ("medarc", "helm") for think in (False, True)]
-    assert len({way.sha256 for way in ways}) == len(ways)
-    assert Asked().sha256 == Asked().sha256
-
-
 @pytest.mark.parametrize(
     ("reply", "answer", "thought"),
     [
@@ -44,12 +38,6 @@ def test_asked_to_think_the_answer_is_what_follows_the_last_closing_tag(
     asked = Asked(use_think=True)
     assert split_thinking(asked.to_be_judged(reply)).answer == answer
     assert asked.thinking(reply) == thought
-
-
-def test_a_reply_without_a_closing_tag_is_told_from_an_empty_one() -> None:
-    asked = Asked(use_think=True)
-    assert split_thinking(asked.to_be_judged("Rest.")).state == "truncated_reasoning"
-    assert split_thinking(asked.to_be_judged("")).state == "empty"
 
 
 def test_thinking_that_the_server_has_split_off_leaves_no_tag_to_be_closed() -> None:

@@ -15,13 +15,9 @@ from harness_runs import SECRET_TEXT, Model, always, evaluate, number_of, questi
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.scores import Interval
 from medeval.models.task_types import MedicalQATask
 from medeval.reporting import write_report
-from medeval.reporting.contents import MOST_ITEMS, contents_of
-from medeval.reporting.figures import ledger_figure, score_figure
-from medeval.reporting.lines import Line
-from medeval.reporting.writing import FORMATS, rendered
+from medeval.reporting.report import FORMATS, MOST_ITEMS, contents_of, rendered
 
 HOSTILE = '<script>alert("1")</script> | *a* `b`'
 
@@ -81,21 +77,6 @@ def report(tmp_path: Path) -> BenchmarkReport:
         MedicalQATask("blank", name="Nothing in it"),
     ]
     return evaluate(tmp_path, Model(answer), tasks, model_id="acme/model")
-
-
-@pytest.mark.parametrize("form", ["json", "yaml"])
-def test_what_is_written_for_programs_can_be_read_back(
-    form: str, report: BenchmarkReport, tmp_path: Path
-) -> None:
-    write_report(report, tmp_path / f"a.{form}", show_text=True)
-    assert BenchmarkReport.from_file(tmp_path / f"a.{form}") == report
-    write_report(report, tmp_path / f"b.{form}")
-    read = BenchmarkReport.from_file(tmp_path / f"b.{form}")
-    assert read.task_scores == report.task_scores
-    assert read.metadata == report.metadata
-    assert read.detailed_results[0] == report.detailed_results[0]
-    assert read.detailed_results[1].inputs == read.detailed_results[1].model_outputs == []
-    assert read.detailed_results[1].item_scores == report.detailed_results[1].item_scores
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -217,15 +198,6 @@ def test_names_and_texts_are_shown_not_run(tmp_path: Path) -> None:
     assert len(re.findall(r"(?<!\\)\|", item)) == 5
 
 
-def test_markdown_has_the_scores_and_the_failed_tasks(report: BenchmarkReport) -> None:
-    text = rendered(report, "md")
-    assert text.startswith("# acme/model\n")
-    assert "**Failed, and in no mean: blank**" in text
-    assert re.search(r"\| accuracy \| 0.600 \| 0.\d{3} to 0.\d{3} \| 5 \|", text)
-    assert "| all | 8 |" in text
-    assert "### blank\n\nstatus error" in text
-
-
 def test_violations_are_shown(tmp_path: Path) -> None:
     report = evaluate(tmp_path, always({"reply": "x"}), [questions(2)])
     for form in ("md", "html"):
@@ -265,22 +237,3 @@ def test_a_page_holds_so_many_items_and_says_how_many_more(tmp_path: Path) -> No
     task = contents_of(report).tasks[0]
     assert (len(task.items), task.n_hidden) == (MOST_ITEMS, 3)
     assert "3 more items are in the JSON report." in rendered(report, "html")
-
-
-def test_a_figure_is_drawn_to_scale() -> None:
-    interval = Interval(low=0.25, high=1.0, level=0.95, method="wilson", n=4)
-    figure = score_figure(Line("a", "metric", 0.5, interval))
-    assert 'cx="100.0"' in figure
-    assert 'x1="52.5" x2="195.0" y1="9.0"' in figure
-    assert "<title>0.500 (0.250 to 1.000)</title>" in figure
-    assert score_figure(Line("a", "metric", None)) == ""
-    assert score_figure(Line("a", "metric", 7.2)) == ""
-    assert score_figure(Line("a", "metric", 0.5, direction="neither")) == ""
-
-
-def test_the_bar_of_outcomes_is_as_long_as_their_number() -> None:
-    figure = ledger_figure({"asked": 4, "answered": 3, "errored": 1, "empty": 0})
-    widths = [float(width) for width in re.findall(r'width="([\d.]+)" height="12"', figure)]
-    assert widths == [142.5, 47.5]
-    assert "<title>3 answered, 1 errored</title>" in figure
-    assert ledger_figure({"asked": 0}) == ""

@@ -152,23 +152,6 @@ def test_outcomes_of_records(changes: dict[str, Any], state: str, finding: str) 
             check_records([raw(**changes)], strict=True)
 
 
-def test_missing_keys_have_a_rule() -> None:
-    bare = {"question": "q", "selection": ["a", "b"], "sample_id": "1"}
-    record = usable_records([bare], "f")[0]
-    assert (record.context, record.answer_choices, record.source) == (None, (), "")
-    for key in bare:
-        cut = {name: value for name, value in bare.items() if name != key}
-        assert check_records([cut]).outcomes[0].state == "error"
-
-
-def test_a_repeated_id_is_an_error_also_as_a_number() -> None:
-    checked = check_records([raw(sample_id="1"), raw(sample_id=1), raw(sample_id="2")])
-    assert [entry.state for entry in checked.outcomes] == ["ok", "error", "ok"]
-    assert "record 1" in str(checked.findings[0])
-    kept = usable_records([raw(sample_id="1"), raw(sample_id=1), raw(sample_id="2")], "f")
-    assert [record.sample_id for record in kept] == ["1", "2"]
-
-
 def test_a_file_of_which_no_record_can_be_used_is_an_error() -> None:
     with pytest.raises(UserError, match="2 of 2 records"):
         usable_records([raw(selection=[]), raw(question="")], "f")

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import codecs
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,6 @@ from medeval.yier.reading import (
     as_text,
     parse,
     read_bytes,
-    read_file,
 )
 
 RECORD: dict[str, Any] = {
@@ -133,14 +131,6 @@ def test_a_damaged_object_is_read_and_reported() -> None:
     assert (found.layout, found.repaired) == ("object", True)
 
 
-def test_only_damaged_lines_are_repaired() -> None:
-    # As JSON the first line has a quote that the tolerant reader would take for the end.
-    first = {"question": "见“甲””]，乙"}
-    found = parse(f"{dumped(first)}\n{{“question”：“丙”}}\n")
-    assert found.records == [first, {"question": "丙"}]
-    assert (found.layout, found.repaired) == ("lines", True)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -167,25 +157,11 @@ def test_a_line_cut_off_in_the_middle_does_not_swallow_the_next(cut: str) -> Non
         parse(f"{cut}\n{dumped(OTHER)}\n")
 
 
-def test_a_cut_character_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "cut.json"
-    path.write_bytes(dumped([RECORD]).encode()[:21])
-    with pytest.raises(UserError, match=r"cut\.json is cut off"):
-        read_file(path)
-
-
 def test_bytes_of_no_encoding_are_refused() -> None:
     with pytest.raises(UserError, match="neither UTF-8"):
         read_bytes(b'["\xff\xff"]', "f")
     with pytest.raises(UserError, match="utf-16"):
         read_bytes(codecs.BOM_UTF16_LE + b"a", "f")
-
-
-def test_half_a_surrogate_pair_survives() -> None:
-    found = parse('[{"a": "\\ud800"}]')
-    text = as_text(found)
-    assert parse(text).records == found.records
-    text.encode()
 
 
 @given(st.lists(RECORDS, max_size=4), st.sampled_from(["array", "lines"]))

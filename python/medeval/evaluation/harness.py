@@ -167,7 +167,7 @@ class EvaluationHarness:
             ValueError: a schema is broken, if strict.
             ItemsFailedError: items failed, if strict.
         """
-        from medeval.reporting.writing import check_formats, write_reports
+        from medeval.reporting.report import check_formats, write_reports
 
         formats = check_formats(report_formats or ())
         averages = Averages(

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from medeval.errors import UserError
 from medeval.models.text_files import write_bytes, write_text
-from medeval.mtsamples.listing import (
+from medeval.mtsamples.notes import (
     LISTING_FILE,
     NOTES_FOLDER,
     PINNED,
@@ -24,9 +24,9 @@ from medeval.mtsamples.listing import (
     Listing,
     check_complete,
     listing_from_answer,
+    note_paths,
     read_listing,
 )
-from medeval.mtsamples.notes import note_paths
 
 if TYPE_CHECKING:
     import httpx2

@@ -1,4 +1,4 @@
-"""What a model is asked about a procedure note, and which part of its reply is the answer."""
+"""What a model is asked about a procedure note, what of its reply is the answer, and a demo."""
 
 from __future__ import annotations
 
@@ -23,6 +23,20 @@ THINK = (
 )
 _UP_TO_THE_LAST_CLOSING = re.compile(r"(?P<thought>.*)</think>", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"</?think>", re.IGNORECASE)
+# Of the demo: what it takes out of a note, and what it always says.
+_SENTENCE = re.compile(r"[^.\n]+\.")
+_HEADING = re.compile(r"^[A-Z][A-Za-z /&-]*:\s*")
+_WORTH_REPEATING = re.compile(
+    r"diagnos|follow|return|medicat|antibiot|pain|continue|recommend|procedure|complication",
+    re.IGNORECASE,
+)
+_MOST = 4
+_ALWAYS = (
+    "Observe until awake and stable.",
+    "Give medication for pain as needed.",
+    "Follow up in clinic in one to two weeks.",
+    "Return at once for fever, bleeding or worsening pain.",
+)
 
 
 @dataclass(frozen=True)
@@ -82,3 +96,13 @@ class Asked:
         """Tell whether an answer can only stand behind a closing tag."""
         is_split = bool(reasoning.strip()) and "think>" not in reply.lower()
         return self.use_think and not is_split and bool(reply.strip())
+
+
+def demo_plan(question: str) -> str:
+    """Return the plan of a model that needs no network: sentences of the note, and what is usual.
+
+    What it earns says nothing but that the way from note to reward works.
+    """
+    sentences = [_HEADING.sub("", found.strip()) for found in _SENTENCE.findall(question)]
+    told = [sentence for sentence in sentences if _WORTH_REPEATING.search(sentence)]
+    return " ".join([*told[-_MOST:], *_ALWAYS])

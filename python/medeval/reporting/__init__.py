@@ -1,7 +1,6 @@
 """Reports, leaderboards and submission files, made of benchmark reports and of nothing else."""
 
-from medeval.reporting.board_building import leaderboard
-from medeval.reporting.boards import Leaderboard
-from medeval.reporting.writing import write_report
+from medeval.reporting.leaderboard import Leaderboard, leaderboard
+from medeval.reporting.report import write_report
 
 __all__ = ["Leaderboard", "leaderboard", "write_report"]
