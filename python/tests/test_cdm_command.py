@@ -18,7 +18,7 @@ from cdm_runs import exported, folder_of, lines, plain, run_cdm, scored
 from commands import PROJECT_ROOT, run_medeval
 from model_server import Body, Script, error, model_server, slow
 
-from medeval.cdm.case_files import read_case_files
+from medeval.cdm.cases import read_case_files
 from medeval.errors import UserError
 from medeval.inference.guard import Gate
 from medeval.inference.run_folder import AUDIT, RunFolder

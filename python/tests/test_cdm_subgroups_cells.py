@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from medeval.cdm.aggregate import ScoredCase
 from medeval.cdm.subgroups import Subgroups, subgroups
-from medeval.tasks.cdm_groups import gap_sentences, gap_table, shown_groups
+from medeval.tasks.cdm_tables import gap_sentences, gap_table, shown_groups
 
 PATHOLOGIES = ("appendicitis", "cholecystitis", "diverticulitis", "pancreatitis")
 NAMES = ("Diagnosis", "Treatment Requested")

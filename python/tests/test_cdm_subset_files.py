@@ -11,8 +11,7 @@ from cdm_cases import case, mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.case_files import CaseFiles
-from medeval.cdm.subset_files import Subset, read_subset
+from medeval.cdm.cases import CaseFiles, Subset, read_subset
 from medeval.errors import UserError
 
 IDS = (20000001, 20000002, 20000003)

@@ -25,13 +25,13 @@ from cdm_runs import (
 )
 from commands import run_medeval
 
-from medeval.cdm.case_means import ScoredCase
+from medeval.cdm.aggregate import ScoredCase
+from medeval.cdm.cases import Subset
 from medeval.cdm.scores import SCORES
-from medeval.cdm.subset_files import Subset
 from medeval.errors import UserError
 from medeval.tasks.catalogue import begin
 from medeval.tasks.cdm import CdmTask, options_of
-from medeval.tasks.cdm_subsets import (
+from medeval.tasks.cdm_tables import (
     SubsetScores,
     by_subset,
     subset_scores,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cdm_bedside import case, facts, mapping
 
-from medeval.cdm.case_files import LINES, MAPPING, PROVENANCE, read_case_files
+from medeval.cdm.cases import LINES, MAPPING, PROVENANCE, read_case_files
 from medeval.cdm.context import MARGIN as LOOP_MARGIN
 from medeval.cdm.episode import Transcript
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
@@ -26,9 +26,7 @@ from medeval.inference.runner import RunOptions, settings_of
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.catalogue import begin
 from medeval.tasks.cdm import options_of
-from medeval.tasks.cdm_case_scores import failure_of, rates
-from medeval.tasks.cdm_order import order_sensitivity
-from medeval.tasks.cdm_score import score_of
+from medeval.tasks.cdm_score import failure_of, order_sensitivity, rates, score_of
 from medeval.tasks.task import DEMO, EMPTY, Method, TaskScore
 
 PLAIN = Method(n_iters=0)
