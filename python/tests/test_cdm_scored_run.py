@@ -17,6 +17,7 @@ BROKEN = ("physical_examination", "{broken")
 LAB = ("request_lab_test", {"test_name": "CRP"})
 CT = ("request_imaging", {"region": "Abdomen", "modality": "CT"})
 US = ("request_imaging", {"region": "Abdomen", "modality": "US"})
+CHEST = ("request_imaging", {"region": "Chest", "modality": "CT"})
 UNKNOWN = ("request_imaging", {"region": "Abdomen", "modality": "magic"})
 
 
@@ -54,6 +55,8 @@ NATIVE: list[tuple[list[Reply], dict[str, float]]] = [
     ([calling(UNKNOWN), calling(CT), calling(US), calling(CT), answering()],
      {"Imaging": 1, "Unnecessary Imaging": 1, "Invalid Tool Calls": 1}),
     ([calling(US), answering()], {"Imaging": 2}),
+    ([calling(CHEST), calling(CT), calling(CT), answering()],
+     {"Imaging": 1, "Unnecessary Imaging": 2}),
 ]  # fmt: skip
 TEXT: list[tuple[list[Reply], dict[str, float]]] = [
     ([decided("No appendicitis")], {"Diagnosis": 0}),
@@ -103,6 +106,7 @@ def test_scored_run_gives_what_each_conversation_earned(
         {name: one[name] for name in due} for one, (_, due) in zip(made, conversations, strict=True)
     ]
     assert found == [due for _, due in conversations]
+    assert result["intervals"] == {}
     # The values of the whole are the means of these.
     for name in ("Diagnosis", "Physical Examination"):
         assert result["metrics_results"][name] == pytest.approx(

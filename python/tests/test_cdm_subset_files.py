@@ -129,12 +129,6 @@ def test_a_subset_is_a_name_and_a_file(named: str) -> None:
         read_subset(named, FILES)
 
 
-def test_the_name_of_a_file_may_hold_an_equals_sign(tmp_path: Path) -> None:
-    path = tmp_path / "a=b.txt"
-    path.write_text("20000002", encoding="utf-8")
-    assert read_subset(f"readers={path}", FILES).hadm_ids == (20000002,)
-
-
 def test_some_of_the_cases_keep_the_order_of_the_export() -> None:
     cases = [case(hadm_id=number) for number in (5, 3, 4)]
     cases.append(case("pancreatitis", hadm_id=1))

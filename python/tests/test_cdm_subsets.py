@@ -28,7 +28,6 @@ from commands import run_medeval
 from medeval.cdm.aggregate import ScoredCase
 from medeval.cdm.cases import Subset
 from medeval.cdm.scores import SCORES
-from medeval.errors import UserError
 from medeval.tasks.catalogue import begin
 from medeval.tasks.cdm import CdmTask, options_of
 from medeval.tasks.cdm_tables import (
@@ -139,16 +138,6 @@ def test_a_subset_without_a_case_of_the_run_has_no_values() -> None:
     assert ("readers", "Diagnosis", "undefined", "", "0") in rows
 
 
-def test_the_headline_of_each_subset_stands_first() -> None:
-    subsets = [Subset("b", (1, 2), "f"), Subset("a", (2, 3), "f")]
-    found = subset_scores(of_run([True, False, True]), subsets, Method(0), SCORES)
-    names = ["Diagnosis", *(name for name in SCORES if name != "Diagnosis")]
-    # The subsets as they were named, not by the alphabet.
-    assert [tuple(row[:2]) for row in subset_table(found, "Diagnosis").rows] == [
-        (subset, name) for subset in ("b", "a") for name in names
-    ]
-
-
 # A run of a subset
 
 
@@ -180,12 +169,6 @@ def test_the_record_of_a_run_holds_its_subset(tmp_path: Path, asked_export: Path
     assert again.settings() == task.settings()
     assert [item.id for item in again.items()] == [item.id for item in task.items()]
     assert "subset" not in task_of(asked_export).settings()["cdm"]
-
-
-def test_a_subset_of_the_record_is_no_option_of_the_user(asked_export: Path) -> None:
-    given = {"name": "readers", "hadm_ids": [20000001], "file_sha256": "f"}
-    with pytest.raises(UserError, match="option subset"):
-        begin("cdm", {"cases": str(asked_export), "subset": given})
 
 
 def test_a_run_of_a_subset_goes_on_without_its_file(tmp_path: Path, asked_export: Path) -> None:
