@@ -28,6 +28,7 @@ from commands import run_medeval
 from medeval.cdm.aggregate import ScoredCase
 from medeval.cdm.cases import Subset
 from medeval.cdm.scores import SCORES
+from medeval.errors import UserError
 from medeval.tasks.catalogue import begin
 from medeval.tasks.cdm import CdmTask, options_of
 from medeval.tasks.cdm_tables import (
@@ -169,6 +170,12 @@ def test_the_record_of_a_run_holds_its_subset(tmp_path: Path, asked_export: Path
     assert again.settings() == task.settings()
     assert [item.id for item in again.items()] == [item.id for item in task.items()]
     assert "subset" not in task_of(asked_export).settings()["cdm"]
+
+
+def test_a_subset_of_the_record_is_no_option_of_the_user(asked_export: Path) -> None:
+    given = {"name": "readers", "hadm_ids": [20000001], "file_sha256": "f"}
+    with pytest.raises(UserError, match="option subset"):
+        begin("cdm", {"cases": str(asked_export), "subset": given})
 
 
 def test_a_run_of_a_subset_goes_on_without_its_file(tmp_path: Path, asked_export: Path) -> None:

@@ -185,6 +185,12 @@ def test_haste_comes_before_panels_too() -> None:
     assert items_of_each("potassium mmol/L") == [(50971,)]
 
 
+def test_such_a_word_stays_where_it_is_part_of_a_name() -> None:
+    assert [test.name for test in requested("Amylase, Serum")] == ["Amylase, Serum"]
+    assert [test.name for test in requested("pregnancy test")] == ["pregnancy test"]
+    assert [test.name for test in requested("serum lipase")] == ["serum lipase"]
+
+
 def test_nothing_but_such_words_is_no_test() -> None:
     assert requested("the patient, please, today") == []
     assert not toolbox(case(labs=[lab(50956)])).call(*ask("serum tests")).is_valid
