@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.cdm import prompts
-from medeval.cdm.case_files import read_case_files
+from medeval.cdm.cases import read_case_files
 from medeval.cdm.demo import reply_to
 from medeval.cdm.facts import load_facts
 from medeval.cdm.tools import Toolbox

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -14,6 +15,7 @@ from inference_runs import QUICK, provider_of
 from model_server import Body
 
 from medeval.cdm import prompts
+from medeval.cdm.cases import LINES, MAPPING, PROVENANCE
 from medeval.cdm.context import ContextBudget
 from medeval.cdm.demo import reply_to
 from medeval.cdm.episode import LoopOptions, tool_loops
@@ -211,3 +213,25 @@ def leaks(bodies: Sequence[Body], of: ClinicalCase, marks: Sequence[str] = MARKS
     terms = scrub_terms(of.pathology) if of.pathology else []
     sent = json.dumps(bodies, ensure_ascii=False).lower()
     return [word for word in (*marks, *terms) if word.lower() in sent]
+
+
+def export_of(folder: Path, cases: Sequence[ClinicalCase], classes: Sequence[Any] = ()) -> Path:
+    """Write cases as an open export does, with a class of each beside them if there are any."""
+    lines = [one.model_dump_json(exclude={"data_class"} if classes else None) for one in cases]
+    (folder / LINES).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    tests = [{"itemid": 50956, "label": "Lipase", "corresponding_ids": [50956]}]
+    (folder / MAPPING).write_text(json.dumps(tests), encoding="utf-8")
+    if classes:
+        told = [
+            json.dumps({"hadm_id": one.hadm_id, "data_class": its})
+            for one, its in zip(cases, classes, strict=True)
+        ]
+        (folder / PROVENANCE).write_text("\n".join(told) + "\n", encoding="utf-8")
+    files = [
+        {"path": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
+        for file in folder.iterdir()
+        if file.is_file()
+    ]
+    manifest = {"data_class": "open", "files": files}
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return folder

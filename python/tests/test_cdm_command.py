@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cdm_bedside import answering, calling, demo_reply
 from cdm_runs import exported, folder_of, lines, plain, run_cdm, scored
-from commands import PROJECT_ROOT, run_medeval
-from model_server import Body, Script, error, model_server, slow
+from commands import run_medeval
+from model_server import Body, Script, error, model_server
 
-from medeval.cdm.case_files import read_case_files
+from medeval.cdm.cases import read_case_files
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
@@ -67,37 +62,6 @@ def test_the_demo_model_goes_to_the_bedside_offline(tmp_path: Path, asked_export
     again = run_medeval("run", "--resume", folder)
     assert again.returncode == 0, again.stderr
     assert re.search(r"of them before\W+118", again.stdout)
-
-
-def test_the_scores_of_the_published_program_are_a_flag_away(
-    tmp_path: Path, asked_export: Path
-) -> None:
-    folder = folder_of(run_cdm(tmp_path, asked_export, "--model", "demo"))
-    repaired, published = scored(folder), scored(folder, "--score-version", "1")
-    assert (repaired["metadata"]["score_version"], published["metadata"]["score_version"]) == (2, 1)
-    assert repaired["metadata"]["version_1"]["Laboratory Tests"] == pytest.approx(
-        published["metrics_results"]["Laboratory Tests"]
-    )
-    assert repaired["metrics_results"] != published["metrics_results"]
-
-
-def test_all_at_once_in_several_orders(tmp_path: Path, asked_export: Path) -> None:
-    done = run_cdm(
-        tmp_path, asked_export, "--model", "demo", "--mode", "full_information", "--permute", "2",
-        "--limit", "5",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    folder = folder_of(done)
-    assert len(lines(folder)) == 15
-    result = scored(folder)
-    assert "Physical Examination" not in result["metrics_results"]
-    found = result["metadata"]["order_sensitivity"]
-    assert (found["orders"], found["cases"]) == (3, 5)
-    assert 0 <= found["share_of_cases_that_change"] <= 1
-    refused = run_cdm(tmp_path / "no", asked_export, "--model", "demo", "--permute", "2")
-    assert refused.returncode == 2
-    assert "full_information" in refused.stderr
-    assert not (tmp_path / "no").exists()
 
 
 def test_a_permuted_run_that_stopped_keeps_its_denominator(
@@ -201,36 +165,6 @@ def test_a_run_without_tools_and_answers_shows_no_scores_of_tools(
     assert set(result["metadata"]["by_pathology"]["appendicitis"]) == wanted
 
 
-def test_without_resamples_there_is_no_interval_anywhere(
-    tmp_path: Path, asked_export: Path
-) -> None:
-    folder = folder_of(run_cdm(tmp_path, asked_export, "--model", "demo"))
-    result = scored(folder, "--by", "gender,pathology", "--n-iters", "0")
-    assert result["intervals"] == {}
-    metadata = result["metadata"]
-    means = [mean for found in metadata["by_pathology"].values() for mean in found.values()]
-    for group in metadata["subgroups"]["attributes"]["gender"]["groups"]:
-        means += group["scores"].values()
-    ends = ("low", "high", "low_failures_as_zero", "high_failures_as_zero")
-    assert {mean[end] for mean in means for end in ends} == {None}
-
-
-def test_gaps_between_groups_and_what_the_order_does_are_printed(
-    tmp_path: Path, asked_export: Path
-) -> None:
-    done = run_cdm(
-        tmp_path, asked_export, "--model", "demo", "--mode", "full_information", "--permute", "1"
-    )
-    shows_all = ("--by", "gender", "--min-cell", "1")
-    done = run_medeval("score", "--task", "cdm", folder_of(done), *shows_all)
-    assert "gaps between groups" in done.stdout
-    assert "F less M" in done.stdout
-    assert re.search(
-        r"In \d+ of 118 cases the diagnosis is right in some of 2 orders .* Wilson\)",
-        plain(done.stdout),
-    )
-
-
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -326,41 +260,6 @@ def test_what_an_endpoint_does_ends_in_counted_outcomes(tmp_path: Path, asked_ex
     assert values["Diagnosis"] == pytest.approx(values["Diagnosis (answered only)"] * 4 / 6)
 
 
-@pytest.mark.slow
-def test_a_killed_run_goes_on_inside_a_case(tmp_path: Path, asked_export: Path) -> None:
-    script = Script(reply=demo_reply, fault=lambda body, before: slow(0.05))
-    with model_server(script) as server:
-        whole = folder_of(
-            run_cdm(tmp_path / "whole", asked_export, "--model", "m", "--base-url", server.url,
-                    "--limit", "8")
-        )  # fmt: skip
-        asked = server.seen.requests
-        command = [
-            sys.executable, "-m", "medeval", "run", "--task", "cdm", "--cases", str(asked_export),
-            "--out", str(tmp_path / "killed"), "--model", "m", "--base-url", server.url, "--limit",
-            "8", "--concurrency", "2",
-        ]  # fmt: skip
-        started = subprocess.Popen(
-            command,
-            cwd=PROJECT_ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        while server.seen.requests < asked + asked // 2:
-            assert started.poll() is None
-            time.sleep(0.005)
-        os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
-        folder = next((tmp_path / "killed").iterdir())
-        kept = len(lines(folder, "steps.jsonl"))
-        before = server.seen.requests
-        done = run_medeval("run", "--resume", folder)
-        assert done.returncode == 0, done.stderr
-        assert server.seen.requests - before == asked - kept
-    assert scored(folder)["metrics_results"] == scored(whole)["metrics_results"]
-
-
 def test_credentialed_cases_go_to_no_undeclared_endpoint(
     tmp_path: Path, asked_export: Path
 ) -> None:
@@ -403,20 +302,6 @@ def test_a_batch_of_a_conversation_is_refused(tmp_path: Path, asked_export: Path
     )  # fmt: skip
     assert done.returncode == 2
     assert "conversation" in done.stderr
-
-
-def test_cases_that_are_not_there_or_others_are_told(tmp_path: Path, asked_export: Path) -> None:
-    none = run_cdm(tmp_path / "runs", tmp_path, "--model", "demo")
-    assert none.returncode == 2
-    assert "export --task cdm" in none.stderr
-    folder = folder_of(run_cdm(tmp_path / "runs", asked_export, "--model", "demo", "--limit", "2"))
-    other = tmp_path / "other"
-    other.mkdir()
-    for name in ("benchmark.jsonl", "lab_test_mapping.json"):
-        (other / name).write_bytes((asked_export / name).read_bytes() + b"\n")
-    done = run_medeval("score", "--task", "cdm", folder, "--cases", other)
-    assert done.returncode == 2
-    assert "SHA-256" in done.stderr
 
 
 def test_two_models_are_compared_case_by_case(tmp_path: Path, asked_export: Path) -> None:

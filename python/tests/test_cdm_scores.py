@@ -89,11 +89,6 @@ def test_what_is_affirmed_is_there(text: str, keyword: str) -> None:
             assert keyword.split()[0] in text.lower()
 
 
-@given(st.text(alphabet="abcdefgh, .", max_size=30))
-def test_a_text_without_negation_affirms_whatever_it_holds(text: str) -> None:
-    assert affirmed(f"{text} pain", "pain")
-
-
 # Diagnosis
 
 
@@ -141,38 +136,7 @@ def test_a_nearly_right_diagnosis_is_gracious_only() -> None:
     assert graded("sigmoid colitis", "appendicitis") == (0, 0)
 
 
-@pytest.mark.parametrize("pathology", PATHOLOGIES)
-def test_each_pathology_is_right_for_itself_alone(pathology: str) -> None:
-    for other in PATHOLOGIES:
-        assert graded(f"Acute {other}.", pathology)[0] == int(other == pathology)
-
-
 # Physical examination
-
-
-@pytest.mark.parametrize(
-    ("calls", "first", "late"),
-    [
-        ([], 0, 0),
-        ([EXAMINE], 1, 1),
-        ([ask("CBC"), EXAMINE], 0, 1),
-        ([EXAMINE, ask("CBC"), EXAMINE], 1, 1),
-        ([ask("CBC")], 0, 0),
-        # A call that came to nothing was made before, too.
-        ([("examine", {}), EXAMINE], 0, 1),
-    ],
-)
-def test_the_examination_comes_first_or_late(
-    calls: list[tuple[str, dict[str, Any]]], first: int, late: int
-) -> None:
-    scores = scored(case(), calls).scores
-    assert (scores["Physical Examination"], scores["Late Physical Examination"]) == (first, late)
-
-
-def test_an_examination_that_was_not_offered_earns_nothing() -> None:
-    call = {"tool": "physical_examination", "arguments": {}, "is_valid": False}
-    scores = score_case(case(), ANSWER, [call], facts()).scores
-    assert (scores["Physical Examination"], scores["Late Physical Examination"]) == (0, 0)
 
 
 # Laboratory tests
@@ -261,27 +225,6 @@ def test_endoscopic_ultrasound_adds_to_biliary_pancreatitis(
     assert scored(of, [image(ABDOMEN, "EUS")]).scores["Imaging"] == 0
 
 
-def test_the_region_has_to_be_right() -> None:
-    score = scored(case(), [image("Chest", "US"), image("pelvis", "CT")])
-    assert score.scores["Imaging"] == 0
-    assert score.answers["Correct Imaging"] == []
-    assert score.answers[UNNECESSARY_IMAGING] == [
-        {"region": "chest", "modality": "ultrasound"},
-        {"region": "pelvis", "modality": "ct"},
-    ]
-
-
-def test_the_same_imaging_once_more_is_unnecessary() -> None:
-    score = scored(case(), [image("abdomen", "US"), image("RUQ", "ultrasound")])
-    assert score.answers["Correct Imaging"] == [{"region": "abdomen", "modality": "ultrasound"}]
-    assert score.counts[UNNECESSARY_IMAGING] == 1
-
-
-def test_imaging_in_unknown_words_is_an_invalid_call_and_not_imaging() -> None:
-    score = scored(case(), [image("abdomen", "magic")])
-    assert (score.counts[UNNECESSARY_IMAGING], score.counts[INVALID_CALLS]) == (0, 1)
-
-
 def test_imaging_in_unknown_words_is_unnecessary_to_the_reference() -> None:
     calls = [image("abdomen", "Magic"), image("", "CT")]
     answers = scored(case(), calls, version=1).answers
@@ -364,20 +307,6 @@ def test_biliary_pancreatitis_needs_the_gallbladder_out() -> None:
 )
 def test_what_the_answer_asks_for(pathology: str, treatment: list[str], found: set[str]) -> None:
     assert requested(case(pathology), *treatment) == found
-
-
-@pytest.mark.parametrize(
-    ("treatment", "share"),
-    [
-        ([], 0),
-        (["antibiotics"], 1 / 3),
-        (["antibiotics", "appendectomy"], 2 / 3),
-        (["antibiotics", "appendectomy", "fluids"], 1),
-    ],
-)
-def test_the_share_of_required_treatments(treatment: list[str], share: float) -> None:
-    of = case(treatments=[("appendectomy", None)])
-    assert scored(of, treatment=treatment).scores["Treatment Requested"] == share
 
 
 def test_what_is_not_required_does_not_count_in_the_share() -> None:

@@ -84,11 +84,6 @@ def test_a_run_in_which_all_failed_has_no_mean_but_zeros() -> None:
     assert mean.as_json()["high_failures_as_zero"] == pytest.approx(0.6576, abs=1e-4)
 
 
-def test_a_run_without_cases_says_nothing() -> None:
-    found = aggregate([])
-    assert (found.n, found.overall["Imaging"].reason) == (0, "no case")
-
-
 def test_one_case_has_an_interval_of_its_shares_only() -> None:
     found = aggregate(of_run([True]), n_iters=QUICK)
     share, points = (
@@ -162,16 +157,6 @@ def test_the_order_of_the_cases_says_nothing(outcomes: list[bool | None], seed: 
     cases = of_run(outcomes)
     mixed = Random(seed).sample(cases, len(cases))
     assert aggregate(cases, n_iters=QUICK) == aggregate(mixed, n_iters=QUICK)
-
-
-@given(st.lists(st.sampled_from([True, False, None]), min_size=1, max_size=12))
-def test_zeros_never_raise_a_mean(outcomes: list[bool | None]) -> None:
-    mean = aggregate(of_run(outcomes), n_iters=QUICK).overall["Diagnosis"]
-    zeroed = mean.as_json()["mean_failures_as_zero"]
-    assert zeroed is not None
-    answered = sum(one is not None for one in outcomes)
-    if mean.as_json()["mean"] is not None:
-        assert zeroed == pytest.approx(mean.as_json()["mean"] * answered / len(outcomes))
 
 
 def test_what_has_no_common_mean_is_refused() -> None:

@@ -10,7 +10,7 @@ from cdm_cases import case, scored
 
 from medeval.cdm.aggregate import ScoredCase
 from medeval.cdm.subgroups import Subgroups, subgroups
-from medeval.tasks.cdm_groups import gap_sentences, gap_table, shown_groups
+from medeval.tasks.cdm_tables import gap_sentences, gap_table, shown_groups
 
 PATHOLOGIES = ("appendicitis", "cholecystitis", "diverticulitis", "pancreatitis")
 NAMES = ("Diagnosis", "Treatment Requested")

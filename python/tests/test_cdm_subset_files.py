@@ -11,8 +11,7 @@ from cdm_cases import case, mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.case_files import CaseFiles
-from medeval.cdm.subset_files import Subset, read_subset
+from medeval.cdm.cases import CaseFiles, Subset, read_subset
 from medeval.errors import UserError
 
 IDS = (20000001, 20000002, 20000003)
@@ -128,12 +127,6 @@ def test_odd_names_are_refused(tmp_path: Path, name: str) -> None:
 def test_a_subset_is_a_name_and_a_file(named: str) -> None:
     with pytest.raises(UserError, match="it is NAME=FILE"):
         read_subset(named, FILES)
-
-
-def test_the_name_of_a_file_may_hold_an_equals_sign(tmp_path: Path) -> None:
-    path = tmp_path / "a=b.txt"
-    path.write_text("20000002", encoding="utf-8")
-    assert read_subset(f"readers={path}", FILES).hadm_ids == (20000002,)
 
 
 def test_some_of_the_cases_keep_the_order_of_the_export() -> None:

@@ -25,13 +25,13 @@ from cdm_runs import (
 )
 from commands import run_medeval
 
-from medeval.cdm.case_means import ScoredCase
+from medeval.cdm.aggregate import ScoredCase
+from medeval.cdm.cases import Subset
 from medeval.cdm.scores import SCORES
-from medeval.cdm.subset_files import Subset
 from medeval.errors import UserError
 from medeval.tasks.catalogue import begin
 from medeval.tasks.cdm import CdmTask, options_of
-from medeval.tasks.cdm_subsets import (
+from medeval.tasks.cdm_tables import (
     SubsetScores,
     by_subset,
     subset_scores,
@@ -137,16 +137,6 @@ def test_a_subset_without_a_case_of_the_run_has_no_values() -> None:
     assert by_subset([found])["readers"]["n"] == 0
     rows = subset_table([found], "Diagnosis").rows
     assert ("readers", "Diagnosis", "undefined", "", "0") in rows
-
-
-def test_the_headline_of_each_subset_stands_first() -> None:
-    subsets = [Subset("b", (1, 2), "f"), Subset("a", (2, 3), "f")]
-    found = subset_scores(of_run([True, False, True]), subsets, Method(0), SCORES)
-    names = ["Diagnosis", *(name for name in SCORES if name != "Diagnosis")]
-    # The subsets as they were named, not by the alphabet.
-    assert [tuple(row[:2]) for row in subset_table(found, "Diagnosis").rows] == [
-        (subset, name) for subset in ("b", "a") for name in names
-    ]
 
 
 # A run of a subset

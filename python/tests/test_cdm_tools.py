@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.cdm.facts import DATA, load_facts
-from medeval.cdm.lab_names import LabMapping, read_mapping
+from medeval.cdm.lab_names import read_mapping
 from medeval.cdm.laboratory import requested_names
 from medeval.cdm.tools import TOOLS, Toolbox, understood
 from medeval.errors import UserError
@@ -631,11 +631,6 @@ def test_every_name_of_a_condition_leads_to_criteria() -> None:
 # Facts and the table of tests
 
 
-def test_facts_of_another_folder_are_missing(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"cdm_\w+\.csv cannot be read"):
-        load_facts(PROJECT_ROOT, tmp_path)
-
-
 def copied_data(tmp_path: Path) -> Path:
     return Path(shutil.copytree(DATA, tmp_path / "data"))
 
@@ -735,11 +730,3 @@ def test_the_table_of_tests_is_read_from_an_export(tmp_path: Path) -> None:
     )
     found = read_mapping(path)
     assert (found.labels, found.items("Glucose"), found.items("x")) == (["Glucose"], (2, 3), ())
-
-
-def test_a_whole_label_goes_before_a_part_of_another() -> None:
-    rows = (("Lead (PB)", 1), ("PB", 2), ("PB (pressure)", 3))
-    found = LabMapping(
-        {"itemid": itemid, "label": label, "corresponding_ids": [itemid]} for label, itemid in rows
-    ).by_exact_name
-    assert (found["pb"], found["lead"], found["pressure"]) == ((2,), (1,), (3,))

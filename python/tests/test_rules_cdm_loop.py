@@ -90,21 +90,6 @@ def test_a_conversation_is_cut_four_times_and_no_more(tmp_path: Path) -> None:
     assert (transcript.outcome, transcript.reason) == (Outcome.ERRORED, "context_limit")
 
 
-@pytest.mark.parametrize(
-    "text", ["region: Abdomen, modality: CT", "Modality = CT; Region = Abdomen"]
-)
-def test_the_arguments_of_a_tool_may_be_named_in_a_text(tmp_path: Path, text: str) -> None:
-    replies = in_order(
-        f"Action: request_imaging\nAction Input: {text}",
-        "Diagnosis: appendicitis\nTreatment: surgery",
-    )
-    with model_server(Script(reply=replies)) as server:
-        bedside(server.url, tmp_path, loops([case()], LoopOptions("text")))
-    (transcript,) = read_transcripts(tmp_path, [case()])
-    (call,) = transcript.calls or ()
-    assert call["arguments"] == {"region": "Abdomen", "modality": "CT"}
-
-
 def test_what_was_too_long_is_not_asked_once_more_in_the_same_words(tmp_path: Path) -> None:
     of = case(radiology_reports=[report(1, "CT", CT)])
     script = Script(

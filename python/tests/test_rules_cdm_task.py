@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cdm_bedside import case, facts, mapping
+from cdm_bedside import case, export_of, facts, mapping
 
-from medeval.cdm.case_files import LINES, MAPPING, PROVENANCE, read_case_files
+from medeval.cdm.cases import read_case_files
 from medeval.cdm.context import MARGIN as LOOP_MARGIN
 from medeval.cdm.episode import Transcript
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
@@ -25,9 +24,7 @@ from medeval.inference.types import Outcome
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.catalogue import begin
 from medeval.tasks.cdm import options_of
-from medeval.tasks.cdm_case_scores import failure_of, rates
-from medeval.tasks.cdm_order import order_sensitivity
-from medeval.tasks.cdm_score import score_of
+from medeval.tasks.cdm_score import failure_of, order_sensitivity, rates, score_of
 from medeval.tasks.task import DEMO, EMPTY, Method, TaskScore
 
 PLAIN = Method(n_iters=0)
@@ -263,28 +260,6 @@ def test_neither_cases_nor_tests_may_be_others_than_those_of_a_run(
         (other / one).write_bytes((asked_export / one).read_bytes() + end)
     with pytest.raises(UserError, match="SHA-256"):
         begin("cdm", {"cases": str(other)}).score(tmp_path / "run", PLAIN)
-
-
-def export_of(folder: Path, cases: Sequence[ClinicalCase], classes: Sequence[Any] = ()) -> Path:
-    """Write cases as an open export does, with a class of each beside them if there are any."""
-    lines = [one.model_dump_json(exclude={"data_class"} if classes else None) for one in cases]
-    (folder / LINES).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    tests = [{"itemid": 50956, "label": "Lipase", "corresponding_ids": [50956]}]
-    (folder / MAPPING).write_text(json.dumps(tests), encoding="utf-8")
-    if classes:
-        told = [
-            json.dumps({"hadm_id": one.hadm_id, "data_class": its})
-            for one, its in zip(cases, classes, strict=True)
-        ]
-        (folder / PROVENANCE).write_text("\n".join(told) + "\n", encoding="utf-8")
-    files = [
-        {"path": file.name, "sha256": hashlib.sha256(file.read_bytes()).hexdigest()}
-        for file in folder.iterdir()
-        if file.is_file()
-    ]
-    manifest = {"data_class": "open", "files": files}
-    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    return folder
 
 
 def test_cases_that_nothing_could_be_right_about_are_left_out_and_counted(tmp_path: Path) -> None:

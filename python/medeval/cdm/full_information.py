@@ -16,6 +16,7 @@ from typing import Any
 
 from medeval.cdm import prompts
 from medeval.cdm.context import ContextBudget, shortened
+from medeval.cdm.laboratory import reference_range
 from medeval.cdm.text_protocol import FinalAnswer, partial_answer, read_answer
 from medeval.inference.errors import TOO_LONG, Failure, Kind
 from medeval.inference.types import Ask, AskModel, Finished, Item, Message, Outcome, Turn
@@ -304,7 +305,7 @@ def lab_line(lab: LabResult) -> str:
     """Return one result with what is known of its range."""
     kind = " | ".join(part for part in (lab.category, lab.fluid) if part)
     shown = f" [{kind}]" if kind else ""
-    return f"- {lab.test_name or 'Unnamed test'}{shown}: {lab.value}{_range(lab)}"
+    return f"- {lab.test_name or 'Unnamed test'}{shown}: {lab.value}{reference_range(lab)}"
 
 
 def culture_line(culture: MicrobiologyEvent) -> str:
@@ -313,12 +314,3 @@ def culture_line(culture: MicrobiologyEvent) -> str:
     comments = f"; {culture.comments}" if culture.comments else ""
     name = culture.test_name or "Unnamed test"
     return f"- {name}{specimen}: {culture.organism_name or 'Unknown'}{comments}"
-
-
-def _range(lab: LabResult) -> str:
-    low, high = lab.ref_range_lower, lab.ref_range_upper
-    if low is not None and high is not None:
-        return f" (ref: {low:.15g}-{high:.15g})"
-    if low is not None:
-        return f" (ref: from {low:.15g})"
-    return f" (ref: up to {high:.15g})" if high is not None else ""

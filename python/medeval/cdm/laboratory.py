@@ -172,17 +172,18 @@ def lab_line(lab: LabResult) -> str:
 
 def repaired_lab_line(lab: LabResult) -> str:
     """Return one result; a range of one end is shown as well, and nothing that is unknown."""
-    low, high = lab.ref_range_lower, lab.ref_range_upper
     fluid = f"({lab.fluid}) " if lab.fluid else ""
+    return f"{fluid}{lab.test_name or 'Unnamed test'}: {lab.value}{reference_range(lab)}"
+
+
+def reference_range(lab: LabResult) -> str:
+    """Return what is known of the range of a result, as models read it; empty for nothing."""
+    low, high = lab.ref_range_lower, lab.ref_range_upper
     if low is not None and high is not None:
-        reference = f" (ref: {low:.15g}-{high:.15g})"
-    elif low is not None:
-        reference = f" (ref: from {low:.15g})"
-    elif high is not None:
-        reference = f" (ref: up to {high:.15g})"
-    else:
-        reference = ""
-    return f"{fluid}{lab.test_name or 'Unnamed test'}: {lab.value}{reference}"
+        return f" (ref: {low:.15g}-{high:.15g})"
+    if low is not None:
+        return f" (ref: from {low:.15g})"
+    return f" (ref: up to {high:.15g})" if high is not None else ""
 
 
 def culture_line(culture: MicrobiologyEvent) -> str:

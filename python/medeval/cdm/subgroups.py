@@ -17,8 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from medeval.cdm.aggregate import check_cases, score_names
-from medeval.cdm.case_means import N_ITERS, Mean, ScoredCase, means, values_of
+from medeval.cdm.aggregate import (
+    N_ITERS,
+    Mean,
+    ScoredCase,
+    check_cases,
+    means,
+    score_names,
+    values_of,
+)
 from medeval.cdm.gaps import N_PERMUTATIONS, Gap, gap_tests
 from medeval.cdm.scores import SCORES
 from medeval.errors import UserError

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medeval.cdm.case_files import EXPORT, CaseFiles, read_case_files
+from medeval.cdm.cases import EXPORT, CaseFiles, Subset, read_case_files, read_subset
 from medeval.cdm.context import MARGIN as LOOP_MARGIN
 from medeval.cdm.context import ContextBudget, budget_in
 from medeval.cdm.demo import best_scores, local_provider
@@ -19,13 +19,11 @@ from medeval.cdm.full_information import MARGIN as FULL_MARGIN
 from medeval.cdm.full_information import FullInformationOptions, full_information
 from medeval.cdm.prompts import PROMPT_VERSION
 from medeval.cdm.scores import COUNTS, DIAGNOSIS, SCORES
-from medeval.cdm.subset_files import Subset, read_subset
 from medeval.errors import UserError
 from medeval.export import require_named_export
 from medeval.inference.tokens import ContextWindow, context_window
 from medeval.inference.types import Item
 from medeval.models.text_files import write_text
-from medeval.tasks.cdm_case_scores import case_lines
 from medeval.tasks.cdm_options import (
     SETTINGS,
     CdmOptions,
@@ -33,7 +31,7 @@ from medeval.tasks.cdm_options import (
     subset_as_json,
     way_of_asking,
 )
-from medeval.tasks.cdm_score import TOOLS_ONLY, score_of
+from medeval.tasks.cdm_score import TOOLS_ONLY, case_lines, score_of
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import AskedTask, Method, TaskScore

@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from pydantic import Field, InstanceOf
 
+from medeval.cdm.cases import Subset
 from medeval.cdm.episode import LoopOptions
 from medeval.cdm.full_information import FullInformationOptions
-from medeval.cdm.subset_files import Subset
 from medeval.cdm.tools import TOOLS
 from medeval.errors import UserError
 from medeval.tasks.options import TaskOptions

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
-from medeval.cdm.aggregate import Aggregate, aggregate
-from medeval.cdm.case_means import ScoredCase
+from medeval.cdm.aggregate import Aggregate, ScoredCase, aggregate
+from medeval.cdm.cases import Subset
 from medeval.cdm.episode import Transcript
 from medeval.cdm.facts import Facts
 from medeval.cdm.scores import (
@@ -17,29 +19,36 @@ from medeval.cdm.scores import (
     INVALID_CALLS,
     LABORATORY,
     LATE_EXAMINATION,
+    MOST_IMAGING_POINTS,
     SCORES,
+    TREATMENT,
     UNNECESSARY_IMAGING,
     UNNECESSARY_TESTS,
+    CaseScore,
+    required_treatments,
+    score_case,
 )
-from medeval.cdm.subset_files import Subset
 from medeval.errors import UserError
+from medeval.inference.types import Outcome
+from medeval.models.clinical_case import PATHOLOGIES
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.scores import Interval
-from medeval.tasks.cdm_case_scores import failure_of, rates, score_transcript
-from medeval.tasks.cdm_groups import (
+from medeval.models.scores import LEVEL, Interval
+from medeval.scoring.table import wilson
+from medeval.tasks.cdm_tables import (
+    NOT_ASKED,
     by_pathology,
     by_person,
-    gap_sentences,
-    gap_table,
-    shown_groups,
-)
-from medeval.tasks.cdm_order import order_sensitivity, order_sentence
-from medeval.tasks.cdm_subsets import by_subset, subset_scores, subset_sentences, subset_table
-from medeval.tasks.cdm_tables import (
+    by_subset,
     by_version,
     conduct_table,
+    gap_sentences,
+    gap_table,
     headline_by_pathology,
     scores_by_pathology,
+    shown_groups,
+    subset_scores,
+    subset_sentences,
+    subset_table,
 )
 from medeval.tasks.for_reports import reasons_table
 from medeval.tasks.task import Method, TaskScore
@@ -52,6 +61,8 @@ TOOLS_ONLY = (LATE_EXAMINATION, EXAMINATION, LABORATORY, IMAGING)
 # More rounds and calls are neither better nor worse.
 LOWER_IS_BETTER = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, INVALID_CALLS)
 ANSWERED_ONLY = "answered only"
+ACCEPTABLE = "acceptable"
+PREFERRED = "preferred"
 
 
 def scored_cases(transcripts: Sequence[Transcript], facts: Facts, version: int) -> list[ScoredCase]:
@@ -232,3 +243,162 @@ def _conduct(transcripts: Sequence[Transcript]) -> dict[str, Any]:
         "asked_again": sum(one.is_reasked for one in transcripts),
         "context_measures": dict(sorted(measures.items())),
     }
+
+
+def score_transcript(transcript: Transcript, facts: Facts, version: int) -> CaseScore | None:
+    """Return the score of a case; None if it has no answer."""
+    if transcript.answer is None:
+        return None
+    answer = transcript.answer.as_json()
+    return score_case(transcript.case, answer, transcript.calls, facts, version=version)
+
+
+def failure_of(transcript: Transcript) -> str | None:
+    """Return why a case has no answer, in one word; None if it has one."""
+    if transcript.answer is not None:
+        return None
+    if transcript.outcome is None:
+        return NOT_ASKED
+    if transcript.reason:
+        return transcript.reason
+    return transcript.error if transcript.outcome is Outcome.ERRORED else str(transcript.outcome)
+
+
+def case_lines(transcripts: Sequence[Transcript], facts: Facts, version: int) -> str:
+    """Return one line of JSON for each case and sample: its score, or why it has none."""
+    return "".join(
+        json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(transcripts, facts, version)
+    )
+
+
+def rates(
+    transcripts: Sequence[Transcript], facts: Facts, version: int
+) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
+    """Return how often each category, imaging and treatment was asked for, by pathology.
+
+    A case that failed asked for nothing, so the shares are of all cases; those of a treatment are
+    of the cases that need it.
+
+    Args:
+        transcripts: one of each case.
+        facts: the facts.
+        version: of the scores.
+
+    Returns:
+        For each pathology that has cases, then kind and name: `n`, `asked` and `share`.
+    """
+    found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    for pathology in PATHOLOGIES:
+        of = [one for one in transcripts if one.case.pathology == pathology]
+        scores = [score_transcript(one, facts, version) for one in of]
+        kinds = {TREATMENT: _treated(of, scores, facts, version)}
+        if any(one is not None and LABORATORY in one.scores for one in scores):
+            kinds |= {
+                LABORATORY: {
+                    name: _rate([_has(score, "Correct Laboratory Tests", name) for score in scores])
+                    for name in facts.labs.required[pathology]
+                },
+                IMAGING: {
+                    name: _rate([_points(score) >= least for score in scores])
+                    for name, least in ((ACCEPTABLE, 1), (PREFERRED, MOST_IMAGING_POINTS))
+                },
+            }
+        if of:
+            found[pathology] = kinds
+    return found
+
+
+def _lines(
+    transcripts: Sequence[Transcript], facts: Facts, version: int
+) -> Iterator[dict[str, Any]]:
+    for one in transcripts:
+        line = {
+            "hadm_id": one.case.hadm_id,
+            "sample": one.sample,
+            "pathology": one.case.pathology,
+            "outcome": None if one.outcome is None else str(one.outcome),
+        }
+        score = score_transcript(one, facts, version)
+        if score is None:
+            yield {**line, "score_version": version, "failure": failure_of(one)}
+        else:
+            yield {**line, "score_version": version, **score.as_json()}
+
+
+def _treated(
+    transcripts: Sequence[Transcript],
+    scores: Sequence[CaseScore | None],
+    facts: Facts,
+    version: int,
+) -> dict[str, dict[str, float]]:
+    needed: dict[str, list[bool]] = {}
+    for one, score in zip(transcripts, scores, strict=True):
+        # What a case needs is known of one that failed too.
+        for name, is_required in required_treatments(one.case, facts, version).items():
+            if is_required:
+                needed.setdefault(name, []).append(_has(score, TREATMENT, name))
+    return {name: _rate(asked) for name, asked in needed.items()}
+
+
+def _has(score: CaseScore | None, kind: str, name: str) -> bool:
+    answers: Mapping[str, bool] = {} if score is None else score.answers[kind]
+    return bool(answers.get(name))
+
+
+def _points(score: CaseScore | None) -> float:
+    return 0.0 if score is None else score.scores[IMAGING]
+
+
+def _rate(asked: Sequence[bool]) -> dict[str, float]:
+    return {"n": len(asked), "asked": sum(asked), "share": sum(asked) / len(asked)}
+
+
+def order_sensitivity(
+    transcripts: Sequence[Transcript], facts: Facts, version: int
+) -> dict[str, Any] | None:
+    """Return how the order of the information moves the diagnosis; None with one order.
+
+    A case that was not asked in every order says nothing of it and is left out, counted.
+    """
+    orders = sorted({one.sample for one in transcripts})
+    if len(orders) < 2:
+        return None
+    by_case: dict[int, dict[int, float]] = {}
+    for one in transcripts:
+        values = by_case.setdefault(one.case.hadm_id, {})
+        if one.outcome is not None:
+            score = score_transcript(one, facts, version)
+            values[one.sample] = 0.0 if score is None else score.scores[DIAGNOSIS]
+    whole = [found for found in by_case.values() if len(found) == len(orders)]
+    n_changed = sum(len(set(found.values())) > 1 for found in whole)
+    interval = wilson(n_changed / len(whole), len(whole)) if whole else None
+    return {
+        "orders": len(orders),
+        "cases": len(whole),
+        "n_incomplete": len(by_case) - len(whole),
+        "diagnosis_by_order": [fmean(found[order] for found in whole) for order in orders]
+        if whole
+        else None,
+        "n_changed": n_changed,
+        "share_of_cases_that_change": n_changed / len(whole) if whole else None,
+        "interval": None
+        if interval is None
+        else {"low": interval[0], "high": interval[1], "level": LEVEL, "method": "wilson"},
+    }
+
+
+def order_sentence(order: Mapping[str, Any]) -> str:
+    """Say it in words."""
+    left_out = order["n_incomplete"]
+    rest = ""
+    if left_out:
+        rest = f" Left out are {left_out:,} cases that were not asked in every order."
+    if order["interval"] is None:
+        return f"No case was asked in all {order['orders']} orders of the information.{rest}"
+    ends = order["interval"]
+    return (
+        f"In {order['n_changed']:,} of {order['cases']:,} cases the diagnosis is right in some of"
+        f" {order['orders']} orders of the information and wrong in others:"
+        f" {order['share_of_cases_that_change']:.1%} (95 % interval {ends['low']:.1%} to"
+        f" {ends['high']:.1%}, Wilson).{rest}"
+    )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from medeval.cdm.subset_files import Subset, read_subset
+from medeval.cdm.cases import Subset, read_subset
 from medeval.errors import UserError
 from medeval.tasks.catalogue import resumed
 from medeval.tasks.cdm import NAME, CdmTask
