@@ -185,6 +185,7 @@ class RequestExecutor:
                     words = f": {answer.detail}" if request.item.is_open and answer.detail else ""
                     self._stop_because(answer.sentence() + words)
                     return None
+                self._opened.set()  # what it was told is no refusal of all others
                 if self._retries.may_retry(answer, attempt):
                     if answer.retry_after is not None:  # all other items wait too
                         until = time.monotonic() + answer.retry_after
