@@ -290,3 +290,54 @@ def test_a_reply_between_silent_items_makes_them_errors(main: Main, tmp_path: Pa
     ran = asked(main, tmp_path, replies, 0, "--timeout", "0.15", "--concurrency", "1")
     wanted = ["errored" if reply is HANG else "answered" for reply in replies]
     assert (ran.code, ran.outcomes) == (1, wanted)
+
+
+# Questions of other lengths, the longest several times the shortest, and of one length.
+LONGER = "第{0}题{0:0>{0}00}"
+LONG = "第{0}题{0:0>3000}"
+
+
+def counting(count: Callable[[Body], int]) -> Callable[[Body], Reply]:
+    """Return a script that answers everything, with tokens of input by a function."""
+
+    def reply(body: Body) -> Reply:
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": ANSWER},
+            "finish_reason": "stop",
+        }
+        usage = {"prompt_tokens": count(body), "completion_tokens": 5}
+        return Fault(200, {"model": "m", "choices": [choice], "usage": usage})
+
+    return reply
+
+
+def length(body: Body) -> int:
+    return len(str(body["messages"]).encode())
+
+
+# How an endpoint counts, the questions, how many; and whether it may cut them.
+COUNTS: dict[str, tuple[Callable[[Body], int], str, int, bool]] = {
+    "the same for prompts of any length": (lambda _: 900, LONGER, 30, True),
+    "no more than a limit": (lambda body: min(500, length(body) // 4), LONGER, 30, True),
+    "too few for any text": (lambda _: 128, LONG, 5, True),
+    "as the prompts are": (lambda body: length(body) // 4, LONGER, 30, False),
+    "the same for prompts of one length": (lambda _: 900, LONG, 5, False),
+    "too few for two only": (lambda _: 128, LONG, 2, False),
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_that_do_not_grow_with_the_prompt_are_a_warning_everywhere(
+    main: Main, tmp_path: Path, name: str
+) -> None:
+    count, question, number, is_cut = COUNTS[name]
+    ran = asked(main, tmp_path, counting(count), number, question=question)
+    told = "the server may cut prompts"
+    assert (told in ran.said) == is_cut
+    scored = main("score", "--task", "yier", ran.folder, "--n-iters", "0")
+    assert (told in " ".join(scored.err.split())) == is_cut
+    page = tmp_path / "report.md"
+    assert main("report", ran.folder, "--out", page).code == 0
+    assert (told in page.read_text(encoding="utf-8")) == is_cut
+    assert (ran.code, scored.code) == (0, 0)

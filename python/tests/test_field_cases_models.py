@@ -28,7 +28,6 @@ from inference_runs import (
     lines,
     open_item,
     open_items,
-    provider_of,
 )
 from model_server import (
     DROP,
@@ -45,8 +44,8 @@ from model_server import (
 )
 
 from medeval.errors import UserError
-from medeval.inference.batch import BatchSettings, custom_id, import_batch
-from medeval.inference.cost import Budget, Price, Prices, estimate, read_prices
+from medeval.inference.batch import custom_id, import_batch
+from medeval.inference.cost import Budget, Price, Prices, read_prices
 from medeval.inference.endpoints import Endpoint
 from medeval.inference.guard import DataUseGuard, RefusedError
 from medeval.inference.journal import Journal
@@ -291,6 +290,38 @@ def test_a_disk_that_fills_up_stops_the_run_which_then_goes_on(tmp_path: Path) -
     assert [line["item"] for line in content(tmp_path)] == [item.id for item in open_items(60)]
 
 
+def taken_out_with_little_room(path: str) -> str:
+    """Open a journal to ask an item again when there is no room for writing it anew."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, most))
+    try:
+        Journal(Path(path), lambda line: line["outcome"] == Outcome.ERRORED)
+    except UserError as told:
+        return str(told)
+    return "nothing"
+
+
+def test_a_journal_that_cannot_be_written_anew_stays_as_it_was(tmp_path: Path) -> None:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    def function(item: Item) -> str:
+        if item.id == "item-001":
+            raise ValueError
+        return "A"
+
+    asked_with(function, tmp_path, open_items(3))
+    path = tmp_path / RESPONSES
+    assert [line["outcome"] for line in lines(tmp_path)].count("errored") == 1
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        told = pool.submit(taken_out_with_little_room, str(path)).result()
+    assert told.startswith(str(path))
+    assert "It is as it was" in told
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
 # Replies that the task cannot read
 
 SIGNS = ["发热", "咳嗽", "皮疹", "腹痛"]
@@ -319,16 +350,16 @@ def test_one_broken_reply_in_two_hundred_is_unparsed_and_not_wrong(tmp_path: Pat
 
 def test_a_batch_is_read_as_a_live_run_is(tmp_path: Path) -> None:
     items = open_items(3)
-    settings = BatchSettings("http://127.0.0.1:9/v1", MODEL)
+    asked = {"endpoint": "http://127.0.0.1:9/v1", "model": MODEL, "parameters": {}}
+    run = Run(tmp_path, {**asked, "prompt_version": ""})
     replies = ["答案：A", "除了B都对", "<think>A</think>C"]
     answers = tmp_path / "answers.jsonl"
     with answers.open("w", encoding="utf-8") as file:
-        for request, reply in zip(settings.requests(items), replies, strict=True):
+        for request, reply in zip(run.requests(items), replies, strict=True):
             choice = {"message": {"content": reply}, "finish_reason": "stop"}
             response = {"status_code": 200, "body": {"choices": [choice]}}
             file.write(json.dumps({"custom_id": custom_id(request), "response": response}) + "\n")
-    with Journal(tmp_path / RESPONSES) as journal:
-        import_batch(items, settings, [answers], journal, can_read=can_read)
+    import_batch(run, items, [answers], can_read=can_read)
     outcomes = [line["outcome"] for line in content(tmp_path)]
     assert outcomes == ["answered", "unparsed", "answered"]
 
@@ -363,13 +394,12 @@ def test_cached_and_reasoning_tokens_have_their_own_prices(tmp_path: Path) -> No
     options = RunConfig(retries=QUICK, prices=prices)
     items = open_items(5)
     with model_server(Script(usage=usage)) as server:
-        provider = provider_of(server.url, tmp_path, parameters=LIMITED)
-        before = estimate(items, provider, prices)
         ended = ask(server.url, tmp_path / "run", items, options, parameters=LIMITED)
     each = (60 * Decimal(2) + 40 * Decimal("0.5") + 4 * Decimal(5) + 6 * Decimal(8)) / 1_000_000
     assert ended.progress.known_cost == 5 * each
     # At most: nothing read from the cache, and all of the longest reply thought.
-    assert before.at_most == (before.request_bytes * 2 + 5 * 20 * 8) / Decimal(1_000_000)
+    (price,) = prices.price
+    assert price.at_most(100, 20) == (100 * Decimal(2) + 20 * 8) / Decimal(1_000_000)
 
 
 def test_the_limit_holds_over_model_judges_and_retries_together(tmp_path: Path) -> None:
@@ -394,6 +424,18 @@ def test_the_limit_holds_over_model_judges_and_retries_together(tmp_path: Path) 
         for line in lines(tmp_path / name)
     ]
     assert 0 < sum(booked) <= budget.spent
+
+
+def test_what_was_never_connected_costs_nothing(tmp_path: Path) -> None:
+    with model_server() as server:
+        url = server.url
+    budget = Budget(8 * COST)
+    options = RunConfig(
+        retries=replace(QUICK, attempts=3), prices=Prices(price=(PRICE,)), budget=budget
+    )
+    ended = ask(url, tmp_path, open_items(3), options, parameters=LIMITED)
+    assert ended.progress.errors == {"connection": 3}
+    assert (budget.spent, ended.progress.known_cost) == (0, 0)
 
 
 # Credentialed text to an open endpoint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,9 @@ from medeval.errors import UserError
 QUESTIONS = "What is asked"
 MODEL = "The model"
 BATCH = "Without a connection"
+question = partial(typer.Option, rich_help_panel=QUESTIONS)
+of_model = partial(typer.Option, rich_help_panel=MODEL)
+of_batch = partial(typer.Option, rich_help_panel=BATCH)
 
 
 def run(
@@ -41,172 +45,106 @@ def run(
     ] = None,
     base_url: Annotated[
         str | None,
-        typer.Option(
-            help="The endpoint, up to and with /v1. Default: OPENAI_BASE_URL, else OpenAI.",
-            rich_help_panel=MODEL,
-        ),
+        of_model(help="The endpoint, up to and with /v1. Default: OPENAI_BASE_URL, else OpenAI."),
     ] = None,
     key_variable: Annotated[
         str | None,
-        typer.Option(
+        of_model(
             help="The environment variable that holds the endpoint's key. Default: OPENAI_API_KEY"
-            " where no --base-url is given, else none.",
-            rich_help_panel=MODEL,
+            " where no --base-url is given, else none."
         ),
     ] = None,
-    temperature: Annotated[
-        float | None, typer.Option(min=0, help="Default: 0.", rich_help_panel=MODEL)
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, help="The most tokens of a reply.", rich_help_panel=MODEL),
-    ] = None,
-    model_seed: Annotated[
-        int | None, typer.Option(help="Asks for the same answer again.", rich_help_panel=MODEL)
-    ] = None,
+    temperature: Annotated[float | None, of_model(min=0, help="Default: 0.")] = None,
+    max_tokens: Annotated[int | None, of_model(min=1, help="The most tokens of a reply.")] = None,
+    model_seed: Annotated[int | None, of_model(help="Asks for the same answer again.")] = None,
     parameters: Annotated[
         str | None,
-        typer.Option(
-            help="Further parameters as one JSON object, such as '{\"top_p\": 0.9}'.",
-            rich_help_panel=MODEL,
-        ),
+        of_model(help="Further parameters as one JSON object, such as '{\"top_p\": 0.9}'."),
     ] = None,
-    samples: Annotated[
-        int | None,
-        typer.Option(min=1, help="How often each item is asked.", rich_help_panel=QUESTIONS),
-    ] = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=1, help="Only the first so many items.", rich_help_panel=QUESTIONS),
-    ] = None,
+    samples: Annotated[int | None, question(min=1, help="How often each item is asked.")] = None,
+    limit: Annotated[int | None, question(min=1, help="Only the first so many items.")] = None,
     questions: Annotated[
         Path | None,
-        typer.Option(
-            help="yier: the file of questions. Default: MEDEVAL_YIER, else the demo's.",
-            rich_help_panel=QUESTIONS,
-        ),
+        question(help="yier: the file of questions. Default: MEDEVAL_YIER, else the demo's."),
     ] = None,
-    language: Annotated[
-        str | None,
-        typer.Option(help="yier: of the instruction, zh or en.", rich_help_panel=QUESTIONS),
-    ] = None,
-    shuffle_seed: Annotated[
-        int | None,
-        typer.Option(help="yier: shuffle the options.", rich_help_panel=QUESTIONS),
-    ] = None,
+    language: Annotated[str | None, question(help="yier: of the instruction, zh or en.")] = None,
+    shuffle_seed: Annotated[int | None, question(help="yier: shuffle the options.")] = None,
     examples: Annotated[
-        Path | None,
-        typer.Option(
-            help="yier: training file from which examples are chosen.", rich_help_panel=QUESTIONS
-        ),
+        Path | None, question(help="yier: training file from which examples are chosen.")
     ] = None,
-    shots: Annotated[
-        int | None,
-        typer.Option(min=0, help="yier: how many examples.", rich_help_panel=QUESTIONS),
-    ] = None,
-    example_seed: Annotated[
-        int | None, typer.Option(help="yier: of their choice.", rich_help_panel=QUESTIONS)
-    ] = None,
+    shots: Annotated[int | None, question(min=0, help="yier: how many examples.")] = None,
+    example_seed: Annotated[int | None, question(help="yier: of their choice.")] = None,
     skip_without_context: Annotated[
         bool | None,
-        typer.Option(
-            "--skip-without-context",
-            help="yier: leave out questions without a context.",
-            rich_help_panel=QUESTIONS,
-        ),
+        question("--skip-without-context", help="yier: leave out questions without a context."),
     ] = None,
     json_schema: Annotated[
         bool | None,
-        typer.Option(
+        question(
             "--json-schema/--no-json-schema",
             help="Hold replies to a schema where the endpoint can.",
-            rich_help_panel=QUESTIONS,
         ),
     ] = None,
     use_think: Annotated[
         bool | None,
-        typer.Option(
-            "--use-think",
-            help="mtsamples: ask the model to think between tags first.",
-            rich_help_panel=QUESTIONS,
-        ),
+        question("--use-think", help="mtsamples: ask the model to think between tags first."),
     ] = None,
     prompt_style: Annotated[
         str | None,
-        typer.Option(
-            help="mtsamples: medarc (instruction as system message) or helm (one message).",
-            rich_help_panel=QUESTIONS,
-        ),
+        question(help="mtsamples: medarc (instruction as system message) or helm (one message)."),
     ] = None,
     cache_dir: Annotated[
         Path | None,
-        typer.Option(
-            help="mtsamples: the warehouse must have been built of the notes downloaded there.",
-            rich_help_panel=QUESTIONS,
+        question(
+            help="mtsamples: the warehouse must have been built of the notes downloaded there."
         ),
     ] = None,
     cases: Annotated[
         Path | None,
-        typer.Option(
-            help="cdm: the folder of the export. Default: exports/cdm; with --resume where it was.",
-            rich_help_panel=QUESTIONS,
+        question(
+            help="cdm: the folder of the export. Default: exports/cdm; with --resume where it was."
         ),
     ] = None,
     subset: Annotated[
         list[str] | None,
-        typer.Option(
+        question(
             metavar="NAME=FILE",
             help="cdm: ask the cases of a file only, one hadm_id a line or a CSV with that column.",
-            rich_help_panel=QUESTIONS,
         ),
     ] = None,
     mode: Annotated[
         str | None,
-        typer.Option(
+        question(
             help="cdm: tools, the model asks for what it needs; full_information, it sees all at"
-            " once.",
-            rich_help_panel=QUESTIONS,
+            " once."
         ),
     ] = None,
     tool_protocol: Annotated[
-        str | None,
-        typer.Option(
-            help="cdm: native, or text for models without tool calling.",
-            rich_help_panel=QUESTIONS,
-        ),
+        str | None, question(help="cdm: native, or text for models without tool calling.")
     ] = None,
     max_rounds: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="cdm: steps with tools, after which the model has to decide.",
-            rich_help_panel=QUESTIONS,
-        ),
+        question(min=1, help="cdm: steps with tools, after which the model has to decide."),
     ] = None,
     permute: Annotated[
         int | None,
-        typer.Option(
+        question(
             min=0,
             help="cdm, full_information: further samples with the information in other orders.",
-            rich_help_panel=QUESTIONS,
         ),
     ] = None,
     context_limit: Annotated[
         int | None,
-        typer.Option(
+        question(
             min=1,
             help="cdm: tokens that the model takes in. Default: what the server says, else 8192.",
-            rich_help_panel=QUESTIONS,
         ),
     ] = None,
     as_built: shared.AsBuilt = False,
     env_args: Annotated[
         str | None,
-        typer.Option(
-            "--env-args",
-            "-a",
-            help="Options of the task as one JSON object; a flag wins over it.",
-            rich_help_panel=QUESTIONS,
+        question(
+            "--env-args", "-a", help="Options of the task as one JSON object; a flag wins over it."
         ),
     ] = None,
     judge_model: shared.JudgeModels = None,
@@ -217,9 +155,7 @@ def run(
     no_judge: Annotated[
         bool,
         typer.Option(
-            "--no-judge",
-            help="Answers only; `judge RUN` later.",
-            rich_help_panel=shared.WHO_JUDGES,
+            "--no-judge", help="Answers only; `judge RUN` later.", rich_help_panel=shared.WHO_JUDGES
         ),
     ] = False,
     concurrency: shared.Concurrency = 32,
@@ -237,17 +173,13 @@ def run(
     ] = None,
     export_prompts: Annotated[
         Path | None,
-        typer.Option(
-            help="Ask nothing; write the prompts as a batch file of OpenAI's form.",
-            rich_help_panel=BATCH,
-        ),
+        of_batch(help="Ask nothing; write the prompts as a batch file of OpenAI's form."),
     ] = None,
     import_answers: Annotated[
         list[Path] | None,
-        typer.Option(
+        of_batch(
             help="Ask nothing; read the answers of a batch, output and error files. May be"
-            " repeated.",
-            rich_help_panel=BATCH,
+            " repeated."
         ),
     ] = None,
 ) -> None:

@@ -33,7 +33,7 @@ from medeval.tasks import catalogue
 from medeval.tasks.judged import JUDGINGS, judged, required
 from medeval.tasks.judging_plan import JudgingPlan
 from medeval.tasks.models import ModelChoice
-from medeval.tasks.run_record import RunRecord, read_record
+from medeval.tasks.run_record import RunRecord, read_record, warning_of_cut_prompts
 from medeval.tasks.task_run import (
     ENDPOINTS,
     TaskRun,
@@ -325,6 +325,8 @@ def _report(run: TaskRun, result: RunResult, flags: RunFlags) -> None:
     for name, instead in run.learned.items():
         sent = f"sent as {instead}" if instead else "left out"
         _warn(f"the endpoint refuses {name}; it was {sent}")
+    if warning := warning_of_cut_prompts(run.task.items(run.limit), run.lines()):
+        _warn(warning)
     if result.stopped:
         _warn(result.stopped)
         print(resume_command(run, flags))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,9 +81,11 @@ def score_asked(task: str, files: Files, method: Method) -> bool:
 
 
 def _scored(task: str, files: Files, method: Method) -> tuple[TaskScore, Path | None]:
+    from medeval.inference.journal import read_journal
+    from medeval.inference.run import RESPONSES
     from medeval.tasks.catalogue import canonical_name, recorded_name
     from medeval.tasks.cdm_taken_up import taken_up
-    from medeval.tasks.run_record import newest_run, read_record
+    from medeval.tasks.run_record import newest_run, read_record, warning_of_cut_prompts
 
     name = canonical_name(task)
     path = files.prediction
@@ -103,7 +105,13 @@ def _scored(task: str, files: Files, method: Method) -> tuple[TaskScore, Path | 
         raise UserError(f"{path} is a run of {record.task}, not of {name}.")
     refuse_flags(name, {"--gold": files.gold, "--allow-extra": files.allow_extra})
     asked = taken_up(record, files.cases, named=name, subsets=files.subsets)
-    return asked.score(path, method), path
+    scored = asked.score(path, method)
+    warning = warning_of_cut_prompts(asked.items(record.limit), read_journal(path / RESPONSES))
+    if not warning:
+        return scored, path
+    about = scored.result.metadata
+    about["warnings"] = [*about.get("warnings", scored.warnings), warning]
+    return replace(scored, warnings=[*scored.warnings, warning]), path
 
 
 def _refuse_what_is_of_cdm(name: str, files: Files, method: Method) -> None:

@@ -14,12 +14,15 @@ from pydantic import ConfigDict, Field, PrivateAttr
 from medeval.errors import UserError
 from medeval.inference.cost import kept_spending
 from medeval.inference.guard import VARIABLE
-from medeval.inference.journal import read_journal
+from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES, RUN, Progress, RunFile, read_file
 from medeval.inference.types import Item, canonical
 from medeval.tasks.judging_plan import JudgingPlan
 
 RUNS = Path("runs")
+# No tokenizer has longer tokens in ordinary text; three bytes to five are usual.
+_MOST_BYTES_OF_A_TOKEN = 10
+_SEVERAL = 3
 
 
 class RunRecord(RunFile):
@@ -142,3 +145,54 @@ def facts_of_run(record: RunRecord, items: Iterable[Item]) -> dict[str, Any]:
         ).hexdigest(),
         "usage": sums,
     }
+
+
+def warning_of_cut_prompts(items: Iterable[Item], lines: Iterable[Line]) -> str:
+    """Return a warning if the endpoint's counts of input do not grow with the prompts.
+
+    That is so where it counts the same for three or more prompts that differ by more than a third,
+    or for three or more fewer tokens than any text of that length has. Of a conversation the mean
+    of its turns is taken, none of which is shorter than its opening.
+
+    Args:
+        items: that were to be asked; of conversations their openings.
+        lines: of the journal.
+
+    Returns:
+        A sentence; empty if there is nothing to say.
+    """
+    counts: dict[tuple[str, int], float] = {}
+    for line in lines:
+        counted = (line.get("usage") or {}).get("input_tokens")
+        if counted is not None:
+            turns = line.get("episode", {}).get("turns", 1)
+            counts[line["item"], line["sample"]] = counted / max(1, turns)
+    sizes: dict[float, set[int]] = {}
+    too_few: list[tuple[int, float]] = []
+    for item in items:
+        count = counts.get((item.id, item.sample))
+        if count is None:
+            continue
+        parts = [list(map(dict, item.messages)), item.parameters.get("tools", [])]
+        size = len(json.dumps(parts, ensure_ascii=False).encode("utf-8", "replace"))
+        sizes.setdefault(count, set()).add(size)
+        if count * _MOST_BYTES_OF_A_TOKEN < size:
+            too_few.append((size, count))
+    alike = [
+        (count, found)
+        for count, found in sizes.items()
+        if len(found) >= _SEVERAL and 3 * max(found) > 4 * min(found)
+    ]
+    if alike:
+        count, found = alike[0]
+        seen = f"the same {count:,.0f} for {len(found):,} of {min(found):,} to {max(found):,} bytes"
+    elif len(too_few) >= _SEVERAL:
+        size, count = max(too_few)
+        seen = f"{count:,.0f} for one of {size:,} bytes, and as few for others"
+    else:
+        return ""
+    return (
+        f"The tokens of input that the endpoint counts do not grow with the prompts ({seen}): the"
+        " server may cut prompts. See how long a context it is started with (vLLM:"
+        " --max-model-len, Ollama: num_ctx), and run again."
+    )
