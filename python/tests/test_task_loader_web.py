@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -227,3 +228,10 @@ def test_tasks_from_the_web_are_kept_on_disk_by_content(site: Site, tmp_path: Pa
         content.write_bytes(b"spoilt")
     assert load().description == "new"
     assert len(site.asked) == 3
+
+
+def test_a_server_that_keeps_silent_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/t.json"
+        with pytest.raises(ValueError, match="cannot be fetched: timed out"):
+            fetch(url, FetchRules(allow_http=True, allow_private_hosts=True, timeout=0.2))
