@@ -286,7 +286,7 @@ def test_what_the_endpoint_refuses_is_learned_once_and_told(tmp_path: Path) -> N
     with model_server(Script(fault=fault, reply=lambda body: "A")) as server:
         done = run_task(
             tmp_path, "--task", "yier", "--model", "m", "--base-url", server.url, "--questions",
-            questions_file(tmp_path, 10), "--concurrency", "1",
+            questions_file(tmp_path, 10),
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         # First the schema is refused, then JSON without one; no other item asks for either.

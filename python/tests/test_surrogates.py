@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inference_runs import ask, content, open_items
 from judging_runs import GOOD, RUBRIC
-from medeval.evaluation.model_replies import read_output
 from model_server import Script, model_server
 
 from medeval.cdm.loop_answers import read_answer
 from medeval.cdm.loop_episode import LoopOptions
 from medeval.cdm.transcripts import read_transcripts
+from medeval.evaluation.task_prompts import read_output
 from medeval.inference.openai_replies import read_completion
 from medeval.inference.python_model import aligned_outputs
 from medeval.inference.types import Outcome

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, CostLedger, longest_reply_under, request_bytes
 from medeval.inference.errors import CallFailedError, Failure, Kind
+from medeval.inference.guard import IN_PROCESS
 from medeval.inference.limits import AdaptiveLimiter, CircuitBreaker
 from medeval.inference.lines import Line
 from medeval.inference.types import Completion, Model, Request
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from medeval.inference.run import RunConfig
 
 Work = TypeVar("Work")
+
+# Seconds in which an endpoint refuses what it does not take; a reply may take longer.
+_LONGEST_OPENING = 1.0
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,10 @@ class RequestExecutor:
         self._formless: Counter[str] = Counter()
         self._refused: set[str] = set()
         self._refusal: tuple[int | None, str, str] | None = None
+        self._is_opened = False
+        self._opened = asyncio.Event()
+        if model.address == IN_PROCESS:
+            self._opened.set()
         self._stop = asyncio.Event()
         self._not_before = 0.0
         self._slots = max(1, config.concurrency)
@@ -138,6 +146,26 @@ class RequestExecutor:
 
     async def call(self, request: Request) -> CallResult | None:
         """Ask until there is a reply or a failure that stays; None if the run stopped before."""
+        if self._has_answered or self._opened.is_set():
+            return await self._call(request)
+        if self._is_opened:
+            await self._wait_for_the_first()
+            return await self._call(request)
+        self._is_opened = True
+        try:
+            return await self._call(request)
+        finally:
+            self._opened.set()
+
+    async def _wait_for_the_first(self) -> None:
+        """Wait for the first request of a run, whose refusal would be that of all others."""
+        try:
+            async with asyncio.timeout(_LONGEST_OPENING):
+                await self._opened.wait()
+        except TimeoutError:
+            self._opened.set()  # it takes its time; no other request waits for it again
+
+    async def _call(self, request: Request) -> CallResult | None:
         name = f"{request.item.id}/{request.item.sample}"
         spent = _RequestSpent()
         for attempt in count(1):
@@ -157,6 +185,7 @@ class RequestExecutor:
                     words = f": {answer.detail}" if request.item.is_open and answer.detail else ""
                     self._stop_because(answer.sentence() + words)
                     return None
+                self._opened.set()  # what it was told is no refusal of all others
                 if self._retries.may_retry(answer, attempt):
                     if answer.retry_after is not None:  # all other items wait too
                         until = time.monotonic() + answer.retry_after
