@@ -289,6 +289,38 @@ def test_a_disk_that_fills_up_stops_the_run_which_then_goes_on(tmp_path: Path) -
     assert [line["item"] for line in content(tmp_path)] == [item.id for item in open_items(60)]
 
 
+def taken_out_with_little_room(path: str) -> str:
+    """Open a journal to ask an item again when there is no room for writing it anew."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, most))
+    try:
+        Journal(Path(path), lambda line: line["outcome"] == Outcome.ERRORED)
+    except UserError as told:
+        return str(told)
+    return "nothing"
+
+
+def test_a_journal_that_cannot_be_written_anew_stays_as_it_was(tmp_path: Path) -> None:
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    def function(item: Item) -> str:
+        if item.id == "item-001":
+            raise ValueError
+        return "A"
+
+    asked_with(function, tmp_path, open_items(3))
+    path = tmp_path / RESPONSES
+    assert [line["outcome"] for line in lines(tmp_path)].count("errored") == 1
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        told = pool.submit(taken_out_with_little_room, str(path)).result()
+    assert told.startswith(str(path))
+    assert "It is as it was" in told
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
 # Replies that the task cannot read
 
 SIGNS = ["发热", "咳嗽", "皮疹", "腹痛"]
@@ -391,6 +423,18 @@ def test_the_limit_holds_over_model_judges_and_retries_together(tmp_path: Path) 
         for line in lines(tmp_path / name)
     ]
     assert 0 < sum(booked) <= budget.spent
+
+
+def test_what_was_never_connected_costs_nothing(tmp_path: Path) -> None:
+    with model_server() as server:
+        url = server.url
+    budget = Budget(8 * COST)
+    options = RunConfig(
+        retries=replace(QUICK, attempts=3), prices=Prices(price=(PRICE,)), budget=budget
+    )
+    ended = ask(url, tmp_path, open_items(3), options, parameters=LIMITED)
+    assert ended.progress.errors == {"connection": 3}
+    assert (budget.spent, ended.progress.known_cost) == (0, 0)
 
 
 # Credentialed text to an open endpoint

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
-from scipy.stats import binomtest
 from sklearn.metrics import precision_recall_fscore_support
 
 from medeval.errors import UserError
@@ -22,7 +21,7 @@ from medeval.metrics.number_facts import UNITS, number_facts
 from medeval.metrics.registry import ALIASES, MetricRegistry, default_registry
 from medeval.metrics.rouge import TYPES, rouge
 from medeval.models.scores import Interval
-from medeval.scoring.table import interval, wilson
+from medeval.scoring.table import interval
 
 LEXICON = Lexicon(
     {
@@ -60,15 +59,15 @@ GOLD: list[dict[str, Any]] = [
 ]
 
 
+MEAN = Metric("mean", "a number", lambda item: item.output["value"], "no number")
+SHARE = Metric("share", "0 or 1", lambda item: item.output["value"], "no number", binary=True)
+
+
 def items_of(outputs: list[dict[str, Any]]) -> list[Item]:
     return [
         Item({"case": gold["answer"]}, gold, output, "answer")
         for gold, output in zip(GOLD, outputs, strict=True)
     ]
-
-
-def scored(value: float | None) -> Item:
-    return Item({}, {}, {"value": value}, "value")
 
 
 def aggregate(metric: Metric, items: list[Item], **options: Any) -> Interval:
@@ -81,10 +80,6 @@ def value_of(name: str, reference: Any, output: Any, source: Any = "") -> Any:
     given = source if isinstance(source, dict) else {"case": source}
     registry = default_registry(lexicon=LEXICON)
     return aggregate(registry.find(name), [Item(given, *records, "answer")], draws=0).value
-
-
-MEAN = Metric("mean", "a number", lambda item: item.output["value"], "no number")
-SHARE = Metric("share", "0 or 1", lambda item: item.output["value"], "no number", binary=True)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -443,41 +438,3 @@ def test_the_package_loads_without_rouge() -> None:
         " assert not {'nltk', 'rouge_score'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
-
-
-def test_undefined_items_are_left_out_and_counted() -> None:
-    found = aggregate(MEAN, [scored(1.0), scored(None), scored(0.5)])
-    assert (found.value, found.n, found.n_undefined, found.reason) == (0.75, 2, 1, "no number")
-    assert MEAN.column([scored(1.0), scored(None)]).item_scores == [1.0, None]
-    none = aggregate(MEAN, [scored(None)])
-    assert (none.value, none.low, none.reason) == (None, None, "no number")
-    assert aggregate(MEAN, []).reason == "no items"
-    one = aggregate(MEAN, [scored(0.5)])
-    assert (one.value, one.low, one.high, one.method, one.reason) == (0.5, None, None, "", None)
-
-
-def test_a_bootstrap_interval_is_the_percentiles_of_the_means() -> None:
-    scores = np.random.default_rng(7).random(200)
-    items = [scored(float(score)) for score in scores]
-    found = aggregate(MEAN, items, draws=2000, seed=1)
-    assert (found.method, found.level, found.n) == ("bootstrap_percentile", 0.95, 200)
-    half = 1.96 * scores.std() / np.sqrt(len(scores))
-    assert found.low == pytest.approx(scores.mean() - half, abs=0.1 * half)
-    assert found.high == pytest.approx(scores.mean() + half, abs=0.1 * half)
-    assert found == aggregate(MEAN, items, draws=2000, seed=1)
-    assert found != aggregate(MEAN, items, draws=2000, seed=2)
-    narrow = aggregate(MEAN, items, draws=2000, seed=1, level=0.5)
-    assert found.low < (narrow.low or 0) < (narrow.high or 0) < found.high  # type: ignore[operator]
-
-
-@given(st.integers(1, 300), st.data())
-def test_scores_of_0_and_1_get_wilsons_interval_which_equals_scipys(
-    n: int, data: st.DataObject
-) -> None:
-    successes = data.draw(st.integers(0, n))
-    items = [scored(float(place < successes)) for place in range(n)]
-    found = aggregate(SHARE, [*items, scored(None)])
-    expected = binomtest(successes, n).proportion_ci(method="wilson")
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
-    assert (found.value, found.n, found.method) == (successes / n, n, "wilson")
-    assert (found.low, found.high) == wilson(successes / n, n)

@@ -304,3 +304,11 @@ def test_an_unknown_metric_is_an_error_before_anything_is_scored() -> None:
     task = MedicalQATask("x", dataset=[QUESTION], metrics=["accuracy", "acuracy"])
     with pytest.raises(UserError, match=r"Unknown metric 'acuracy'\. Did you mean accuracy"):
         task.evaluate([], level="proper")
+
+
+def test_an_explicit_schema_keeps_its_own_keys() -> None:
+    schema = {"required": ["patient_message"]}
+    row = {"input": {"patient_message": "m"}, "output": {"response": "r"}}
+    task = CommunicationTask("x", input_schema=schema, dataset=[row])
+    assert task.inputs == [{"patient_message": "m"}]
+    assert task.target == "response"
