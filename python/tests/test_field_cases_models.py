@@ -48,6 +48,7 @@ from medeval.inference.batch import custom_id, import_batch
 from medeval.inference.cost import Budget, Price, Prices, read_prices
 from medeval.inference.endpoints import Endpoint
 from medeval.inference.guard import DataUseGuard, RefusedError
+from medeval.inference.journal import Journal
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import (

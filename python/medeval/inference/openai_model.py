@@ -34,13 +34,18 @@ from medeval.inference.secrets import secret_places, without_key
 from medeval.inference.types import Completion, Message, Request, body_of, texts_of
 
 if TYPE_CHECKING:
-    import httpx2
+    from openai import AsyncOpenAI
 
 # What the engine says itself; and names by which keys would get into requests and records.
 _RESERVED = {"messages", "model", "n", "stream"}
 _NOT_OF_A_MODEL = re.compile(r"key|token$|secret|password|authorization|headers|extra_|base_url")
 # An address where nobody answers the first packet is not waited for as long as a reply.
 _LONGEST_CONNECT = 10.0
+# All that an endpoint needs to be told; the client would add what the environment holds for others.
+_HEADERS = {
+    *("accept", "accept-encoding", "connection", "content-length", "content-type", "host"),
+    *("transfer-encoding", "user-agent"),
+}
 RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 LEFT_OUT = ""
 RESPONSE_FORMAT = "response_format"
@@ -198,7 +203,7 @@ class OpenAIModel:
         self._key_variable = key_variable
         self._timeout = timeout
         self._purpose: Purpose = purpose
-        self._client: httpx2.AsyncClient | None = None
+        self._client: AsyncOpenAI | None = None
         self._has_answered = False
         self._experiment = asyncio.Lock()
         self._is_tried = False
@@ -232,7 +237,7 @@ class OpenAIModel:
     async def close(self) -> None:
         """Close the connections."""
         if self._client is not None:
-            await self._client.aclose()
+            await self._client.close()
             self._client = None
 
     async def _without_parts(self, request: Request, refused: Failure) -> Completion:
@@ -295,44 +300,60 @@ class OpenAIModel:
 
     async def _exchanged(self, path: str, body: Mapping[str, Any] | None) -> str | Failure:
         import httpx2
+        import openai
 
         key = key_from_environment(self._key_variable, os.environ)
-        client = self._client = self._client or self._new_client()
-        url = path if "://" in path else f"{self.address}{path}"
-        headers = {"Authorization": f"Bearer {key}", "Accept": "application/json"}
+        client = self._client = self._client or self._new_client(key)
         # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
         refused: RefusedError
         try:
             async with asyncio.timeout(self._timeout):
-                if body is None:
-                    response = await client.get(url, headers=headers)
-                else:
-                    response = await client.post(url, headers=headers, json=body)
-            text = without_key(response.text, key)
-            if response.is_success:
-                return text
-            told, status = response.headers, response.status_code
+                response = (
+                    await client.get(path, cast_to=httpx2.Response)
+                    if body is None
+                    else await client.post(path, body=body, cast_to=httpx2.Response)
+                )
+                return without_key(response.text, key)
+        except openai.APIStatusError as error:
+            text = without_key(error.response.text, key)
+            told, status = error.response.headers, error.status_code
             return failure_of_response(status, told, text, datetime.now(UTC), texts_of(body))
-        except (TimeoutError, httpx2.TimeoutException) as error:
-            name = type(error).__name__
-            is_connected = name not in NOT_CONNECTED
-            return Failure(Kind.TIMEOUT) if is_connected else Failure(Kind.CONNECTION, code=name)
-        except httpx2.DecodingError as error:
-            return Failure(Kind.BROKEN, code=type(error).__name__, detail=str(error))
-        except httpx2.RequestError as error:
-            return Failure(Kind.CONNECTION, code=type(error).__name__)
-        except RefusedError as error:
-            refused = error.with_traceback(None)
+        except (TimeoutError, openai.APITimeoutError) as error:
+            cause = type(error.__cause__).__name__
+            is_connected = cause not in NOT_CONNECTED
+            return Failure(Kind.TIMEOUT) if is_connected else Failure(Kind.CONNECTION, code=cause)
+        except (openai.APIConnectionError, httpx2.TransportError) as error:
+            met = error.__cause__ or error
+            if isinstance(met, httpx2.DecodingError):
+                return Failure(Kind.BROKEN, code=type(met).__name__, detail=str(met))
+            if not isinstance(met, RefusedError):
+                return Failure(Kind.CONNECTION, code=type(met).__name__)
+            refused = met.with_traceback(None)
+        except openai.OpenAIError as error:
+            return Failure(Kind.BROKEN, code=type(error).__name__)
         except UnicodeEncodeError as error:  # half a surrogate pair, which no request can carry
             return Failure(Kind.REQUEST, code=type(error).__name__)
         raise refused
 
-    def _new_client(self) -> httpx2.AsyncClient:
+    def _new_client(self, key: str) -> AsyncOpenAI:
         import httpx2
+        from openai import AsyncOpenAI
+
+        async def keep_what_is_needed(sent: httpx2.Request) -> None:
+            for name in [name for name in sent.headers if name.lower() not in _HEADERS]:
+                del sent.headers[name]
+            sent.headers["Authorization"] = f"Bearer {key}"
+            sent.headers["Accept-Encoding"] = "gzip"
 
         timeout = httpx2.Timeout(self._timeout, connect=min(self._timeout / 2, _LONGEST_CONNECT))
         named = self._key_variable or "none"
         print(f"medeval: {self.model} at {self.address}, key variable: {named}", file=sys.stderr)
-        client = self._guard.client(self.address, timeout)
-        client.headers["Accept-Encoding"] = "gzip"
-        return client
+        http_client = self._guard.client(self.address, timeout)
+        http_client.event_hooks["request"].append(keep_what_is_needed)
+        return AsyncOpenAI(
+            api_key=key,
+            base_url=self.address,
+            max_retries=0,
+            timeout=timeout,
+            http_client=http_client,
+        )
