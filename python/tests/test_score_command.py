@@ -1133,3 +1133,8 @@ def test_subgroups_need_the_stays_in_the_warehouse(warehouse: list[Stay], tmp_pa
 )
 def test_ethnicity_groups(spelling: str | None, group: str) -> None:
     assert ethnicity(spelling) == group
+
+
+def test_result_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    done = mortality(tmp_path).score()
+    assert done.file.stat().st_mode & 0o777 == 0o600
