@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from random import Random
 
@@ -72,7 +71,6 @@ def test_pathologies_have_their_own_means_and_those_without_a_case_say_so() -> N
 
 def test_a_run_in_which_all_failed_has_no_mean_but_zeros() -> None:
     found = aggregate(of_run([None, None]), n_iters=QUICK)
-    assert found.score_version is None
     assert set(found.overall) == set(SCORES)
     mean = found.overall["Diagnosis"]
     assert (mean.as_json()["mean"], mean.as_json()["low"], mean.reason) == (
@@ -133,7 +131,7 @@ def test_a_run_in_which_all_failed_has_the_scores_that_it_could_have_had() -> No
     assert set(found.overall) == {"Diagnosis"}
 
 
-def test_the_seed_makes_the_intervals_of_points_and_is_told() -> None:
+def test_the_seed_makes_the_intervals_of_points() -> None:
     every = facts().treatments["appendicitis"]
     codes = [("x", code) for treatment in every for _, code in sorted(treatment.codes)[:1]]
     cases = []
@@ -141,15 +139,10 @@ def test_the_seed_makes_the_intervals_of_points_and_is_told() -> None:
         one = case(hadm_id=number, treatments=codes)
         wanted = [treatment.name for treatment in every][: number % 3]
         cases.append(ScoredCase(number, "appendicitis", scored(one, treatment=wanted)))
-    first, again, other = (
-        aggregate(cases, seed=seed, n_iters=QUICK).as_json() for seed in (1, 1, 2)
-    )
+    first, again, other = (aggregate(cases, seed=seed, n_iters=QUICK).overall for seed in (1, 1, 2))
     assert first == again
-    assert first["overall"]["Treatment Requested"] != other["overall"]["Treatment Requested"]
-    assert first["overall"]["Diagnosis"] == other["overall"]["Diagnosis"]
-    assert first["interval"]["seed"] == 1
-    assert first["interval"]["n_iters"] == QUICK
-    assert json.loads(json.dumps(first)) == first
+    assert first["Treatment Requested"] != other["Treatment Requested"]
+    assert first["Diagnosis"] == other["Diagnosis"]
 
 
 @given(st.lists(st.sampled_from([True, False, None]), max_size=12), st.integers(0, 99))

@@ -86,9 +86,6 @@ class Aggregate:
         failures: how many failed for each reason.
         overall: the mean of each score and count over all cases.
         by_pathology: the same for each pathology, those without a case too.
-        score_version: of the scores; None if every case failed.
-        seed: of the intervals.
-        n_iters: how many draws they are made from.
     """
 
     n: int
@@ -96,27 +93,6 @@ class Aggregate:
     failures: dict[str, int]
     overall: dict[str, Mean]
     by_pathology: dict[str, dict[str, Mean]]
-    score_version: int | None
-    seed: int
-    n_iters: int
-
-    def as_json(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return {
-            "score_version": self.score_version,
-            "n": self.n,
-            "n_answered": self.n - self.n_failed,
-            "n_failed": self.n_failed,
-            "failures": self.failures,
-            "interval": {
-                "method": "Wilson for shares, else percentile bootstrap over cases",
-                "level": 0.95,
-                "n_iters": self.n_iters,
-                "seed": self.seed,
-            },
-            "overall": _json(self.overall),
-            "by_pathology": {name: _json(found) for name, found in self.by_pathology.items()},
-        }
 
 
 def aggregate(
@@ -151,9 +127,6 @@ def aggregate(
             name: means(found, names, seed=seed, n_iters=n_iters, counts=COUNTS)
             for name, found in groups.items()
         },
-        score_version=next((case.score.version for case in cases if case.score), None),
-        seed=seed,
-        n_iters=n_iters,
     )
 
 
@@ -224,10 +197,6 @@ def _present(cases: Sequence[ScoredCase], names: Sequence[str]) -> list[str]:
         name for case in cases if case.score for name in (*case.score.scores, *case.score.counts)
     }
     return [name for name in names if name in found]
-
-
-def _json(found: dict[str, Mean]) -> dict[str, Any]:
-    return {name: mean.as_json() for name, mean in found.items()}
 
 
 def _reason(answered: Interval, n_iters: int) -> str | None:

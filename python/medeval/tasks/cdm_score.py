@@ -134,7 +134,10 @@ def score_of(
             "n": found.n,
             "n_failed": found.n_failed,
             "failures": found.failures,
-            "by_pathology": found.as_json()["by_pathology"],
+            "by_pathology": {
+                pathology: {name: mean.as_json() for name, mean in of.items()}
+                for pathology, of in found.by_pathology.items()
+            },
             "rates_by_pathology": rates(first, facts, method.score_version),
             f"version_{other}": {
                 name: mean.zeroed.value for name, mean in beside.overall.items() if mean.zeroed
