@@ -17,54 +17,15 @@ from medeval.yier.reading import QuestionFile
 pytestmark = pytest.mark.slow
 
 MODELS = ("build", "--select", "yier", "--resource-type", "seed", "--resource-type", "model")
-# Each is what makes a record of its own; all are refused.
-REFUSED: dict[str, dict[str, Any]] = {
-    "context-number": {"context": 5},
-    "context-list": {"context": ["体温 38℃"]},
-    "context-false": {"context": False},
-    "question-number": {"question": 7},
-    "question-list": {"question": ["哪项？"]},
-    "question-null": {"question": None},
-    "question-no-width": {"question": "\u200b \ufeff"},
-    "source-true": {"source": True},
-    "source-object": {"source": {"a": 1}},
-    "answer-object": {"answer_choices": [{"a": "咳嗽"}]},
-    "answers-object": {"answer_choices": {"a": "咳嗽"}},
-    "answer-true": {"answer_choices": True},
-    "answer-null": {"answer_choices": ["咳嗽", None]},
-    "answer-list": {"answer_choices": [["咳嗽"]]},
-    "answer-other": {"answer_choices": ["头痛"]},
-    "answer-alone-other": {"answer_choices": "头痛"},
-    "prediction-object": {"predict_answers": {}},
-    "prediction-null": {"predict_answers": [None]},
-    "option-null": {"selection": ["咳嗽", None]},
-    "option-object": {"selection": ["咳嗽", {"a": 1}]},
-    "options-text": {"selection": "咳嗽"},
-    "options-object": {"selection": {"a": "咳嗽"}},
-    "options-none": {"selection": []},
-    "options-composed": {"selection": ["咳嗽", "caf\u00e9", "cafe\u0301"]},
-    "options-no-width": {"selection": ["咳嗽", "皮疹", "皮\u200b疹"]},
-    "options-blanks": {"selection": ["咳嗽", "皮疹", "皮疹\u3000"]},
-    "id-list": {"sample_id": ["a"]},
-    "id-true": {"sample_id": True},
-    "id-no-width": {"sample_id": "\u200b"},
-    "id-null": {"sample_id": None},
-}
-# And these are questions as they stand.
-KEPT: dict[str, dict[str, Any]] = {
-    "plain": {},
-    "context-null": {"context": None},
-    "context-no-width": {"context": "\u200b"},
-    "source-number": {"source": 3},
-    "source-null": {"source": None},
-    "answer-alone": {"answer_choices": "咳嗽"},
-    "answers-null": {"answer_choices": None},
-    "answer-blank": {"answer_choices": ["咳嗽", " "]},
-    "answer-number": {"answer_choices": [7], "selection": ["7", "8"]},
-    "option-number": {"answer_choices": ["8"], "selection": [7, 8]},
-    "predictions": {"predict_answers": ["咳嗽", 7]},
-    "own-key": {"year": {"of": 2023}},
-}
+# Each is what makes a record of its own; some are refused, the others are questions as they stand.
+ROWS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "readers" / "yier_records.jsonl").read_text().splitlines()
+]
+REFUSED, KEPT = (
+    {row["name"]: row["changes"] for row in ROWS if row["refused"] is refused}
+    for refused in (True, False)
+)
 UNLABELLED = "answers-null"
 
 

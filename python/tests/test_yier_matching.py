@@ -1,9 +1,9 @@
 """Which option a string means, and what a record may hold."""
 
-# ruff: noqa: RUF001 (full-width signs are what is tested)
-
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +14,12 @@ from medeval.errors import UserError
 from medeval.yier.matching import Options, Step, answer_texts
 from medeval.yier.questions import check_records, submitted_records, usable_records
 
+STRINGS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "readers" / "yier_strings.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
 SYMPTOMS = ["发热", "咳嗽", "皮疹", "腹痛"]
 
 
@@ -29,54 +35,10 @@ def raw(**changes: Any) -> dict[str, Any]:
     return record | changes
 
 
-@pytest.mark.parametrize(
-    ("text", "selection", "step", "expected"),
-    [
-        ("发热", SYMPTOMS, Step.EXACT, (0,)),
-        ("\u200b发热 ", SYMPTOMS, Step.EXACT, (0,)),
-        ("e\u0301", ["é", "e"], Step.EXACT, (0,)),
-        ("发 热。", SYMPTOMS, Step.FOLDED, (0,)),
-        ("「皮疹」", SYMPTOMS, Step.FOLDED, (2,)),
-        ("ｖ１", ["V1", "V2"], Step.FOLDED, (0,)),
-        ("37℃", ["37°C", "38°C"], Step.FOLDED, (0,)),
-        ("cm³", ["cm3", "cm³"], Step.EXACT, (1,)),
-        ("CM3", ["cm3", "cm³"], Step.NONE, ()),
-        ("1ML", ["1 mL", "1mL"], Step.NONE, ()),
-        ("b", SYMPTOMS, Step.LETTERS, (1,)),
-        ("Ｂ。", SYMPTOMS, Step.LETTERS, (1,)),
-        ("（B）", SYMPTOMS, Step.LETTERS, (1,)),
-        ("选项B", SYMPTOMS, Step.LETTERS, (1,)),
-        ("Option C", SYMPTOMS, Step.LETTERS, (2,)),
-        ("ACD", SYMPTOMS, Step.LETTERS, (0, 2, 3)),
-        ("A、C", SYMPTOMS, Step.LETTERS, (0, 2)),
-        ("A，C", SYMPTOMS, Step.LETTERS, (0, 2)),
-        ("A; C", SYMPTOMS, Step.LETTERS, (0, 2)),
-        ("A/C", SYMPTOMS, Step.LETTERS, (0, 2)),
-        ("A和C", SYMPTOMS, Step.LETTERS, (0, 2)),
-        ("A及C与D", SYMPTOMS, Step.LETTERS, (0, 2, 3)),
-        ("(A)(C)", SYMPTOMS, Step.LETTERS, (0, 2)),
-        ("dab", SYMPTOMS, Step.NONE, ()),
-        ("Ⅳ", SYMPTOMS, Step.NONE, ()),
-        ("A. 发热", SYMPTOMS, Step.LABEL, (0,)),
-        ("C、皮疹", SYMPTOMS, Step.LABEL, (2,)),
-        ("（B）咳嗽", SYMPTOMS, Step.LABEL, (1,)),
-        ("B 咳嗽", SYMPTOMS, Step.LABEL, (1,)),
-        ("B（咳嗽）", SYMPTOMS, Step.LABEL, (1,)),
-        ("A 咳嗽", SYMPTOMS, Step.NONE, ()),
-        ("A. 发烧", SYMPTOMS, Step.NONE, ()),
-        ("T细胞", ["细胞", "血浆"], Step.NONE, ()),
-        ("呕吐", SYMPTOMS, Step.NONE, ()),
-        ("AB", ["A", "B", "AB", "O"], Step.EXACT, (2,)),
-        ("C", ["A", "B", "AB", "O"], Step.LETTERS, (2,)),
-        ("A、B", ["A", "B", "AB", "O"], Step.LETTERS, (0, 1)),
-        ("1", ["2", "1"], Step.EXACT, (1,)),
-        ("1", SYMPTOMS, Step.NONE, ()),
-    ],
-)
-def test_one_string(text: str, selection: list[str], step: Step, expected: tuple[int, ...]) -> None:
-    found = Options(selection).match(text)
-    assert (found.step, found.options) == (step, expected)
-    assert found.warnings == ()
+@pytest.mark.parametrize("case", STRINGS, ids=[case["text"] for case in STRINGS])
+def test_one_string(case: dict[str, Any]) -> None:
+    found = Options(case["options"]).match(case["text"])
+    assert (found.step, list(found.options), found.warnings) == (case["step"], case["means"], ())
 
 
 def test_a_letter_past_the_last_option_is_unknown_one_each() -> None:

@@ -35,7 +35,6 @@ from medeval.tasks.task import (
     Method,
     TaskScore,
 )
-from medeval.yier.demo_model import choose
 from medeval.yier.matching import LETTERS, Answers
 from medeval.yier.prompts import (
     PROMPT_VERSION,
@@ -44,6 +43,7 @@ from medeval.yier.prompts import (
     agreement,
     asked,
     build_prompt,
+    choose,
     choose_examples,
     shuffled_order,
 )

@@ -80,7 +80,6 @@ _AFTER_LONE = frozenset(
 _AFTER_LABEL = _AFTER_LONE | {"the", "it", "this", "that", "these", "both", "all"}
 _MORE_LABELS = re.compile(r"(?<![A-Za-z])[A-Z]\s*[.、:)]\s*\S")
 
-
 # Signs beside an option: that it is no answer, or that it is one.
 _OUT, _IN = r"[×✗✘✕✖❌❎☒]\ufe0f?", r"[√✓✔✅☑]\ufe0f?"
 _OUT_WORD = (
@@ -297,9 +296,7 @@ def read_signs(
         if is_before:
             first, last = None, read_all(said, options)
         else:
-            first, last = _before_sign(
-                text[begins[number] : sign.start()].strip(_BETWEEN), sign, options
-            )
+            first, last = _before_sign(said, sign, options)
         if last is None:
             return None
         bare += [first] if first else []
@@ -344,12 +341,6 @@ def _leading_letters(part: str, options: Options) -> Found | None:
         stripped = run.rstrip()
         run, rest = stripped, run[len(stripped) :] + rest
     letters = [sign for sign in run if sign in LETTERS]
-    if any(
-        (sign.lastgroup or "").endswith("out")
-        and text[: sign.start()].rstrip(" )]}】〕")[-1:] in letters
-        for sign in islice(_SIGN.finditer(text), _MOST_ITEMS)
-    ):
-        return None
     if letters[-1] in "AI" and run[-1] in "AI" and _is_word(rest):
         # "B, A rash came later": the last letter is an English word.
         if len(letters) == 1:
@@ -377,8 +368,9 @@ def _ends_here(run: str, rest: str, letters: list[str]) -> bool:
         return False
     if _OR.match(rest) or _JOINED_ON.match(rest):
         return False
-    if len(letters) > 1 and _SIGN.match(rest):
-        return False  # of the last one, or of all
+    sign = _SIGN.match(rest.lstrip(" "))
+    if sign is not None and (len(letters) > 1 or (sign.lastgroup or "").endswith("out")):
+        return False  # of several letters it may be of the last one, or of all
     arrow = _ARROW.match(rest)
     if arrow is not None and (arrow["other"] or not arrow["gap"]):
         return False

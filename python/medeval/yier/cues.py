@@ -71,10 +71,8 @@ _CONCLUSION = re.compile(
 )
 _SENTENCE_ENDS = re.compile(r"[。!?;]|\.(?=\s)")
 _MARKDOWN = re.compile(r"\\(?:text|mathrm|mathbf|textbf)\s*\{([^{}]*)\}|\*+|`+|\$+|\\[()\[\]]")
-# What is struck out is rejected; a row of a table is a line of its cells.
+# What is struck out is rejected.
 _STRUCK = re.compile(r"~~([^~\n]{1,200})~~|<(del|s)>([^<\n]{1,200})</\2>")
-_RULE = re.compile(r"^[ \t]*\|?[ \t]*:?-{2,}[-:| \t]*$\n?", re.MULTILINE)
-_ROW = re.compile(r"^[ \t]*\|(.*)\|[ \t]*$", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6} (?=\S)", re.MULTILINE)
 _BULLET = re.compile(r"^[-•·●▪] (?=\S)", re.MULTILINE)
 # Full-width signs and letters to plain ones, one for one, and curly quotes, which models write
@@ -111,9 +109,18 @@ def plain(text: str) -> str:
     """Return text in half width, without Markdown, bullets, dollar signs and needless blanks."""
     bare = _STRUCK.sub(lambda found: f"{found[1] or found[3]}\u00d7", text.translate(_HALF_WIDTH))
     bare = _MARKDOWN.sub(lambda found: found[1] or "", bare)
-    bare = _ROW.sub(lambda row: row[1].replace("|", ": ", 1).replace("|", " "), _RULE.sub("", bare))
-    lines = "\n".join(" ".join(line.split()) for line in bare.splitlines())
+    lines = "\n".join(line for line in map(_line, bare.splitlines()) if line is not None)
     return _BULLET.sub("", _HEADING.sub("", lines))
+
+
+def _line(line: str) -> str | None:
+    """Return a line with single blanks, of a row of a table its cells; None for a rule."""
+    words = " ".join(line.split())
+    if "--" in words and not words.strip("|-: "):
+        return None
+    if len(words) > 1 and words[0] == words[-1] == "|":
+        return " ".join(words[1:-1].replace("|", ": ", 1).replace("|", " ").split())
+    return words
 
 
 def tagged_parts(text: str) -> Iterator[str]:
