@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 from commands import PROJECT_ROOT, run_medeval
 from judging_runs import marker_of, verdict
-from medeval.commands.run_batch import Batch
 from model_server import Body, ModelServer, Script, model_server, slow
 
 from medeval.judging.rubric import shipped_rubric
@@ -314,11 +313,3 @@ def test_answers_that_are_being_read_in_are_named_again(tmp_path: Path) -> None:
     far, words = told(done)
     assert far == "0 of 2 items are done"
     assert words == [str(word) for word in asked]
-
-
-def test_files_instead_of_a_connection_are_named_as_they_were_given() -> None:
-    assert Batch().flags == []
-    assert Batch(Path("a b")).flags == ["--export-prompts", "a b"]
-    assert Batch(answers=[Path("a"), Path("b")]).flags == [
-        "--import-answers", "a", "--import-answers", "b",
-    ]  # fmt: skip

@@ -359,6 +359,15 @@ def test_keys_meant_for_others_are_not_sent(
     assert headers["authorization"] == "Bearer none"
 
 
+def test_no_cookie_goes_back_to_an_endpoint(tmp_path: Path) -> None:
+    busy = error(500, "busy", {"Set-Cookie": "who=1; Path=/"})
+    with model_server(Script(lambda body, before: None if before else busy)) as server:
+        ended = ask(server.url, tmp_path, open_items(2))
+        assert server.seen.requests == 4
+        assert not any("cookie" in headers for headers in server.seen.headers)
+    assert ended.progress.ledger.as_json()["answered"] == 2
+
+
 def test_a_missing_key_is_told_before_anything_is_sent(tmp_path: Path) -> None:
     with model_server() as server:
         with pytest.raises(UserError, match="MODELS_KEY is not set"):

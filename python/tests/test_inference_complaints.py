@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 from cdm_bedside import answering, bedside, case, in_order, loops
-from inference_runs import QUICK, ask, content, named_parts, open_items, provider_of, run_record
+from inference_runs import ask, content, named_parts, open_items, provider_of, run_record
 from model_server import Body, Fault, Script, error, model_server
 
 from medeval.cdm.transcripts import read_transcripts
 from medeval.inference.errors import TOO_LONG, Failure, Kind, failure_of_response
 from medeval.inference.openai_model import SYSTEM_ROLE, ParameterFallbacks
-from medeval.inference.run import RunConfig
 from medeval.inference.tokens import ServerTokens
 from medeval.inference.types import Item, Outcome
 
@@ -116,8 +115,7 @@ def test_a_system_message_that_is_refused_goes_as_words_of_the_user(
         return error(status, message) if has_one else None
 
     with model_server(Script(fault, in_order(answering()))) as server:
-        in_turn = RunConfig(concurrency=1, retries=QUICK)
-        bedside(server.url, tmp_path, loops([case(1), case(2)]), in_turn)
+        bedside(server.url, tmp_path, loops([case(1), case(2)]))
         bodies = server.seen.bodies
     assert [one.outcome for one in read_transcripts(tmp_path, [case(1), case(2)])] == [
         Outcome.ANSWERED

@@ -402,8 +402,7 @@ def test_a_refused_parameter_is_learned_once_for_all_turns(tmp_path: Path) -> No
         return refuses("temperature") if "temperature" in body else None
 
     with model_server(Script(fault)) as server:
-        in_turn = RunConfig(concurrency=1, retries=QUICK)
-        talk(server.url, tmp_path, dialogues(3), in_turn, parameters={"temperature": 0})
+        talk(server.url, tmp_path, dialogues(3), parameters={"temperature": 0})
         assert server.seen.requests == 3 * TURNS + 1
 
 

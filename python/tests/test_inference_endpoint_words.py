@@ -91,9 +91,3 @@ def test_a_limit_by_the_minute_in_the_words_of_a_quota_is_waited_out() -> None:
 )
 def test_a_moment_of_no_calendar_is_no_wait(date: str) -> None:
     assert failure(429, "x", {"retry-after": date}).retry_after is None
-
-
-def test_a_delay_of_more_digits_than_a_clock_has_is_none() -> None:
-    for digits, seconds in (("7", 7.0), ("9" * 9, 999_999_999.0), ("9" * 400, None)):
-        read = failure(429, "x", details=[{"retryDelay": f"{digits}s"}])
-        assert read.retry_after == seconds

@@ -7,7 +7,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.inference.executor import ROUNDS_BEFORE_ONE_MORE, AdaptiveLimiter
+from medeval.inference.limits import ROUNDS_BEFORE_ONE_MORE, AdaptiveLimiter
 
 
 def test_places_are_taken_in_turn_and_given_on() -> None:

@@ -272,8 +272,7 @@ def test_a_refused_parameter_costs_one_failed_call(tmp_path: Path) -> None:
     }
     items = open_items(20)
     with model_server(Script(fault)) as server:
-        in_turn = RunConfig(concurrency=1, retries=QUICK)
-        ended = ask(server.url, tmp_path, items, in_turn, parameters=parameters)
+        ended = ask(server.url, tmp_path, items, parameters=parameters)
         assert server.seen.requests == 3 + 20
         last = server.seen.bodies[-1]
         assert last["max_completion_tokens"] == 50

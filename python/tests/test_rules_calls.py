@@ -1,4 +1,4 @@
-"""Rules of places for calls, of retries and of the audit that a small change could break unseen."""
+"""Rules of retries, of a budget and of the audit that a small change could break unseen."""
 
 from __future__ import annotations
 
@@ -16,68 +16,9 @@ from model_server import SERVER, Body, Fault, Script, model_server, slow
 from medeval.errors import UserError
 from medeval.inference.cost import Budget
 from medeval.inference.errors import Failure, Kind, RetryPolicy
-from medeval.inference.executor import ROUNDS_BEFORE_ONE_MORE, AdaptiveLimiter
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import RunConfig
 from medeval.inference.types import Request
-
-
-async def settled() -> None:
-    for _ in range(4):
-        await asyncio.sleep(0)
-
-
-def test_nobody_overtakes_those_who_wait_when_one_more_is_allowed() -> None:
-    async def calls() -> list[str]:
-        pace = AdaptiveLimiter(2)
-        entered: list[str] = []
-
-        async def call(name: str) -> None:
-            await pace.enter()
-            entered.append(name)
-
-        await call("first")
-        pace.refused()
-        waiting = asyncio.create_task(call("waiting"))
-        await settled()
-        for _ in range(ROUNDS_BEFORE_ONE_MORE):
-            pace.succeeded()
-        late = asyncio.create_task(call("late"))
-        await settled()
-        pace.leave()
-        await asyncio.gather(waiting, late)
-        return entered
-
-    assert asyncio.run(calls()) == ["first", "waiting", "late"]
-
-
-def test_a_place_that_was_given_to_one_who_gives_up_is_given_on() -> None:
-    async def calls() -> None:
-        pace = AdaptiveLimiter(1)
-        await pace.enter()
-        waiting = asyncio.create_task(pace.enter())
-        await settled()
-        pace.leave()  # the place is given to who waits, who has not woken yet
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-        async with asyncio.timeout(1):
-            await pace.enter()
-
-    asyncio.run(calls())
-
-
-def test_a_refusal_begins_the_count_of_successes_anew() -> None:
-    async def calls() -> AdaptiveLimiter:
-        pace = AdaptiveLimiter(3)
-        await pace.enter()
-        pace.refused()
-        for _ in range(ROUNDS_BEFORE_ONE_MORE - 1):
-            pace.succeeded()
-        pace.refused()
-        pace.succeeded()
-        return pace
-
-    assert asyncio.run(calls()).allowed == 1
 
 
 def test_only_a_failure_that_may_pass_asks_for_too_long_a_wait() -> None:

@@ -41,7 +41,7 @@ def run(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="Go on with the run in this folder; errored items are asked again."),
+        typer.Option(help="Resume the run in this folder; errored items are asked again."),
     ] = None,
     base_url: Annotated[
         str | None,
@@ -183,7 +183,7 @@ def run(
         ),
     ] = None,
 ) -> None:
-    """Put a task to a model; killed or stopped, it goes on where it was with --resume.
+    """Evaluate a model on a task; a run that was killed or stopped is resumed with --resume.
 
     Exit code 1: items without a reply, or a run that stopped before its end.
     """

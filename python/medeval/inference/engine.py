@@ -115,7 +115,7 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
     samples = iter(samples)
     first = next(samples, None)
     steps_path = run.folder / STEPS
-    has_steps = steps_path.exists() if first is None else not isinstance(first, Item)
+    has_steps = first is not None and not isinstance(first, Item)
     samples = samples if first is None else chain([first], samples)
     again = _retried(run, config.retry) if has_steps else {}
     # Read before lines are discarded, which are paid for all the same.

@@ -249,23 +249,19 @@ class CallFailedError(Exception):
 
     Attributes:
         failure: why.
-        is_of_another: whether it is the failure of another call, for which this one was not made.
         is_of_the_item: whether it is known to be of the item alone, whatever its kind.
     """
 
-    def __init__(
-        self, failure: Failure, *, is_of_another: bool = False, is_of_the_item: bool = False
-    ) -> None:
+    def __init__(self, failure: Failure, *, is_of_the_item: bool = False) -> None:
         super().__init__(failure.sentence())
         self.failure = failure
-        self.is_of_another = is_of_another
         self.is_of_the_item = is_of_the_item
 
     @property
     def stops_the_run(self) -> bool:
         """Tell whether every other item would fail in the same way."""
-        told = self.failure
-        return told.stops_the_run and not (self.is_of_the_item or told.is_by_words)
+        is_of_one = self.is_of_the_item or self.failure.is_by_words
+        return self.failure.stops_the_run and not is_of_one
 
 
 def failure_of_response(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, CostLedger, longest_reply_under, request_bytes
 from medeval.inference.errors import CallFailedError, Failure, Kind
+from medeval.inference.guard import IN_PROCESS
+from medeval.inference.limits import AdaptiveLimiter, CircuitBreaker
 from medeval.inference.lines import Line
 from medeval.inference.types import Completion, Model, Request
 
@@ -25,114 +27,8 @@ if TYPE_CHECKING:
 
 Work = TypeVar("Work")
 
-# Calls that succeed, for each call allowed, before one more is allowed: a limit that stays is met
-# again by about one call in so many rounds.
-ROUNDS_BEFORE_ONE_MORE = 4
-
-
-class AdaptiveLimiter:
-    """How many calls are under way: as many as are wished, fewer where an endpoint says so.
-
-    An endpoint that refuses a call for being one too many has said how many it takes: those that
-    are still under way. So that many go on, and one more is tried after each few rounds without a
-    refusal. Places are taken in the order in which they were asked for.
-
-    Args:
-        most: never more than this.
-
-    Attributes:
-        allowed: how many at a time for now.
-    """
-
-    def __init__(self, most: int) -> None:
-        self.allowed = most
-        self._most = most
-        self._under_way = 0
-        self._succeeded = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    async def enter(self) -> None:
-        """Take a place; wait for one if need be."""
-        if self._under_way < self.allowed and not self._waiting:
-            self._under_way += 1
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.leave()
-            raise
-
-    def leave(self) -> None:
-        """Give a place back."""
-        self._under_way -= 1
-        while self._waiting and self._under_way < self.allowed:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._under_way += 1
-                turn.set_result(None)
-
-    def succeeded(self) -> None:
-        """Hear that the endpoint took a call; call before leaving."""
-        self._succeeded += 1
-        if self.allowed < self._most and self._succeeded >= ROUNDS_BEFORE_ONE_MORE * self.allowed:
-            self.allowed += 1
-            self._succeeded = 0
-
-    def refused(self) -> None:
-        """Hear that a call was one too many; call before leaving."""
-        self.allowed = max(1, min(self.allowed, self._under_way - 1))
-        self._succeeded = 0
-
-
-class CircuitBreaker:
-    """Whether there is an endpoint at all, which one item that reached nobody cannot tell.
-
-    Such an item is held until it is clear what it means. A reply to a call that was made later
-    makes it an error of the item; too many such items in a row mean that nobody is there, and then
-    they are no errors but still to be asked.
-    """
-
-    def __init__(self) -> None:
-        self._calls = 0
-        self._answered = 0
-        self._held: list[tuple[int, asyncio.Future[bool]]] = []
-
-    def begin(self) -> int:
-        """Return the number of a call that is about to be made."""
-        self._calls += 1
-        return self._calls
-
-    def hear(self, call: int) -> None:
-        """Hear from the endpoint: held items whose last call was before this one are lost."""
-        self._answered = max(self._answered, call)
-        self._release([held for held in self._held if held[0] < self._answered], is_lost=True)
-
-    def is_in_doubt(self, call: int) -> bool:
-        """Tell whether nothing came back for any call that was made later."""
-        return self._answered < call
-
-    def is_open(self, most: int) -> bool:
-        """Tell whether one more item that reached nobody makes as many as are too many."""
-        return len(self._held) + 1 >= most
-
-    def hold(self, call: int) -> asyncio.Future[bool]:
-        """Hold an item by its last call until it is known whether it is lost."""
-        is_lost: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._held.append((call, is_lost))
-        return is_lost
-
-    def release_all(self, *, is_lost: bool) -> None:
-        """Hold nothing any more, since nothing more will be heard."""
-        self._release(list(self._held), is_lost=is_lost)
-
-    def _release(self, those: list[tuple[int, asyncio.Future[bool]]], *, is_lost: bool) -> None:
-        for held in those:
-            self._held.remove(held)
-            if not held[1].done():
-                held[1].set_result(is_lost)
+# Seconds in which an endpoint refuses what it does not take; a reply may take longer.
+_LONGEST_OPENING = 1.0
 
 
 @dataclass(frozen=True)
@@ -181,6 +77,10 @@ class RequestExecutor:
         self._formless: Counter[str] = Counter()
         self._refused: set[str] = set()
         self._refusal: tuple[int | None, str, str] | None = None
+        self._is_opened = False
+        self._opened = asyncio.Event()
+        if model.address == IN_PROCESS:
+            self._opened.set()
         self._stop = asyncio.Event()
         self._not_before = 0.0
         self._slots = max(1, config.concurrency)
@@ -246,6 +146,26 @@ class RequestExecutor:
 
     async def call(self, request: Request) -> CallResult | None:
         """Ask until there is a reply or a failure that stays; None if the run stopped before."""
+        if self._has_answered or self._opened.is_set():
+            return await self._call(request)
+        if self._is_opened:
+            await self._wait_for_the_first()
+            return await self._call(request)
+        self._is_opened = True
+        try:
+            return await self._call(request)
+        finally:
+            self._opened.set()
+
+    async def _wait_for_the_first(self) -> None:
+        """Wait for the first request of a run, whose refusal would be that of all others."""
+        try:
+            async with asyncio.timeout(_LONGEST_OPENING):
+                await self._opened.wait()
+        except TimeoutError:
+            self._opened.set()  # it takes its time; no other request waits for it again
+
+    async def _call(self, request: Request) -> CallResult | None:
         name = f"{request.item.id}/{request.item.sample}"
         spent = _RequestSpent()
         for attempt in count(1):
@@ -265,6 +185,7 @@ class RequestExecutor:
                     words = f": {answer.detail}" if request.item.is_open and answer.detail else ""
                     self._stop_because(answer.sentence() + words)
                     return None
+                self._opened.set()  # what it was told is no refusal of all others
                 if self._retries.may_retry(answer, attempt):
                     if answer.retry_after is not None:  # all other items wait too
                         until = time.monotonic() + answer.retry_after
@@ -283,9 +204,10 @@ class RequestExecutor:
 
     def stop_for(self, failure: Failure) -> None:
         """Make no more calls, since every one of them would fail in the same way."""
-        asked = failure.retry_after
-        wait = "" if asked is None else f"; it asks to be left alone for {asked:.0f} seconds"
-        self._stop_because(failure.sentence() + wait)
+        reason = failure.sentence()
+        if failure.retry_after is not None:
+            reason += f"; it asks to be left alone for {failure.retry_after:.0f} seconds"
+        self._stop_because(reason)
 
     def _is_of_another_form(self, failure: Failure, name: str) -> bool:
         """Tell whether the endpoint sends no chat completions at all.
@@ -309,8 +231,8 @@ class RequestExecutor:
             self._refused.clear()
         self._refusal = failure.words
         self._refused.add(name)
-        policy = self._retries
-        return len(self._refused) >= (policy.refused if self._has_answered else policy.by_words)
+        most = self._retries.refused if self._has_answered else self._retries.by_words
+        return len(self._refused) >= most
 
     def _is_of_all(self, failure: Failure, name: str) -> bool:
         """Tell whether what would stop the run is more than the affair of its item.
@@ -376,9 +298,8 @@ class RequestExecutor:
 
     async def _attempt(self, request: Request, spent: _RequestSpent) -> Completion | Failure | None:
         """Make one call within the budget; None if the budget does not allow it."""
-        is_limited = self._price is not None and self._budget.limit is not None
         most = Decimal(0)
-        if is_limited and self._price is not None:
+        if self._price is not None and self._budget.limit is not None:
             most = self._price.at_most(request_bytes(request), self._most_tokens)
         if not await self._budget.set_aside(most):
             self._stop_because(
@@ -386,9 +307,10 @@ class RequestExecutor:
                 f" {self._budget.spent:f} is spent: raise it"
             )
             return None
-        number = self._begun(most)
-        cost: Decimal | None = None
+        number, cost = 0, None
         try:
+            if self._ledger is not None:
+                number = self._ledger.begin(most)
             answer: Completion | Failure = await self._model.ask(request)
             if isinstance(answer, Completion) and self._price is not None:
                 cost = self._price.cost(answer.usage)
@@ -402,20 +324,11 @@ class RequestExecutor:
             charged = most if cost is None else cost
             self._budget.book(most, charged)
             spent.add(cost, charged)
-            if (ledger := self._ledger) and (self._price is not None or ledger.is_kept):
+            ledger = self._ledger if number else None
+            if ledger is not None and (self._price is not None or ledger.is_kept):
                 ledger.end(number, cost, charged, is_new=not most)
         self._keep_learned(self._model.fallbacks.learned)
         return answer
-
-    def _begun(self, most: Decimal) -> int:
-        """Keep that a call is made, before it is made, and return its number."""
-        if self._ledger is None:
-            return 0
-        try:
-            return self._ledger.begin(most)
-        except UserError:
-            self._budget.book(most, Decimal(0))
-            raise
 
     async def _is_stopped_within(self, seconds: float) -> bool:
         """Wait; tell whether the run was stopped in the meantime."""

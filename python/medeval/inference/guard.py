@@ -20,6 +20,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -181,10 +182,8 @@ class DataUseGuard:
                     await stream.aclose()
                     raise RefusedError(f"{not_local(address)} Nothing was sent.")
 
-        async def prepare(request: httpx2.Request) -> None:
-            request.headers.pop("Cookie", None)  # by which an endpoint knows one request by another
-            if self._is_local(address):
-                request.extensions["trace"] = look_at_peer
+        async def be_looked_at(request: httpx2.Request) -> None:
+            request.extensions["trace"] = look_at_peer
 
         route = self.route(address)
         proxy, roots = route.get("proxy"), route.get("ca_file")
@@ -200,6 +199,8 @@ class DataUseGuard:
             of_proxy = trusted if proxy and proxy.startswith("https://") else None
             return httpx2.AsyncClient(
                 follow_redirects=False,
+                # By a cookie an endpoint would know one request by another.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
                 trust_env=False,
                 verify=trusted,
                 proxy=httpx2.Proxy(proxy, ssl_context=of_proxy) if proxy else None,
@@ -207,7 +208,7 @@ class DataUseGuard:
                 # How many requests are under way is for the runner to say.
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
                 event_hooks={
-                    "request": [prepare],
+                    "request": [be_looked_at] if self._is_local(address) else [],
                     "response": [keep_bounded],
                 },
             )

@@ -46,11 +46,6 @@ def all_names() -> list[str]:
     return [*BUILT_IN, *import_module(_TASK_FILES[0]).bundled()]
 
 
-def is_built_in(name: str) -> bool:
-    """Tell whether a name is that of a task that is no task file."""
-    return canonical_name(name) in BUILT_IN
-
-
 def recorded_name(name: str) -> str:
     """Return the name under which runs of a task are recorded: its id, if a file was named."""
     name = canonical_name(name)
