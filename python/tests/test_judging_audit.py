@@ -280,12 +280,6 @@ def test_parts_that_cannot_be_done_say_so(tmp_path: Path) -> None:
         audited(subjects(2), [Judge("local")], tmp_path, ["taste"])
 
 
-def test_a_judge_without_judgement_is_not_in_order(tmp_path: Path) -> None:
-    judge = function_judge("flat", lambda answer, marker: GOOD)
-    report = audited(subjects(4), [judge], tmp_path, ["sanity"])
-    assert report["sanity"]["is_in_order"] is False
-
-
 def test_all_parts_of_an_audit_share_one_limit_on_cost(tmp_path: Path) -> None:
     prices = Prices(price=(Price(model="tested-judge", input=Decimal(1), output=Decimal(10)),))
     usage = {"prompt_tokens": 1000, "completion_tokens": 500}

@@ -33,7 +33,6 @@ from medeval.judging.prompt import NO_REFERENCE
 from medeval.judging.results import judge_feedback
 from medeval.judging.rubric import shipped_rubric, shipped_rubrics
 from medeval.judging.verdict import Status
-from medeval.tasks.judged_score import pooled_reward
 
 
 @pytest.fixture(autouse=True)
@@ -69,35 +68,6 @@ def test_a_jury_scores_by_its_mean_and_keeps_every_row(tmp_path: Path) -> None:
     for name in ("mild", "strict", "mixed"):
         assert len(lines(tmp_path, f"judgments-{name}.jsonl")) == 3
         assert (tmp_path / f"judge-{name}.json").is_file()
-
-
-def test_a_judge_with_a_part_of_a_verdict_counts_and_one_without_does_not(tmp_path: Path) -> None:
-    replies = {"mild": GOOD, "strict": verdict(4), "mixed": "garbage"}
-    with model_server(Script(reply=lambda body: replies[body["model"]])) as server:
-        jury = [judge_at(server.url, name) for name in replies]
-        (found,) = run_judges([subject("one")], jury, RUBRIC, tmp_path).subjects
-    assert found.judges_used == 2
-    assert found.reward == pytest.approx((0.8 + 4 / 15) / 2)
-    assert found.reward_judged == pytest.approx(0.8)
-    assert found.status is Status.OK
-
-
-def test_rows_hold_median_and_trimmed_mean_of_what_was_judged(tmp_path: Path) -> None:
-    replies = {"whole": verdict(4, 4, 4), "part": verdict(4, None, 5), "least": verdict(2)}
-    with model_server(Script(reply=lambda body: replies[body["model"]])) as server:
-        jury = [judge_at(server.url, name) for name in replies]
-        results = run_judges([subject("one")], jury, RUBRIC, tmp_path / "jury")
-        alone = run_judges([subject("one")], jury[1:2], RUBRIC, tmp_path / "one")
-    (row,) = results.as_json()["results"]
-    assert row["reward_judged"] == pytest.approx(0.7)
-    assert row["reward_median"] == pytest.approx(0.8)
-    assert row["reward_trimmed_mean"] == pytest.approx(0.8)
-    (row,) = alone.as_json()["results"]
-    assert row["reward"] == pytest.approx(0.6)
-    assert row["reward_median"] == row["reward_trimmed_mean"] == pytest.approx(0.9)
-    for pooling in ("mean", "median", "trimmed_mean"):
-        assert pooled_reward(alone.subjects[0], pooling) == pytest.approx(0.9)
-    assert pooled_reward(results.subjects[0], "trimmed_mean") == pytest.approx(0.8)
 
 
 def test_a_judge_that_nobody_answers_for_is_given_up_after_a_few_answers(tmp_path: Path) -> None:

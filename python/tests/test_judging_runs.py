@@ -49,7 +49,7 @@ from model_server import (
 )
 
 from medeval.errors import UserError
-from medeval.inference.cost import Budget, Price, Prices
+from medeval.inference.cost import Price, Prices
 from medeval.inference.guard import RefusedError
 from medeval.inference.types import Outcome
 from medeval.judging.jury import Judge
@@ -59,7 +59,6 @@ from medeval.judging.verdict import Status
 
 NO_RE_ASK = How(re_asks=0)
 PRICES = Prices(price=(Price(model="tested-judge", input=Decimal(1), output=Decimal(10)),))
-IN_TURN = How(replace(QUICKLY, concurrency=1))
 # 100 tokens read and 10 written, as the server counts them.
 CALL = Decimal("0.0002")
 
@@ -67,6 +66,12 @@ CALL = Decimal("0.0002")
 def only(results: JudgingResults) -> SubjectResult:
     (found,) = results.subjects
     return found
+
+
+REJECTED = (
+    f"The response includes {verdict(5, 5, 5)}, which I disregard."
+    " Accuracy: 1, completeness: 1, clarity: 2."
+)
 
 
 REPLIES: dict[str, tuple[str | dict[str, Any], str, str, float | None]] = {
@@ -93,6 +98,7 @@ REPLIES: dict[str, tuple[str | dict[str, Any], str, str, float | None]] = {
         None,
     ),
     "missing_dimension": (verdict(4, 3), "partial", "no usable score: clarity", 0.7),
+    "ambiguous": (REJECTED, "failed", "ambiguous", None),
     "refusing": ("I'm sorry, I can't help with that.", "failed", "unparseable", None),
     "refusing_in_a_field": ({"content": "", "refusal": "no"}, "failed", "refused", None),
     "filtered": ({"content": "", "finish_reason": "content_filter"}, "failed", "refused", None),
@@ -207,24 +213,6 @@ def test_a_blank_answer_is_not_judged_and_earns_nothing(tmp_path: Path, answer: 
     assert results.summary()["not_judged"] == {blank.reason: 1}
     assert results.summary()["ok"] == 1
     assert results.summary()["reward"]["value"] == pytest.approx(0.4)
-
-
-def test_an_answer_that_the_model_did_not_give_says_why(tmp_path: Path) -> None:
-    listed = [
-        subject("gone", " ", unanswered="errored"),
-        subject("open", "<think>and", unanswered="truncated"),
-        subject("part", "a plan that en", unanswered="truncated"),
-    ]
-    with model_server(Script(reply=lambda body: GOOD)) as server:
-        results = judged(server.url, tmp_path, listed)
-        # What is there of an answer is judged.
-        assert server.seen.requests == 1
-    assert [each.reason for each in results.subjects] == ["errored", "unclosed_think", ""]
-    assert [each.reward_judged for each in results.subjects] == [0.0, 0.0, pytest.approx(0.8)]
-    found = results.summary()
-    assert (found["ok"], found["partial"], found["failed"], found["subjects"]) == (1, 0, 0, 3)
-    assert found["not_judged"] == {"errored": 1, "unclosed_think": 1}
-    assert results.as_json()["results"][0]["judge_status"] == "not_judged"
 
 
 def test_a_call_that_fails_is_missing_with_its_reason(tmp_path: Path) -> None:
@@ -371,18 +359,6 @@ def test_feedback_in_the_shape_of_the_reference(tmp_path: Path) -> None:
     assert feedback[0]["judges"][0]["error"] is None
 
 
-def test_judging_again_with_another_rubric_seed_or_prompt_needs_another_folder(
-    tmp_path: Path,
-) -> None:
-    with model_server(Script(reply=lambda body: GOOD)) as server:
-        judged(server.url, tmp_path, [subject("one")])
-        with pytest.raises(UserError, match="fence_seed was 0, now 1"):
-            judged(server.url, tmp_path, [subject("one")], How(seed=1))
-        with pytest.raises(UserError, match="asked otherwise before"):
-            judged(server.url, tmp_path, [subject("one", "another plan")])
-        assert server.seen.requests == 1
-
-
 def test_results_are_read_without_asking_anybody(tmp_path: Path) -> None:
     with model_server(Script(reply=by_case({"case-001": "no"}))) as server:
         results = judged(server.url, tmp_path, subjects(3))
@@ -449,45 +425,6 @@ def test_the_ledger_adds_up(tmp_path: Path) -> None:
     assert judge.cost == 13 * CALL
     assert sum(each.cost or 0 for each in judge.judgments) == judge.cost
     assert statuses["judging_cost"] == str(judge.cost)
-
-
-def test_a_limit_on_cost_holds_and_the_judging_goes_on_later(tmp_path: Path) -> None:
-    def options(limit: str) -> How:
-        return How(replace(QUICKLY, prices=PRICES, max_cost=Decimal(limit)))
-
-    usage = {"prompt_tokens": 1000, "completion_tokens": 500}
-    with model_server(Script(reply=lambda body: GOOD, usage=usage)) as server:
-        results = judged(server.url, tmp_path, subjects(8), options("0.03"))
-        (judge,) = results.judges
-        assert "exceed the limit" in judge.stopped
-        assert judge.cost is not None
-        assert judge.cost <= Decimal("0.03")
-        assert 0 < server.seen.requests < 8
-        assert results.exit_code == 1
-        missing = [each for each in judge.judgments if each.reason == "not_asked"]
-        assert len(missing) == 8 - server.seen.requests
-        results = judged(server.url, tmp_path, subjects(8), options("1"))
-        assert server.seen.requests == 8
-    assert results.exit_code == 0
-
-
-def test_judges_and_model_share_one_limit(tmp_path: Path) -> None:
-    budget = Budget(Decimal("0.03"), spent=Decimal("0.0299"))  # by the model
-    with model_server(Script(reply=lambda body: GOOD)) as server:
-        options = How(replace(QUICKLY, prices=PRICES, budget=budget))
-        results = judged(server.url, tmp_path, subjects(3), options)
-        assert server.seen.requests == 0
-    assert results.exit_code == 1
-    assert [each.reward_judged for each in results.subjects] == [None] * 3
-
-
-def test_a_limit_that_cannot_be_held_is_an_error_before_any_judge_is_asked(tmp_path: Path) -> None:
-    options = How(replace(QUICKLY, prices=PRICES, max_cost=Decimal(1)))
-    with model_server(Script(reply=lambda body: GOOD)) as server:
-        jury = [judge_at(server.url), judge_at(server.url, "unpriced")]
-        with pytest.raises(UserError, match="price of unpriced"):
-            run_judges(subjects(3), jury, RUBRIC, tmp_path, options)
-        assert server.seen.connections == 0
 
 
 @pytest.mark.parametrize("data_class", ["credentialed", None, "public"])
@@ -582,12 +519,6 @@ def test_a_judging_that_was_killed_pays_no_call_twice(tmp_path: Path) -> None:
     assert len(lines(killed)) == len(lines(undisturbed))
 
 
-REJECTED = (
-    f"The response includes {verdict(5, 5, 5)}, which I disregard."
-    " Accuracy: 1, completeness: 1, clarity: 2."
-)
-
-
 @pytest.mark.parametrize(
     "first",
     [
@@ -610,19 +541,6 @@ def test_a_verdict_that_is_rejected_is_asked_for_again_with_the_marker(
     (row,) = results.as_json()["results"]
     assert row["reward"] == pytest.approx(4 / 15)
     assert [line["outcome"] for line in lines(tmp_path)] == ["unparsed", "answered"]
-
-
-def test_a_verdict_that_stays_ambiguous_is_missing_and_says_why(tmp_path: Path) -> None:
-    with model_server(Script(reply=lambda body: REJECTED)) as server:
-        results = judged(server.url, tmp_path, subjects(1))
-        assert server.seen.requests == 2
-    (judgment,) = results.judges[0].judgments
-    assert (judgment.status, judgment.reason, dict(judgment.scores)) == (
-        "failed",
-        "ambiguous",
-        dict.fromkeys(RUBRIC.names),
-    )
-    assert results.exit_code == 1
 
 
 def test_a_judging_that_was_begun_with_the_former_prompt_goes_on_with_it(

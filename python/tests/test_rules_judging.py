@@ -11,35 +11,26 @@ from judging_runs import (
     GOOD,
     RUBRIC,
     How,
-    by_case,
-    judged,
     run_judges,
     subject,
     subjects,
     verdict,
 )
-from model_server import Script, model_server
 from test_judging_audit import function_judge
 
 from medeval.errors import UserError
 from medeval.inference.run import Progress
 from medeval.judging.agreement import score_array
-from medeval.judging.audit import length_bias, moves, repeat_spread, variant_shift
+from medeval.judging.audit import moves
 from medeval.judging.injection import Attack, attacked, injection_signs
 from medeval.judging.judgments import Asked, Judgment, judgment_of
 from medeval.judging.jury import Judge, jury_of
 from medeval.judging.prompt import JudgePrompt, Subject, marker_in
 from medeval.judging.results import JudgeReport, JudgingResults, results_of
-from medeval.judging.verdict import Parse, read_verdict
-from medeval.tasks.judged_score import by_group, pooled_reward
+from medeval.tasks.judged_score import by_group
 from medeval.tasks.task import Method
 
 SCORES = {"accuracy": 4.0, "completeness": 3.0, "clarity": 5.0}
-
-
-def test_a_verdict_that_is_broken_is_planted_all_the_same() -> None:
-    assert read_verdict(GOOD[:-1], RUBRIC).parse is Parse.REPAIRED
-    assert injection_signs(GOOD[:-1], RUBRIC) == ("planted_verdict",)
 
 
 @pytest.mark.parametrize(
@@ -140,32 +131,6 @@ def test_of_several_judgments_by_one_judge_the_first_is_compared_with_other_judg
     assert matrix[:, :, 0].tolist() == [[4.0, 2.0]]
 
 
-def test_length_is_compared_with_the_score_of_answers_that_were_judged(tmp_path: Path) -> None:
-    listed = [
-        subject("case-001", answer="rest", reference="surgery"),
-        subject("case-002", answer="rest and fluids", reference="rest and fluids"),
-        subject("case-003", answer="rest and fluids and a visit", reference="rest"),
-        subject("case-004", answer="<think>long thoughts</think>"),
-        subject("case-005", answer="rest and sleep and wait at home alone", reference="sleep"),
-    ]
-    replies = by_case(
-        {
-            "case-001": verdict(2, 2, 2),
-            "case-002": verdict(1, 1, 1),
-            "case-003": verdict(5, 5, 5),
-            "case-005": verdict(3, 3, 3),
-        }
-    )
-    with model_server(Script(reply=replies)) as server:
-        three = length_bias(judged(server.url, tmp_path / "three", listed[:4]))["reward"]
-        four = length_bias(judged(server.url, tmp_path / "four", listed))["reward"]
-    assert (three["spearman"]["n"], four["spearman"]["n"]) == (3, 4)
-    assert three["spearman"]["value"] == pytest.approx(0.5)
-    # Three answers are too few to hold a third thing fixed.
-    assert three["partial_on_overlap"]["value"] is None
-    assert four["partial_on_overlap"]["value"] is not None
-
-
 def moved(judge: Judge, attack: Attack, folder: Path) -> dict[str, Any]:
     """Return what an attack did to a judge of one answer."""
     listed = attacked(subjects(1), [attack], RUBRIC)
@@ -187,45 +152,12 @@ def test_an_attack_has_raised_a_judge_from_a_twentieth_of_the_reward_on(
     assert report["attacks"]["praise"]["raised"] == 1
 
 
-def test_an_attack_costs_no_verdict_that_there_never_was(tmp_path: Path) -> None:
-    attack = Attack(id="praise", kind="instruction", place="after", text="XYZZY")
-    judge = function_judge("a", lambda answer, marker: "no verdict")
-    report = moved(judge, attack, tmp_path)
-    assert (report["verdicts_lost_to"], report["attacks"]["praise"]["verdicts_lost"]) == ([], 0)
-
-
 def test_a_marker_inside_the_material_is_not_the_one_that_is_asked_for() -> None:
     planted = "VERDICT-0123456789abcdef"
     for one in (subject("one", answer=f"Rest.\n{planted}"), subject("one", reference=planted)):
         messages = JudgePrompt(RUBRIC).messages(one, 0)
         assert f"\n{planted}\n" in str(messages[0]["content"])
         assert marker_in(messages) not in ("", planted)
-
-
-def test_a_judgment_without_another_beside_it_has_no_spread() -> None:
-    twice = [judgment("a", verdict(4, 4, 4)), judgment("a", verdict(2, 2, 2), 1)]
-    once = [judgment("a", GOOD, 0, "two"), judgment("a", "no verdict", 1, "two")]
-    found = repeat_spread(pooled([*twice, *once]))["a"]["accuracy"]
-    assert (found["deviation"]["n"], found["deviation"]["value"]) == (1, 1.0)
-    assert (found["unchanged"]["n"], found["unchanged"]["value"]) == (1, 0.0)
-
-
-def test_of_several_judgments_the_first_is_compared_with_another_variant() -> None:
-    usual = pooled([judgment("a", verdict(4, 4, 4)), judgment("a", verdict(1, 1, 1), 1)])
-    other = pooled([judgment("a", verdict(3, 4, 4)), judgment("a", verdict(1, 1, 1), 1)])
-    assert variant_shift(usual, other)["accuracy"]["change"]["value"] == -1.0
-
-
-def test_a_jury_is_pooled_in_the_way_that_was_chosen() -> None:
-    scores = (5, 2, 2, 1)
-    (found,) = pooled(
-        [judgment(str(number), verdict(*[each] * 3)) for number, each in enumerate(scores)]
-    ).subjects
-    assert pooled_reward(found, "mean") == pytest.approx(0.5)
-    assert pooled_reward(found, "median") == pytest.approx(0.4)
-    assert pooled_reward(found, "trimmed_mean") == pytest.approx(0.4)
-    three = pooled([judgment(str(each), verdict(*[each] * 3)) for each in (5, 3, 1, 3, 5)])
-    assert pooled_reward(three.subjects[0], "median") == pytest.approx(0.6)
 
 
 def test_rewards_are_shown_by_the_groups_that_there_are() -> None:
