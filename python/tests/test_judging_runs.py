@@ -293,7 +293,7 @@ def test_what_the_endpoint_refuses_is_learned_step_by_step_and_recorded(tmp_path
         return None
 
     with model_server(Script(fault, lambda body: GOOD)) as server:
-        results = judged(server.url, tmp_path, subjects(6), IN_TURN)
+        results = judged(server.url, tmp_path, subjects(6))
         # One failed call for each refusal, whatever the number of answers.
         assert server.seen.requests == 6 + 4
         formats = [body.get("response_format", {}).get("type") for body in server.seen.bodies]
@@ -317,7 +317,7 @@ def test_an_endpoint_that_takes_plain_json_objects_gets_no_less(tmp_path: Path) 
         return None
 
     with model_server(Script(fault, lambda body: GOOD)) as server:
-        results = judged(server.url, tmp_path, subjects(4), IN_TURN)
+        results = judged(server.url, tmp_path, subjects(4))
         assert server.seen.requests == 5
         assert server.seen.bodies[-1]["response_format"] == {"type": "json_object"}
     assert results.judges[0].learned == {"response_format": "json_object"}
