@@ -17,7 +17,7 @@ from inference_runs import MODEL, QUICK, lines, open_item, open_items
 from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.python_model import PythonModel, aligned_outputs
+from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT, Run, RunConfig, RunResult, settings_of
 from medeval.inference.types import Item, Outcome
 from medeval.tasks.catalogue import begin
@@ -69,22 +69,6 @@ def test_the_message_of_an_error_is_not_kept_but_its_place_is(tmp_path: Path) ->
     assert "raise raised(" in code[int(number) - 1]
     for path in tmp_path.iterdir():
         assert SECRET not in path.read_text(encoding="utf-8")
-
-
-def test_an_interrupt_stays_one() -> None:
-    interrupts = raising(KeyboardInterrupt, lambda value: True)
-    for is_per_item in (True, False):
-        with pytest.raises(KeyboardInterrupt):
-            list(aligned_outputs(interrupts, [1], is_per_item=is_per_item))
-
-
-@pytest.mark.parametrize("raised", ENDS)
-def test_what_would_end_the_program_is_an_error_of_its_batch(raised: type[BaseException]) -> None:
-    error = {"type": raised.__name__, "attempts": 1}
-    function = raising(raised, lambda value: value == 2 or value == [2])
-    assert list(aligned_outputs(function, [1, 2], is_per_item=True)) == ["A", {"error": error}]
-    outputs = list(aligned_outputs(function, [1, 2, 3], batch_size=1))
-    assert outputs == [1, {"error": {**error, "batch": 1}}, 3]
 
 
 def test_a_model_that_ends_the_program_does_not(tmp_path: Path) -> None:

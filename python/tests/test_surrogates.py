@@ -19,7 +19,6 @@ from model_server import Script, model_server
 from medeval.cdm.episode import LoopOptions, read_transcripts
 from medeval.evaluation.task_prompts import read_output
 from medeval.inference.openai_replies import read_completion
-from medeval.inference.python_model import aligned_outputs
 from medeval.inference.types import Outcome
 from medeval.judging.verdict import read_verdict
 from medeval.text import whole, whole_json
@@ -78,8 +77,6 @@ def test_outputs_of_tasks_verdicts_and_functions_are_mended() -> None:
     for reply in (GOOD, GOOD[:-2]):
         verdict = read_verdict(reply.replace("about accuracy", "cut \\ud83d"), RUBRIC)
         assert verdict.explanations["accuracy"] == "cut \ufffd"
-    assert list(aligned_outputs(lambda batch: [{"a": HALF}] * len(batch), [1])) == [{"a": MENDED}]
-    assert list(aligned_outputs(lambda one: {"a": HALF}, [1], is_per_item=True)) == [{"a": MENDED}]
 
 
 def test_the_next_request_can_be_sent(tmp_path: Path) -> None:
