@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run_medeval
-from model_server import BAD_KEY, Body, Fault, Script, error, model_server, prompt_of
+from commands import PROJECT_ROOT, run_medeval
+from model_server import BAD_KEY, Body, Fault, Script, error, model_server, prompt_of, slow
 
 VERDICT = {
     "accuracy": {"explanation": "right", "score": 4},
@@ -193,9 +197,7 @@ def all_scores(score: float) -> str:
     ["no verdict", all_scores(9), all_scores(6), all_scores(0), all_scores(5.01)],
     ids=["none", "9 of 5", "6 of 5", "0 of 5", "a little above 5"],
 )
-def test_a_failed_judgment_is_missing_and_never_a_low_or_high_score(
-    unusable: str, tmp_path: Path
-) -> None:
+def test_a_failed_judgment_is_missing_and_never_a_low_score(unusable: str, tmp_path: Path) -> None:
     def verdict(body: Body) -> str:
         return unusable if "Colonoscopy" in prompt_of(body) else json.dumps(VERDICT)
 
@@ -237,6 +239,37 @@ def test_judging_again_asks_only_what_failed(tmp_path: Path) -> None:
         assert server.seen.requests == before + 1
         assert is_judge(server.seen.bodies[-1])
     assert scored(folder)["metadata"]["judging"]["failed"] == 0
+
+
+@pytest.mark.slow
+def test_a_run_killed_while_judging_pays_no_call_twice(tmp_path: Path) -> None:
+    script = Script(reply=reply_of, fault=lambda body, before: slow(0.1))
+    with model_server(script) as server:
+        command = [
+            sys.executable, "-m", "medeval", "run", "--task", "mtsamples", "--out", str(tmp_path),
+            "--model", "m", "--base-url", server.url, "--judge-model", "judge-a",
+            "--judge-base-url", server.url, "--concurrency", "1",
+        ]  # fmt: skip
+        started = subprocess.Popen(
+            command,
+            cwd=PROJECT_ROOT,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        while sum(map(is_judge, server.seen.bodies)) < 5:
+            assert started.poll() is None
+            time.sleep(0.01)
+        os.killpg(started.pid, signal.SIGKILL)
+        started.wait()
+        folder = next(tmp_path.iterdir())
+        kept = len(rows_of(folder, "judgments.jsonl"))
+        assert 0 < kept < 10
+        before = server.seen.requests
+        done = run_medeval("run", "--resume", folder)
+        assert done.returncode == 0, done.stderr
+        assert server.seen.requests - before == 10 - kept
+    assert scored(folder)["metrics_results"]["reward_judged"] == pytest.approx(0.8)
 
 
 def test_a_limit_on_cost_is_shared_by_model_and_judge(tmp_path: Path) -> None:

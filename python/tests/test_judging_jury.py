@@ -70,7 +70,7 @@ def test_a_jury_scores_by_its_mean_and_keeps_every_row(tmp_path: Path) -> None:
         assert (tmp_path / f"judge-{name}.json").is_file()
 
 
-def test_a_judge_that_nobody_answers_for_is_given_up_after_a_few_answers(tmp_path: Path) -> None:
+def test_a_jury_with_a_dead_judge_still_scores_and_says_so(tmp_path: Path) -> None:
     with socket.socket() as taken, model_server(Script(reply=by_model)) as server:
         taken.bind(("127.0.0.1", 0))  # bound, and nobody listens
         dead = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
