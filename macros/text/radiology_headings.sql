@@ -53,7 +53,7 @@
     {%- for letter, same_beginning in headings | reject('equalto', '') | groupby(0, none, true) -%}
         {%- set ends = [] -%}
         {%- for heading in same_beginning -%}
-            {%- do ends.append(heading[1:]) -%}
+            {%- do ends.append(heading | replace(letter, '', 1)) -%}
         {%- endfor -%}
         {%- set letter_pattern -%}
             {%- if letter == ' ' -%} [ \n]+
@@ -65,7 +65,7 @@
         {%- endset -%}
         {%- do ways.append(letter_pattern ~ heading_pattern(ends, form, false)) -%}
     {%- endfor -%}
-    {%- if ways | length == 1 and '' not in headings -%} {{ ways[0] }}
+    {%- if ways | length == 1 and '' not in headings -%} {{ ways | first }}
     {%- elif ways -%} (?:{{ ways | join('|') }}){{ '?' if '' in headings }}
     {%- endif -%}
 {%- endmacro %}

@@ -171,7 +171,7 @@ def test_a_system_equals_itself_and_an_oracle_beats_an_empty_one() -> None:
     same = compare(first, first, method)[0]
     assert (same.difference, same.low, same.high, same.p_value) == (0, 0, 0, 1)
     better = compare(oracle, first, method)[0]
-    assert (better.first, better.low > 0, better.p_value) == (1, True, pytest.approx(1 / 201))
+    assert (better.first_value, better.low > 0, better.p_value) == (1, True, pytest.approx(1 / 201))
     worse = compare(first, oracle, method)[0]
     assert (worse.low, worse.high) == pytest.approx((-better.high, -better.low))
     with pytest.raises(UserError, match="different questions"):

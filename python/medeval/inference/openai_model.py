@@ -49,6 +49,8 @@ _HEADERS = {
 RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 LEFT_OUT = ""
 RESPONSE_FORMAT = "response_format"
+# What a reply is read without; of `stop`, since readers cut off what a model makes up behind an end.
+_OPTIONAL = ("temperature", "seed", "stop")
 # What an endpoint that takes no schema is sent instead, before the parameter is left out.
 JSON_OBJECT = "json_object"
 # What is learned where a template has no place for a system message.
@@ -132,7 +134,7 @@ class ParameterFallbacks:
             if _is_schema(sent[RESPONSE_FORMAT]):
                 yield {RESPONSE_FORMAT: JSON_OBJECT}
             yield {RESPONSE_FORMAT: LEFT_OUT}
-        yield from ({name: LEFT_OUT} for name in ("temperature", "seed") if name in sent)
+        yield from ({name: LEFT_OUT} for name in _OPTIONAL if name in sent)
         for name, other in RENAMED.items():
             # Refused under both names, a limit of tokens stays an error: a run without it is dear.
             if name in sent and other not in self.learned:
