@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
 from commands import PROJECT_ROOT
 
 PACKAGE = PROJECT_ROOT / "python" / "medeval"
@@ -22,11 +23,34 @@ NO_CODE = {
 }
 
 # Lines of code, without comments and docstrings.
-CEILINGS: dict[str, int] = {}
+CEILINGS: dict[str, int] = {
+    "(top)": 2610,
+    "__main__": 10,
+    "baselines": 390,
+    "cdm": 3540,
+    "cli": 60,
+    "commands": 2730,
+    "evaluation": 2230,
+    "inference": 3530,
+    "judging": 2180,
+    "metrics": 830,
+    "mimic3": 440,
+    "models": 1280,
+    "mtsamples": 620,
+    "predictions": 1370,
+    "reporting": 970,
+    "scoring": 1630,
+    "tasks": 2980,
+    "yier": 1600,
+    "package": 28910,
+    "python/tests": 34710,
+    "benchmarks": 1200,
+    "tools": 1700,
+}
 # A place that has fallen this far below its ceiling gets a lower one.
 SLACK = 60
 
-FILES, FUNCTIONS = 0, 0
+FILES, FUNCTIONS = 220, 2397
 
 # From the command line down to plain texts and files: who is above may import who is below.
 LAYERS = (
@@ -50,12 +74,12 @@ LAYERS = (
     ("(top)",),
 )
 # What imports from above itself today. Nothing is added here.
-UPWARD: set[tuple[str, str]] = set()
+UPWARD: set[tuple[str, str]] = {("(top)", "mtsamples"), ("tasks", "evaluation")}
 
 # Folders that serve every benchmark, and the words by which they would name one.
 GENERAL = ("cli.py", "commands", "inference", "judging", "scoring", "reporting")
 BENCHMARKS = ("yier", "mtsamples", "cdm", "mimic3", "phenotyping", "decompensation")
-NAMED_PLACES = 0
+NAMED_PLACES = 65
 
 
 def python_files(folder: Path) -> list[Path]:
@@ -104,6 +128,7 @@ def lines_of_places() -> dict[str, int]:
     return dict(lines)
 
 
+@pytest.mark.slow
 def test_no_place_grows() -> None:
     lines = lines_of_places()
     assert lines.keys() == CEILINGS.keys()
