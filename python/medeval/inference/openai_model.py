@@ -49,7 +49,7 @@ _HEADERS = {
 RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 LEFT_OUT = ""
 RESPONSE_FORMAT = "response_format"
-# What a reply is read without; of `stop`, since readers cut off what a model makes up behind an end.
+# A reply is read without them: readers cut off what is made up behind an end without `stop`, too.
 _OPTIONAL = ("temperature", "seed", "stop")
 # What an endpoint that takes no schema is sent instead, before the parameter is left out.
 JSON_OBJECT = "json_object"
