@@ -7,6 +7,7 @@ outputs from the lines of the journal. The engine of `run` does all that is betw
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,7 +48,7 @@ class Call:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-class LoadedModel:
+class LoadedModel(ABC):
     """A model that was loaded under a name.
 
     Attributes:
@@ -62,6 +63,7 @@ class LoadedModel:
         """Return where its answers are kept; None if it keeps none of its own accord."""
         return None
 
+    @abstractmethod
     def items(
         self, rows: Sequence[Row], lines: Iterable[Line], call: Call
     ) -> list[tuple[Item, Sequence[int]]]:
@@ -75,21 +77,20 @@ class LoadedModel:
         Raises:
             ValueError: the inputs cannot be put so.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def answering(self, rows: Sequence[Row], call: Call) -> Model:
         """Return who answers the items of these inputs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def config(self, call: Call) -> RunConfig:
         """Return how the run is made."""
-        raise NotImplementedError
 
+    @abstractmethod
     def outputs(self, line: Line | None, count: int, call: Call) -> list[Row]:
         """Return the outputs of an item of so many inputs; `{"error": ...}` for a failed one."""
-        raise NotImplementedError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  most have opened nothing
         """Give back what was opened."""
 
 
@@ -185,13 +186,13 @@ class BatchModel(LoadedModel):
         """See `LoadedModel`."""
         return BatchEndpoint(self, rows, call)
 
+    @abstractmethod
     async def reply(self, batch: list[Row], request: Request, call: Call) -> str:
         """Return the outputs of a batch as JSON.
 
         Raises:
             CallFailedError: there are none.
         """
-        raise NotImplementedError
 
     async def close_connections(self) -> None:
         """Close what was opened for one run."""
