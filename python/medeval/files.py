@@ -11,6 +11,7 @@ import hashlib
 import io
 import os
 import stat
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -55,13 +56,17 @@ def replace_file(path: Path, content: bytes) -> None:
 
     It is on the disk before it takes the place.
     """
-    beside = path.with_name(path.name + ".new")
-    beside.unlink(missing_ok=True)
-    with create_private(beside) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    # For its owner only from the first byte on: inputs and answers may hold what patients told.
+    descriptor, new = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(new).replace(path)
+    except BaseException:
+        Path(new).unlink(missing_ok=True)
+        raise
 
 
 def lock(path: Path) -> int | None:

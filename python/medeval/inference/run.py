@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 from typing_extensions import TypedDict
 
 from medeval.errors import UserError
+from medeval.files import replace_file
 from medeval.inference.cost import Budget, Prices, Spent
 from medeval.inference.errors import Kind, RetryPolicy
 from medeval.inference.journal import Journal, read_journal
@@ -324,15 +324,9 @@ class Run:
             yield from read_journal(self.journal)
 
     def _write(self) -> None:
-        beside = self._file.with_name(self._file.name + ".new")
         try:
-            beside.unlink(missing_ok=True)
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                file.write(json.dumps(self._content, indent=2, ensure_ascii=False) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(self._file)
+            content = json.dumps(self._content, indent=2, ensure_ascii=False) + "\n"
+            replace_file(self._file, content.encode())
         except OSError as error:
             raise UserError(
                 f"{self._file}: {error.strerror}. Make room and start the same run again."

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
 from medeval.errors import UserError
+from medeval.files import replace_file
 
 Format = Literal["json", "yaml"]
 
@@ -65,7 +64,7 @@ def write_text(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file as a whole; its folder is made if it is not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    _put_in_place(path, content)
+    replace_file(path, content)
 
 
 def save_text(path: Path, text: str) -> None:
@@ -75,19 +74,6 @@ def save_text(path: Path, text: str) -> None:
         UserError: the file cannot be written.
     """
     try:
-        _put_in_place(path, text.encode())
+        replace_file(path, text.encode())
     except OSError as error:
         raise UserError(f"Cannot write {path}: {error.strerror or error}.") from error
-
-
-def _put_in_place(path: Path, content: bytes) -> None:
-    """Write a file beside its place and rename it, so that no half of it is ever seen there."""
-    # 0600 from the first byte on: inputs and answers may hold what patients told.
-    descriptor, half = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        Path(half).replace(path)
-    except BaseException:
-        Path(half).unlink(missing_ok=True)
-        raise
