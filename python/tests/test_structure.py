@@ -24,25 +24,25 @@ NO_CODE = {
 
 # Lines of code, without comments and docstrings.
 CEILINGS: dict[str, int] = {
-    "(top)": 2610,
+    "(top)": 2620,
     "__main__": 10,
     "baselines": 390,
     "cdm": 3540,
     "cli": 60,
     "commands": 2730,
-    "evaluation": 2230,
+    "evaluation": 2240,
     "inference": 3530,
     "judging": 2180,
     "metrics": 830,
     "mimic3": 440,
-    "models": 1280,
+    "models": 1270,
     "mtsamples": 620,
     "predictions": 1370,
     "reporting": 970,
     "scoring": 1630,
     "tasks": 2980,
     "yier": 1600,
-    "package": 28910,
+    "package": 28900,
     "python/tests": 34710,
     "benchmarks": 1200,
     "tools": 1700,
@@ -50,7 +50,7 @@ CEILINGS: dict[str, int] = {
 # A place that has fallen this far below its ceiling gets a lower one.
 SLACK = 60
 
-FILES, FUNCTIONS = 220, 2397
+FILES, FUNCTIONS = 220, 2396
 
 # From the command line down to plain texts and files: who is above may import who is below.
 LAYERS = (
