@@ -14,28 +14,18 @@ microbiology_events as (
     select * from {{ ref('int_cdm__shown_microbiology_events') }}
 ),
 
-missing_history as (
-    select
-        cases.hadm_id,
-        'history_missing' as issue,
-        true as in_first_only,
-        true as in_extended
-    from cases
-    inner join histories on cases.hadm_id = histories.hadm_id
-    where histories.is_history_missing
-),
-
-missing_past_history as (
-    select
-        cases.hadm_id,
-        'past_history_missing' as issue,
-        true as in_first_only,
-        true as in_extended
-    from cases
-    inner join histories on cases.hadm_id = histories.hadm_id
-    where histories.is_past_history_missing
-),
-
+{% for part in ['history', 'past_history'] -%}
+    missing_{{ part }} as (
+        select
+            cases.hadm_id,
+            '{{ part }}_missing' as issue,
+            true as in_first_only,
+            true as in_extended
+        from cases
+        inner join histories on cases.hadm_id = histories.hadm_id
+        where histories.is_{{ part }}_missing
+    ),
+{% endfor %}
 missing_age as (
     select
         hadm_id,

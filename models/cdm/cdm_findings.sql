@@ -27,20 +27,13 @@ section_coverage as (
 ),
 
 shown_events as (
-    select
-        hadm_id,
-        exclusion
-    from {{ ref('int_cdm__shown_lab_results') }}
-    union all
-    select
-        hadm_id,
-        exclusion
-    from {{ ref('int_cdm__shown_microbiology_events') }}
-    union all
-    select
-        hadm_id,
-        exclusion
-    from {{ ref('int_cdm__shown_radiology_reports') }}
+    {% for events in ['lab_results', 'microbiology_events', 'radiology_reports'] %}
+        select
+            hadm_id,
+            exclusion
+        from {{ ref('int_cdm__shown_' ~ events) }}
+        {% if not loop.last %}union all{% endif %}
+    {% endfor %}
 ),
 
 -- The windows of admissions overlap now and then, and a row that names none is then of both.
@@ -135,19 +128,18 @@ reports_with_odd_headings as (
 ),
 
 all_findings as (
-    select * from events_in_two_admissions
-    union all
-    select * from cultures_with_a_day_only
-    union all
-    select * from emptied_cases
-    union all
-    select * from cases_without_transfers
-    union all
-    select * from cases_without_admission
-    union all
-    select * from missing_sections
-    union all
-    select * from reports_with_odd_headings
+    {% for finding in [
+        'events_in_two_admissions',
+        'cultures_with_a_day_only',
+        'emptied_cases',
+        'cases_without_transfers',
+        'cases_without_admission',
+        'missing_sections',
+        'reports_with_odd_headings',
+    ] %}
+        select * from {{ finding }}
+        {% if not loop.last %}union all{% endif %}
+    {% endfor %}
 ),
 
 final as (

@@ -45,83 +45,35 @@ distinct_reports as (
     from radiology_reports
 ),
 
-numbered_events as (
-    select
-        *,
-        concat(test_itemid, '-', sequence_num) as event_id
-    from microbiology_events
-),
-
 shown_texts as not materialized (
-    select
-        hadm_id,
-        cast(labevent_id as {{ dbt.type_string() }}) as item,
-        'lab_results' as field,
-        test_name as shown_text
-    from lab_results
-    union all
-    select
-        hadm_id,
-        cast(labevent_id as {{ dbt.type_string() }}) as item,
-        'lab_results' as field,
-        value_text as shown_text
-    from lab_results
-    union all
-    select
-        hadm_id,
-        '' as item,
-        'history_of_present_illness' as field,
-        history_of_present_illness as shown_text
-    from cases
-    union all
-    select
-        hadm_id,
-        '' as item,
-        'physical_exams' as field,
-        physical_exams as shown_text
-    from cases
-    union all
-    select
-        hadm_id,
-        note_id as item,
-        'radiology_reports' as field,
-        exam_name as shown_text
-    from distinct_reports
-    union all
-    select
-        hadm_id,
-        note_id as item,
-        'radiology_reports' as field,
-        text as shown_text
-    from distinct_reports
-    union all
-    select
-        hadm_id,
-        event_id as item,
-        'microbiology_events' as field,
-        test_name as shown_text
-    from numbered_events
-    union all
-    select
-        hadm_id,
-        event_id as item,
-        'microbiology_events' as field,
-        spec_type_desc as shown_text
-    from numbered_events
-    union all
-    select
-        hadm_id,
-        event_id as item,
-        'microbiology_events' as field,
-        organism_name as shown_text
-    from numbered_events
-    union all
-    select
-        hadm_id,
-        event_id as item,
-        'microbiology_events' as field,
-        comments as shown_text
-    from numbered_events
+    {% for field, source, item, columns in [
+        (
+            'lab_results',
+            'lab_results',
+            'cast(labevent_id as ' ~ dbt.type_string() ~ ')',
+            ['test_name', 'value_text'],
+        ),
+        ('history_of_present_illness', 'cases', "''", ['history_of_present_illness']),
+        ('physical_exams', 'cases', "''", ['physical_exams']),
+        ('radiology_reports', 'distinct_reports', 'note_id', ['exam_name', 'text']),
+        (
+            'microbiology_events',
+            'microbiology_events',
+            "concat(test_itemid, '-', sequence_num)",
+            ['test_name', 'spec_type_desc', 'organism_name', 'comments'],
+        ),
+    ] %}
+        {% set is_last_field = loop.last %}
+        {% for column in columns %}
+            select
+                hadm_id,
+                {{ item }} as item,
+                '{{ field }}' as field,
+                {{ column }} as shown_text
+            from {{ source }}
+            {% if not (is_last_field and loop.last) %}union all{% endif %}
+        {% endfor %}
+    {% endfor %}
 ),
 
 diagnosis_words as (
@@ -363,7 +315,9 @@ reports_without_headings as materialized (
     from reports_without_capitals
 ),
 
-headings_in_texts as (
+hits as (
+    select * from words_in_texts
+    union all
     select
         hadm_id,
         'radiology_reports' as field,
@@ -372,12 +326,6 @@ headings_in_texts as (
         heading as term,
         length(report) - length(replace(report, {{ word_end() }}, '')) as hit_count
     from reports_without_headings
-),
-
-hits as (
-    select * from words_in_texts
-    union all
-    select * from headings_in_texts
 ),
 
 final as (

@@ -26,30 +26,19 @@ ethnicities as (
 ),
 
 -- The first value of the episode counts, also one from before or after the stay itself.
-ranked_heights as (
-    select
-        icustay_id,
-        height,
-        row_number() over (
-            partition by icustay_id
-            order by hours asc, event_icustay_id asc
-        ) as place
-    from timeseries
-    where height is not null
-),
-
-ranked_weights as (
-    select
-        icustay_id,
-        weight,
-        row_number() over (
-            partition by icustay_id
-            order by hours asc, event_icustay_id asc
-        ) as place
-    from timeseries
-    where weight is not null
-),
-
+{% for variable in ['height', 'weight'] -%}
+    ranked_{{ variable }}s as (
+        select
+            icustay_id,
+            {{ variable }},
+            row_number() over (
+                partition by icustay_id
+                order by hours asc, event_icustay_id asc
+            ) as place
+        from timeseries
+        where {{ variable }} is not null
+    ),
+{% endfor %}
 -- The reference's CSV reader takes the codes of a patient for numbers where none has a letter; it
 -- then finds none of the listed codes, which are texts.
 number_only_subjects as (

@@ -97,19 +97,18 @@ stays_past_death as (
 ),
 
 all_findings as (
-    select * from unreadable_values
-    union all
-    select * from stays_of_equal_times
-    union all
-    select * from codes_outside_groups
-    union all
-    select * from missing_ethnicity
-    union all
-    select * from subjects_without_events
-    union all
-    select * from subjects_of_numbers
-    union all
-    select * from stays_past_death
+    {% for finding in [
+        'unreadable_values',
+        'stays_of_equal_times',
+        'codes_outside_groups',
+        'missing_ethnicity',
+        'subjects_without_events',
+        'subjects_of_numbers',
+        'stays_past_death',
+    ] %}
+        select * from {{ finding }}
+        {% if not loop.last %}union all{% endif %}
+    {% endfor %}
 ),
 
 final as (

@@ -1,33 +1,5 @@
-with admissions as (
-    select * from {{ ref('stg_mimic3__admissions') }}
-),
-
-patients as (
-    select * from {{ ref('stg_mimic3__patients') }}
-),
-
-icustays as (
-    select * from {{ ref('stg_mimic3__icustays') }}
-),
-
-diagnoses_icd as (
-    select * from {{ ref('stg_mimic3__diagnoses_icd') }}
-),
-
-d_icd_diagnoses as (
-    select * from {{ ref('stg_mimic3__d_icd_diagnoses') }}
-),
-
-event_counts as (
+with event_counts as (
     select * from {{ ref('int_mimic3__event_counts') }}
-),
-
-event_tables as (
-    select 'chartevents' as source_table
-    union all
-    select 'labevents' as source_table
-    union all
-    select 'outputevents' as source_table
 ),
 
 published_row_counts as (
@@ -35,37 +7,21 @@ published_row_counts as (
 ),
 
 row_counts as (
-    select
-        'admissions' as source_table,
-        count(*) as row_count
-    from admissions
-    union all
-    select
-        'patients' as source_table,
-        count(*) as row_count
-    from patients
-    union all
-    select
-        'icustays' as source_table,
-        count(*) as row_count
-    from icustays
-    union all
-    select
-        'diagnoses_icd' as source_table,
-        count(*) as row_count
-    from diagnoses_icd
-    union all
-    select
-        'd_icd_diagnoses' as source_table,
-        count(*) as row_count
-    from d_icd_diagnoses
-    union all
-    select
-        event_tables.source_table,
-        cast(coalesce(sum(event_counts.event_count), 0) as bigint) as row_count
-    from event_tables
-    left join event_counts on event_tables.source_table = event_counts.source_table
-    group by event_tables.source_table
+    {% for table in ['admissions', 'patients', 'icustays', 'diagnoses_icd', 'd_icd_diagnoses'] %}
+        select
+            '{{ table }}' as source_table,
+            count(*) as row_count
+        from {{ ref('stg_mimic3__' ~ table) }}
+        union all
+    {% endfor %}
+    {% for table in ['chartevents', 'labevents', 'outputevents'] %}
+        select
+            '{{ table }}' as source_table,
+            cast(coalesce(sum(event_count), 0) as bigint) as row_count
+        from event_counts
+        where source_table = '{{ table }}'
+        {% if not loop.last %}union all{% endif %}
+    {% endfor %}
 ),
 
 -- The source is the edition that most of its tables agree with, three at the least.

@@ -33,23 +33,14 @@ values_of_other_kinds as (
 ),
 
 item_kinds as (
-    select
-        records.line_number,
-        items.item_kind
-    from records
-    cross join {{ json_kinds('records.record', 'selection', 'items', 'item_kind') }}
-    union all
-    select
-        records.line_number,
-        items.item_kind
-    from records
-    cross join {{ json_kinds('records.record', 'answer_choices', 'items', 'item_kind') }}
-    union all
-    select
-        records.line_number,
-        items.item_kind
-    from records
-    cross join {{ json_kinds('records.record', 'predict_answers', 'items', 'item_kind') }}
+    {% for field in ['selection', 'answer_choices', 'predict_answers'] %}
+        select
+            records.line_number,
+            items.item_kind
+        from records
+        cross join {{ json_kinds('records.record', field, 'items', 'item_kind') }}
+        {% if not loop.last %}union all{% endif %}
+    {% endfor %}
 ),
 
 items_of_other_kinds as (

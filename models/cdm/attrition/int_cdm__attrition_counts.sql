@@ -21,30 +21,19 @@ radiology_reports as (
 ),
 
 excluded as (
-    select
-        'cohort' as stage,
-        exclusion
-    from selection
-    union all
-    select
-        'lab_results' as stage,
-        exclusion
-    from lab_results
-    union all
-    select
-        'microbiology_rows' as stage,
-        exclusion
-    from culture_rows
-    union all
-    select
-        'microbiology_events' as stage,
-        exclusion
-    from microbiology_events
-    union all
-    select
-        'radiology_reports' as stage,
-        exclusion
-    from radiology_reports
+    {% for stage, source in [
+        ('cohort', 'selection'),
+        ('lab_results', 'lab_results'),
+        ('microbiology_rows', 'culture_rows'),
+        ('microbiology_events', 'microbiology_events'),
+        ('radiology_reports', 'radiology_reports'),
+    ] %}
+        select
+            '{{ stage }}' as stage,
+            exclusion
+        from {{ source }}
+        {% if not loop.last %}union all{% endif %}
+    {% endfor %}
 ),
 
 final as (

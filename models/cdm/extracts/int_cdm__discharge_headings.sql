@@ -176,54 +176,25 @@ numbered_fits as (
     where fitting_sections = 1
 ),
 
-columns_of_all as (
-    select
-        hadm_id,
-        note_id,
-        line_number,
-        colon_line_number,
-        heading,
-        section_order,
-        section,
-        form
-    from placed
-    where is_clear or form = 'end'
-    union all
-    select
-        hadm_id,
-        note_id,
-        line_number,
-        colon_line_number,
-        heading,
-        section_order,
-        section,
-        form
-    from short_forms
-    union all
-    select
-        hadm_id,
-        note_id,
-        line_number,
-        colon_line_number,
-        heading,
-        section_order,
-        section,
-        form
-    from numbered_fits
-    where fit_number = 1
-),
-
 final as (
-    select
-        hadm_id,
-        note_id,
-        line_number,
-        colon_line_number,
-        {{ trimmed('heading') }} as heading,
-        section_order,
-        section,
-        form
-    from columns_of_all
+    {% for source, condition in [
+        ('placed', "is_clear or form = 'end'"),
+        ('short_forms', 'true'),
+        ('numbered_fits', 'fit_number = 1'),
+    ] %}
+        select
+            hadm_id,
+            note_id,
+            line_number,
+            colon_line_number,
+            {{ trimmed('heading') }} as heading,
+            section_order,
+            section,
+            form
+        from {{ source }}
+        where {{ condition }}
+        {% if not loop.last %}union all{% endif %}
+    {% endfor %}
 )
 
 select * from final

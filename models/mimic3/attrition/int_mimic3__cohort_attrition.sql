@@ -28,29 +28,18 @@ steps as (
 ),
 
 final as (
-    select
-        'stays' as unit,
-        step_number,
-        count(*) as rows_in,
-        count(*) filter (where is_left) as rows_out
-    from steps
-    group by step_number
-    union all
-    select
-        'admissions' as unit,
-        step_number,
-        count(distinct hadm_id) as rows_in,
-        count(distinct hadm_id) filter (where is_left) as rows_out
-    from steps
-    group by step_number
-    union all
-    select
-        'subjects' as unit,
-        step_number,
-        count(distinct subject_id) as rows_in,
-        count(distinct subject_id) filter (where is_left) as rows_out
-    from steps
-    group by step_number
+    {% for unit, key in [
+        ('stays', 'icustay_id'), ('admissions', 'hadm_id'), ('subjects', 'subject_id')
+    ] %}
+        select
+            '{{ unit }}' as unit,
+            step_number,
+            count(distinct {{ key }}) as rows_in,
+            count(distinct {{ key }}) filter (where is_left) as rows_out
+        from steps
+        group by step_number
+        {% if not loop.last %}union all{% endif %}
+    {% endfor %}
 )
 
 select * from final

@@ -62,58 +62,34 @@ final as (
         cast(sum(event_count) as bigint) as row_count
     from events
     group by rule
-    union all
-    select
-        'episodes' as stage,
-        'stays' as unit,
-        task_exclusion as rule,
-        count(*) as row_count
-    from episodes
-    group by task_exclusion
-    union all
-    select
-        'in_hospital_mortality' as stage,
-        'stays' as unit,
-        in_hospital_mortality_rule as rule,
-        count(*) as row_count
-    from task_episodes
-    group by in_hospital_mortality_rule
-    union all
-    select
-        'observed_episodes' as stage,
-        'stays' as unit,
-        observation_rule as rule,
-        count(*) as row_count
-    from task_episodes
-    group by observation_rule
-    union all
-    select
-        'length_of_stay' as stage,
-        'hours' as unit,
-        'hour_not_sampled' as rule,
-        cast(stay_hours - length_of_stay_samples as bigint) as row_count
-    from hour_counts
-    union all
-    select
-        'length_of_stay' as stage,
-        'hours' as unit,
-        null as rule,
-        length_of_stay_samples as row_count
-    from hour_counts
-    union all
-    select
-        'decompensation' as stage,
-        'hours' as unit,
-        'after_death' as rule,
-        length_of_stay_samples - decompensation_samples as row_count
-    from hour_counts
-    union all
-    select
-        'decompensation' as stage,
-        'hours' as unit,
-        null as rule,
-        decompensation_samples as row_count
-    from hour_counts
+    {% for stage, source, rule in [
+        ('episodes', 'episodes', 'task_exclusion'),
+        ('in_hospital_mortality', 'task_episodes', 'in_hospital_mortality_rule'),
+        ('observed_episodes', 'task_episodes', 'observation_rule'),
+    ] %}
+        union all
+        select
+            '{{ stage }}' as stage,
+            'stays' as unit,
+            {{ rule }} as rule,
+            count(*) as row_count
+        from {{ source }}
+        group by {{ rule }}
+    {% endfor %}
+    {% for stage, rule, row_count in [
+        ('length_of_stay', "'hour_not_sampled'", 'stay_hours - length_of_stay_samples'),
+        ('length_of_stay', 'null', 'length_of_stay_samples'),
+        ('decompensation', "'after_death'", 'length_of_stay_samples - decompensation_samples'),
+        ('decompensation', 'null', 'decompensation_samples'),
+    ] %}
+        union all
+        select
+            '{{ stage }}' as stage,
+            'hours' as unit,
+            {{ rule }} as rule,
+            cast({{ row_count }} as bigint) as row_count
+        from hour_counts
+    {% endfor %}
 )
 
 select * from final
