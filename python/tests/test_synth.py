@@ -1,0 +1,315 @@
+"""The synthetic MIMIC data: same bytes, right layout, every special case, bounded memory.
+
+What the data must hold is in fixtures/synth_*.yaml.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sized
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+import yaml
+from commands import PROJECT_ROOT, run_medeval
+
+from medeval import cli
+from synth import mimic4
+from synth.files import DATA, CsvFile, read_groups, read_rows
+from synth.mimic3_people import CASES as MIMIC3_CASES
+from synth.mimic4 import make_admissions
+from synth.mimic4_stay import CASES as MIMIC4_CASES
+from synth.mimic4_stay import SPECIAL
+from synth.run import write_synthetic
+
+KINDS = ("mimic3", "mimic4")
+CONTENT: dict[str, dict[str, Any]] = {
+    kind: yaml.safe_load((Path(__file__).parent / "fixtures" / f"synth_{kind}.yaml").read_text())
+    for kind in KINDS
+}
+DEMO = {kind: PROJECT_ROOT / "demo" / kind for kind in KINDS}
+# Scale, seed and events of a stay; a second set; and the most bytes of the demo.
+DEMO_ARGUMENTS = {"mimic3": (240, 20261127, 250), "mimic4": (130, 20261127, 100)}
+OTHER_ARGUMENTS = {"mimic3": (240, 11, 60), "mimic4": (2 * MIMIC4_CASES.cycle, 11, 60)}
+LARGEST_DEMO = {"mimic3": 3_000_000, "mimic4": 1_500_000}
+SMALL = ("--scale", "20", "--seed", "1", "--events-per-stay", "5")
+READ_CSV = (
+    "read_csv('{}', header = true, all_varchar = true, delim = ',', quote = '\"', escape = '\"')"
+)
+
+
+def make(
+    kind: str, folder: Path, scale: int = 40, seed: int = 5, events: int = 40
+) -> dict[str, int]:
+    return write_synthetic(kind, scale, seed, events, folder)
+
+
+def read_bytes(folder: Path) -> dict[str, bytes]:
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def open_tables(kind: str, folder: Path) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    # One thread: the cases are small and the machine is shared.
+    connection.execute("set threads = 1")
+    files = {name.split("/")[-1]: f"{folder / name}.csv.gz" for name in CONTENT[kind]["columns"]}
+    if kind == "mimic3":
+        seeds = (PROJECT_ROOT / "seeds" / "mimic3").glob("*.csv")
+        files |= {path.stem: str(path) for path in seeds}
+    for name, file in files.items():
+        connection.execute(f"create table {name} as select * from {READ_CSV.format(file)}")
+    connection.execute(CONTENT[kind]["views"])
+    return connection
+
+
+@pytest.fixture(scope="module", params=["demo", "another seed"])
+def tables(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, duckdb.DuckDBPyConnection]]:
+    folders = DEMO
+    if request.param != "demo":
+        folder = tmp_path_factory.mktemp("synth")
+        folders = {kind: folder / kind for kind in KINDS}
+        for kind in KINDS:
+            make(kind, folders[kind], *OTHER_ARGUMENTS[kind])
+    opened = {kind: open_tables(kind, folders[kind]) for kind in KINDS}
+    yield opened
+    for connection in opened.values():
+        connection.close()
+
+
+def count(connection: duckdb.DuckDBPyConnection, source: str) -> int:
+    row = connection.execute(f"select count(*) from (select 1 {source})").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def run_synth(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
+    monkeypatch.chdir(PROJECT_ROOT)
+    monkeypatch.setattr(sys, "argv", ["medeval", "synth", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return int(stop.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "case"), [(kind, case) for kind in KINDS for case in CONTENT[kind]["found"]]
+)
+def test_special_case_is_found(
+    tables: dict[str, duckdb.DuckDBPyConnection], kind: str, case: str
+) -> None:
+    assert count(tables[kind], CONTENT[kind]["found"][case]) > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "fault"), [(kind, fault) for kind in KINDS for fault in CONTENT[kind]["absent"]]
+)
+def test_fault_is_absent(
+    tables: dict[str, duckdb.DuckDBPyConnection], kind: str, fault: str
+) -> None:
+    assert count(tables[kind], CONTENT[kind]["absent"][fault]) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_and_row_counts_are_those_of_the_note(
+    tables: dict[str, duckdb.DuckDBPyConnection], kind: str, tmp_path: Path
+) -> None:
+    rows = make(kind, tmp_path / "a")
+    scale = {"kind": kind, "scale": 40, "seed": 5, "events_per_stay": 40}
+    note = json.loads((tmp_path / "a" / "synthetic.json").read_text())
+    assert {key: note[key] for key in (*scale, "rows")} == {**scale, "rows": rows}
+    for table, columns in CONTENT[kind]["columns"].items():
+        file = READ_CSV.format(tmp_path / "a" / f"{table}.csv.gz")
+        assert count(tables[kind], f"from {file}") == rows[table] > 10
+        found = tables[kind].execute(f"select * from {file} limit 0").description
+        assert [column[0] for column in found] == columns.split()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_demo_is_what_its_readme_makes(kind: str, tmp_path: Path) -> None:
+    """Unpacked, since another zlib may pack the same text into other bytes."""
+    scale, seed, events = DEMO_ARGUMENTS[kind]
+    readme = (PROJECT_ROOT / "demo" / "README.md").read_text(encoding="utf-8")
+    per_stay = "" if kind == "mimic3" else f"--events-per-stay {events} "
+    assert f"synth {kind} --scale {scale} --seed {seed} {per_stay}--out demo/{kind} " in readme
+
+    make(kind, tmp_path / kind, scale, seed, events)
+    made, demo = read_bytes(tmp_path / kind), read_bytes(DEMO[kind])
+    assert list(made) == list(demo)
+    for file in made:
+        if file.endswith(".gz"):
+            assert gzip.decompress(made[file]) == gzip.decompress(demo[file]), (
+                f"{file}: make the demo again as demo/README.md says"
+            )
+    notes = [json.loads(files["synthetic.json"]) for files in (made, demo)]
+    assert notes[0] | {"medeval_version": ""} == notes[1] | {"medeval_version": ""}
+    assert sum(map(len, demo.values())) < LARGEST_DEMO[kind]
+
+
+@pytest.mark.parametrize(("kind", "events"), [("mimic3", 41), ("mimic4", 80)])
+def test_arguments_alone_decide_the_bytes(kind: str, events: int, tmp_path: Path) -> None:
+    make(kind, tmp_path / "a")
+    made = read_bytes(tmp_path / "a")
+    make(kind, tmp_path / "b")
+    assert read_bytes(tmp_path / "b") == made
+    file = next(name for name in made if "labevents" in name)
+    for number, changed in enumerate(({"seed": 6}, {"events": events}, {"scale": 41})):
+        make(kind, tmp_path / str(number), **changed)
+        assert read_bytes(tmp_path / str(number))[file] != made[file]
+    for name, content in made.items():
+        if name.endswith(".gz"):
+            # The header names no file and no time.
+            assert content[3:8] == bytes(5)
+
+
+def test_special_rows_belong_to_known_cases() -> None:
+    assert {row["case"] for row in read_rows(DATA / "mimic3_events.csv")} <= {*MIMIC3_CASES.names}
+    for kind in ("lab", "culture", "report"):
+        assert {*read_groups(f"mimic4_{kind}_cases.csv", "case")} <= {*MIMIC4_CASES.names}
+    assert {*SPECIAL["notes"], *SPECIAL["procedure_day"]} <= {*MIMIC4_CASES.names}
+
+
+def test_every_cycle_holds_every_case() -> None:
+    admissions = make_admissions(3, MIMIC4_CASES.cycle)
+    assert all(MIMIC4_CASES.has(admissions.case, name).sum() == 1 for name in MIMIC4_CASES.names)
+    assert np.all(np.diff(admissions.subject_id) >= 0)
+
+
+@pytest.mark.slow
+def test_subjects_lie_in_the_range_at_the_largest_scale() -> None:
+    admissions = make_admissions(1, mimic4.SCALES[-1])
+    for ids, first in ((admissions.subject_id, 10_000_000), (admissions.hadm_id, 20_000_000)):
+        assert first < ids.min()
+        assert ids.max() < first + 10_000_000
+    assert len(np.unique(admissions.hadm_id)) == len(admissions.hadm_id)
+
+
+def test_events_are_as_many_as_asked_and_made_in_bounded_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = make("mimic4", tmp_path / "a", scale=100, events=400)
+    assert 350 < rows["hosp/labevents"] / rows["hosp/admissions"] < 450
+
+    sizes = []
+
+    def write_columns(self: CsvFile, columns: dict[str, Sized]) -> None:
+        sizes.append(len(columns["itemid"]))
+
+    monkeypatch.setattr(CsvFile, "write_columns", write_columns)
+    monkeypatch.setattr(mimic4, "CHUNK_ROWS", 2000)
+    make("mimic4", tmp_path / "b", scale=100, events=100)
+    assert len(sizes) == 7
+    assert max(sizes) < 4000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ("mimic5 --scale 20 --seed 1", "Unknown kind 'mimic5'"),
+        ("mimic3 --scale 19 --seed 1", "--scale 19 is not possible"),
+        ("mimic3 --scale 100000 --seed 1", "--scale 100000 is not possible"),
+        ("mimic4 --scale 1000001 --seed 1", "--scale 1000001 is not possible"),
+        ("mimic3 --scale 20 --seed -1", "--seed -1 is negative"),
+        ("mimic4 --scale 20 --seed 1 --events-per-stay 0", "--events-per-stay 0 is too small"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(
+    arguments: str,
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run_synth(monkeypatch, *arguments.split(), "--out", tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"medeval: {sentence}")
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_what_the_command_wrote_is_replaced_and_only_by_a_whole_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, other = tmp_path / "out", tmp_path / "other"
+    out.mkdir()
+    other.mkdir()
+    (other / "thesis.txt").write_text("mine")
+    assert run_synth(monkeypatch, "mimic3", *SMALL, "--out", out) == 0
+    before = read_bytes(out)
+    for arguments, sentence in (
+        (("--out", out), "exists and is not empty"),
+        (("--out", other, "--replace"), "was not written by this command"),
+        (("--out", other / "thesis.txt"), "is a file"),
+    ):
+        assert run_synth(monkeypatch, "mimic3", *SMALL, *arguments) == 2
+        assert sentence in capsys.readouterr().err
+    assert run_synth(monkeypatch, "mimic3", *SMALL, "--out", out, "--replace") == 0
+    assert read_bytes(out) == before
+    assert (other / "thesis.txt").read_text() == "mine"
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(CsvFile, "write_columns", full)
+    assert run_synth(monkeypatch, "mimic3", *SMALL, "--out", out, "--replace") == 2
+    assert "No space left on device" in capsys.readouterr().err
+    assert read_bytes(out) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "out"]
+
+
+@pytest.mark.parametrize(
+    ("place", "status", "sentence"),
+    [
+        ("elsewhere", 2, "No dbt_project.yml in "),
+        ("bare project", 2, "bare project has no folder tools/synth, which makes synthetic data"),
+        ("checkout", 0, ""),
+    ],
+)
+def test_the_installed_package_needs_a_checkout(
+    tmp_path: Path, place: str, status: int, sentence: str
+) -> None:
+    shutil.copytree(PROJECT_ROOT / "python" / "medeval", tmp_path / "installed" / "medeval")
+    folder = tmp_path / place
+    folder.mkdir()
+    if place == "bare project":
+        shutil.copy(PROJECT_ROOT / "dbt_project.yml", folder)
+    done = run_medeval(
+        *("synth", "mimic3", *SMALL, "--out", tmp_path / "out"),
+        env={"PYTHONPATH": str(tmp_path / "installed")},
+        cwd=PROJECT_ROOT if place == "checkout" else folder,
+    )
+    assert done.returncode == status
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == (status == 2)
+    assert (tmp_path / "out").is_dir() == (status == 0)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's peak memory")
+def test_memory_does_not_grow_with_events(tmp_path: Path) -> None:
+    """Ten pieces and more in less than 300 MB, libraries included."""
+    program = f"""
+from pathlib import Path
+from synth.run import write_synthetic
+rows = write_synthetic("mimic3", 200, 3, 4000, Path({str(tmp_path / "out")!r}))
+status = Path("/proc/self/status").read_text()
+print(sum(rows.values()), status.split("VmHWM:")[1].split()[0])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=PROJECT_ROOT / "tools",
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    rows, peak = map(int, done.stdout.split())
+    assert rows > 1_000_000
+    assert peak < 300_000  # kB
