@@ -15,7 +15,7 @@ from medeval.cdm import prompts
 from medeval.cdm.cases import read_case_files
 from medeval.cdm.demo import reply_to
 from medeval.cdm.facts import load_facts
-from medeval.cdm.tools import Toolbox
+from medeval.cdm.tools import TOOLS, Toolbox
 
 
 def answer(export: str, out: str, first: str = "") -> None:
@@ -24,7 +24,7 @@ def answer(export: str, out: str, first: str = "") -> None:
     lines = []
     for case in files.cases[: int(first) if first else None]:
         toolbox = Toolbox(case, facts, mapping=files.mapping)
-        parameters = {"tools": toolbox.definitions()}
+        parameters = {"tools": prompts.definitions(TOOLS)}
         messages: list[dict[str, Any]] = [
             {"role": "system", "content": prompts.SYSTEM_NATIVE},
             {"role": "user", "content": prompts.history(case.history_of_present_illness)},

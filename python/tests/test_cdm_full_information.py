@@ -41,9 +41,8 @@ from medeval.cdm.full_information import (
     FullInformation,
     FullInformationOptions,
     full_information,
-    information_of,
 )
-from medeval.cdm.text_protocol import FinalAnswer
+from medeval.cdm.tool_protocols import FinalAnswer
 from medeval.inference import tokens
 from medeval.inference.endpoints import Endpoint
 from medeval.inference.errors import CallFailedError
@@ -222,7 +221,7 @@ def test_other_orders_are_further_samples_with_the_same_information(tmp_path: Pa
     assert [one.sample for one in found] == [0, 1, 2, 3] * 2
     assert found[0].order == BLOCKS
     assert all(sorted(one.order) == sorted(BLOCKS) for one in found)
-    assert [one.order for one in found] == [one.information.order for one in episodes]
+    assert [one.order for one in found] == [one.order for one in episodes]
 
 
 def is_summary(body: Body) -> bool:
@@ -242,7 +241,7 @@ def long_case(**changed: Any) -> ClinicalCase:
 
 def bare_words(of: ClinicalCase) -> int:
     """Return what a prompt has without imaging."""
-    bare = FullInformation(of, replace(information_of(of), reports=()))
+    bare = FullInformation(of.model_copy(update={"radiology_reports": ()}))
     return words([dict(message) for message in bare.opening.messages])
 
 
@@ -481,4 +480,3 @@ def test_the_record_of_a_run_says_how_it_was_shown() -> None:
     options = FullInformationOptions(permute=2, seed=3)
     assert options.as_json() == {"mode": "full_information", "permute": 2, "seed": 3}
     assert PARAMETERS["response_format"]["type"] == "json_schema"
-    assert sorted(BLOCKS) == sorted(information_of(case()).order)

@@ -33,7 +33,7 @@ from model_server import Body, Script, error, model_server, slow
 
 from medeval.cdm import prompts
 from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts
-from medeval.cdm.text_protocol import FinalAnswer
+from medeval.cdm.tool_protocols import FinalAnswer
 from medeval.cdm.tools import TOOLS
 from medeval.errors import UserError
 from medeval.inference.guard import RefusedError

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.text_protocol import FinalAnswer, partial_answer, read_answer, treatments_in
+from medeval.cdm.tool_protocols import FinalAnswer, partial_answer, read_answer, treatments_in
 
 WHOLE = '{"thought": "t", "final_diagnosis": "Acute appendicitis", "treatment": ["a", "b"]}'
 ANSWER = FinalAnswer("Acute appendicitis", ("a", "b"), "t")

@@ -15,7 +15,7 @@ from model_server import Body, Fault, Script, model_server, refuses
 
 from medeval.cdm import prompts
 from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts
-from medeval.cdm.text_protocol import FinalAnswer, arguments_in, read_text_reply
+from medeval.cdm.tool_protocols import FinalAnswer, arguments_in, read_text_reply
 from medeval.cdm.tools import ARGUMENTS, TOOLS, understood
 from medeval.inference.types import Outcome
 
@@ -30,8 +30,8 @@ def asked(text: str) -> tuple[str, dict[str, Any], bool]:
     """Return the tool that a reply asks for, the arguments, and whether it is as asked for."""
     reply = read_text_reply(text, TOOLS)
     assert reply.answer is None
-    names = list(ARGUMENTS.get(reply.action, ()))
-    return reply.action, arguments_in(reply.action_input, names), not reply.is_custom
+    (call,) = reply.calls
+    return call.name, dict(call.arguments or {}), not reply.customs
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_two_arguments_are_told_apart(given_as: str) -> None:
 )
 def test_answer_in_the_layout_is_read(text: str, is_as_asked: bool) -> None:
     reply = read_text_reply(text, TOOLS)
-    assert (reply.action, reply.is_custom) == ("", not is_as_asked)
+    assert (reply.calls, bool(reply.customs)) == ((), not is_as_asked)
     assert reply.answer == FinalAnswer("Colitis", ("a", "b"), "t")
 
 
@@ -121,7 +121,7 @@ def test_answer_in_the_layout_is_read(text: str, is_as_asked: bool) -> None:
 )
 def test_what_is_in_another_layout_is_no_answer(text: str, action: str) -> None:
     reply = read_text_reply(text, TOOLS)
-    assert (reply.action, reply.answer) == (action, None)
+    assert ("".join(call.name for call in reply.calls), reply.answer) == (action, None)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,8 @@ def test_what_is_in_another_layout_is_no_answer(text: str, action: str) -> None:
 )  # fmt: skip
 def test_result_that_the_model_made_up_is_never_read(made_up: str) -> None:
     reply = read_text_reply(f"{EXAMINE}{made_up} rebound\n{DECIDED}", TOOLS)
-    assert (reply.action, reply.answer, reply.text) == (EXAM, None, EXAMINE)
+    assert ([call.name for call in reply.calls], reply.answer) == ([EXAM], None)
+    assert reply.message["content"] == EXAMINE
 
 
 @given(st.lists(st.sampled_from([
@@ -142,10 +143,10 @@ def test_result_that_the_model_made_up_is_never_read(made_up: str) -> None:
 def test_no_layout_breaks_the_reading(parts: list[str]) -> None:
     text = "".join(parts)
     reply = read_text_reply(text, TOOLS)
-    assert text.startswith(reply.text)
-    assert not (reply.action and reply.answer)
+    assert text.startswith(str(reply.message["content"]).removesuffix(prompts.NO_REPLY))
+    assert not (reply.calls and reply.answer)
     for names in ARGUMENTS.values():
-        arguments_in(reply.action_input, list(names))
+        arguments_in(text, names)
 
 
 def played(folder: Path, *replies: str, **options: Any) -> tuple[Transcript, list[Body]]:

@@ -53,7 +53,7 @@ def test_tools_answer_as_the_reference(shared: Path, number: int) -> None:
     )
     answer = tools.call(golden["tool"], golden["args"])
     assert answer.text == golden["answer"]
-    assert answer.is_valid
+    assert answer.record["is_valid"]
 
 
 @pytest.mark.parametrize("toolbox_version", VERSIONS)

@@ -193,7 +193,7 @@ def test_such_a_word_stays_where_it_is_part_of_a_name() -> None:
 
 def test_nothing_but_such_words_is_no_test() -> None:
     assert requested("the patient, please, today") == []
-    assert not toolbox(case(labs=[lab(50956)])).call(*ask("serum tests")).is_valid
+    assert not toolbox(case(labs=[lab(50956)])).call(*ask("serum tests")).record["is_valid"]
 
 
 def test_the_reference_keeps_such_words() -> None:

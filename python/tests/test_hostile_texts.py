@@ -23,7 +23,7 @@ from medeval.cdm import scores_v1
 from medeval.cdm.demo import reply_to
 from medeval.cdm.lab_names import LabNames, name_parts
 from medeval.cdm.laboratory import requested_names
-from medeval.cdm.text_protocol import arguments_in, read_answer, read_text_reply
+from medeval.cdm.tool_protocols import arguments_in, read_answer, read_text_reply
 from medeval.cdm.tools import ARGUMENTS, TOOLS, understood
 from medeval.errors import UserError
 from medeval.evaluation.task_prompts import read_output

@@ -15,7 +15,7 @@ from medeval.cdm.context import MARGIN as LOOP_MARGIN
 from medeval.cdm.episode import Transcript
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
 from medeval.cdm.scores import COUNTS, DIAGNOSIS
-from medeval.cdm.text_protocol import FinalAnswer
+from medeval.cdm.tool_protocols import FinalAnswer
 from medeval.cdm.tools import Toolbox
 from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard

@@ -7,7 +7,7 @@ model itself; when that helps no more it is cut to the budget, and the model has
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from medeval.cdm import prompts
@@ -113,7 +113,7 @@ async def shortened(text: str, item: Item, ask: AskModel, budget: ContextBudget 
     """
     if budget is not None:
         text = await budget.cut_to_fit(
-            text, lambda kept: Item(item.id, _to_shorten(kept), item.data_class, item.sample)
+            text, lambda kept: replace(item, messages=_to_shorten(kept), parameters={})
         )
     turn = await ask(Ask(_to_shorten(text)))
     if turn.completion is None:
@@ -157,7 +157,7 @@ class Conversation:
 
     def say(self, text: str) -> None:
         """Go on with words of the user."""
-        self._steps = _with_user(self._steps, text) if self._steps else [_user(text)]
+        self._steps = _with_user(self._steps, text)
 
     def messages(self, last_words: str = "") -> list[Message]:
         """Return the whole conversation, with words of the user at its end if there are any."""
@@ -172,7 +172,7 @@ class Conversation:
     async def truncate(self, parameters: Mapping[str, Any], last_words: str = "") -> None:
         """Shorten the conversation as long as it does not fit and can be shortened."""
         while self._budget is not None and not await self._budget.holds(
-            self._as_item(self.messages(last_words), parameters)
+            replace(self._item, messages=self.messages(last_words), parameters=parameters)
         ):
             if self.must_decide and not last_words:
                 return
@@ -189,12 +189,12 @@ class Conversation:
             last_words: that have the model decide; without them nothing is cut yet.
             was_refused: the endpoint found too long what was counted as fitting.
         """
+        told = "\n".join(part for part in (self._found, *map(_told, self._steps)) if part)
         if self._steps and self.measures.count(SUMMARISED) < MOST_SUMMARIES:
             self.measures.append(SUMMARISED)
-            self._found = await shortened(self._told(), self._item, self._ask, self._budget)
+            self._found = await shortened(told, self._item, self._ask, self._budget)
             self._steps = []
             return True
-        told = self._told()
         if not told or self.measures.count(TRUNCATED) >= _MOST_TRUNCATIONS:
             return False
         self.must_decide = True
@@ -204,37 +204,23 @@ class Conversation:
         self._steps = []
         kept = told[: len(told) // 2] if was_refused else told
         if self._budget is not None:
-            kept = await self._budget.cut_to_fit(
-                kept, lambda text: self._as_item(self._with_found(text, last_words), parameters)
-            )
+
+            def item_with(text: str) -> Item:
+                messages = _with_user(self._head, prompts.found_so_far(text))
+                messages = _with_user(messages, last_words)
+                return replace(self._item, messages=messages, parameters=parameters)
+
+            kept = await self._budget.cut_to_fit(kept, item_with)
         self._found = kept
         return True
-
-    def _told(self) -> str:
-        parts = [self._found, *map(_told, self._steps)]
-        return "\n".join(part for part in parts if part)
-
-    def _with_found(self, text: str, last_words: str) -> list[Message]:
-        messages = _with_user(self._head, prompts.found_so_far(text))
-        return _with_user(messages, last_words) if last_words else messages
-
-    def _as_item(
-        self, messages: Sequence[Message], parameters: Mapping[str, Any] | None = None
-    ) -> Item:
-        item = self._item
-        return Item(item.id, messages, item.data_class, item.sample, parameters or {})
-
-
-def _user(text: str) -> Message:
-    return {"role": "user", "content": text}
 
 
 def _with_user(messages: Sequence[Message], text: str) -> list[Message]:
     """Return messages that end in words of the user, joined to those that are there."""
+    if not messages or messages[-1]["role"] != "user":
+        return [*messages, {"role": "user", "content": text}]
     *before, last = messages
-    if last["role"] != "user":
-        return [*messages, _user(text)]
-    return [*before, _user(f"{last['content']}\n\n{text}")]
+    return [*before, {"role": "user", "content": f"{last['content']}\n\n{text}"}]
 
 
 def _told(message: Message) -> str:

@@ -5,24 +5,42 @@ What came of each case is read back from the run's folder, for scores to be made
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from medeval.cdm import prompts
 from medeval.cdm.context import ContextBudget, Conversation
 from medeval.cdm.facts import Facts
 from medeval.cdm.lab_names import LabMapping
-from medeval.cdm.text_protocol import FinalAnswer, partial_answer
-from medeval.cdm.tool_protocols import PROTOCOLS, Protocol, Reply, ToolCall, ToolProtocol
-from medeval.cdm.tools import TOOLS, Toolbox
+from medeval.cdm.tool_protocols import (
+    PROTOCOLS,
+    FinalAnswer,
+    Reply,
+    ToolCall,
+    ToolProtocol,
+    partial_answer,
+)
+from medeval.cdm.tools import TOOLS, Toolbox, require_tools
 from medeval.errors import UserError
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES
-from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, Turn, Usage, failed
+from medeval.inference.types import (
+    Ask,
+    AskModel,
+    Finished,
+    Item,
+    Message,
+    Outcome,
+    Turn,
+    Usage,
+    failed,
+)
 from medeval.models.clinical_case import ClinicalCase
 from medeval.text import split_thinking
 
@@ -62,19 +80,16 @@ class LoopOptions:
 
 
 @dataclass(frozen=True)
-class ToolLoop:
-    """The conversation about one case.
+class CaseEpisode(ABC):
+    """A conversation about one case; see `Episode`.
 
     Attributes:
-        case: of which the model is told the history only.
-        new_toolbox: makes the tools of a conversation that begins.
-        options: how the model may use them.
+        case: of which neither demographics nor ground truth are told.
         budget: of prompts; None if nobody knows.
+        sample: which conversation about the case it is.
     """
 
     case: ClinicalCase
-    new_toolbox: Callable[[], Toolbox]
-    options: LoopOptions = field(default_factory=LoopOptions)
     budget: ContextBudget | None = None
     sample: int = 0
 
@@ -89,29 +104,60 @@ class ToolLoop:
         return self.case.data_class
 
     @property
+    @abstractmethod
+    def opening(self) -> Ask:
+        """What it begins with."""
+
+    @abstractmethod
+    async def play(self, ask: AskModel) -> Finished:
+        """Have the conversation."""
+
+    def item(
+        self, messages: Sequence[Message], parameters: Mapping[str, Any] | None = None
+    ) -> Item:
+        """Return a request of the conversation."""
+        return Item(self.id, messages, self.data_class, self.sample, parameters or {})
+
+
+def too_long(record: Mapping[str, Any]) -> Finished:
+    """Return the end of a conversation that cannot be made short enough."""
+    failure = Failure(Kind.REQUEST, code=TOO_LONG)
+    return Finished(Outcome.ERRORED, "", CONTEXT_LIMIT, record, failure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolLoop(CaseEpisode):
+    """A conversation that begins with the history.
+
+    Attributes:
+        facts: of the tools.
+        mapping: all tests by their label.
+        options: how the model may use the tools.
+    """
+
+    facts: Facts
+    mapping: LabMapping
+    options: LoopOptions
+
+    @property
     def opening(self) -> Ask:
         """System prompt, history and tools."""
-        protocol = self.protocol
+        protocol = PROTOCOLS[self.options.tool_protocol](require_tools(self.options.enabled))
         messages = [
             {"role": "system", "content": protocol.system()},
             {"role": "user", "content": prompts.history(self.case.history_of_present_illness)},
         ]
         return Ask(messages, protocol.parameters(is_deciding=False))
 
-    @cached_property
-    def protocol(self) -> Protocol:
-        """How the model uses the tools."""
-        return PROTOCOLS[self.options.tool_protocol](self.new_toolbox().definitions())
-
     async def play(self, ask: AskModel) -> Finished:
         """Have the conversation."""
-        episode = _ToolEpisode(self, ask)
+        course = _Course(self, ask)
         try:
-            return await episode.run()
+            return await course.run()
         except CallFailedError as error:
             if error.stops_the_run:
                 raise
-            return failed(error.failure, episode.record())
+            return failed(error.failure, course.record())
 
 
 def tool_loops(
@@ -122,30 +168,30 @@ def tool_loops(
     budget: ContextBudget | None = None,
 ) -> Iterator[ToolLoop]:
     """Yield the conversation about each case."""
-
-    def new_toolbox(case: ClinicalCase) -> Toolbox:
-        return Toolbox(
-            case, facts, mapping=mapping, enabled=options.enabled, version=options.version
-        )
-
     for case in cases:
-        yield ToolLoop(case, partial(new_toolbox, case), options, budget)
+        yield ToolLoop(case, budget, facts=facts, mapping=mapping, options=options)
 
 
-class _ToolEpisode:
+class _Course:
     """One conversation under way."""
 
     def __init__(self, loop: ToolLoop, ask: AskModel) -> None:
         self._ask = ask
-        self._options = loop.options
-        self._protocol = loop.protocol.begun()
-        self._toolbox = loop.new_toolbox()
+        self._options = options = loop.options
+        self._tools = require_tools(options.enabled)
+        self._protocol = PROTOCOLS[options.tool_protocol](self._tools)
+        self._toolbox = Toolbox(
+            loop.case,
+            loop.facts,
+            mapping=loop.mapping,
+            enabled=options.enabled,
+            version=options.version,
+        )
         opening = loop.opening
-        item = Item(loop.id, opening.messages, loop.data_class, loop.sample, opening.parameters)
+        item = loop.item(opening.messages, opening.parameters)
         self._conversation = Conversation(item, ask, loop.budget)
         self._calls: list[dict[str, Any]] = []
         self._rounds = 0
-        self._invalid = 0
         self._customs = 0
         self._is_reasked = False
         self._part: FinalAnswer | None = None
@@ -157,16 +203,16 @@ class _ToolEpisode:
             if self._conversation.must_decide:
                 return await self._decision(CONTEXT_LIMIT)
             if turn is None:
-                return self._too_long()
+                return too_long(self.record())
             reply = self._read(turn)
-            if isinstance(reply, Finished):
-                return reply
+            if reply is None:
+                return self._finished(turn)
             self._conversation.add(reply.message)
             if reply.calls:
                 self._rounds += 1
                 self._make(reply.calls)
             elif reply.answer is not None:
-                return self._finished(Outcome.ANSWERED, turn, reply.answer)
+                return self._finished(turn, reply.answer)
             elif self._is_reasked:
                 return self._unreadable(turn)
             else:
@@ -183,10 +229,8 @@ class _ToolEpisode:
             if turn is None:
                 break
             reply = self._read(turn)
-            if isinstance(reply, Finished):
-                return replace(reply, reason=reason)
-            if reply.answer is not None:
-                return self._finished(Outcome.ANSWERED, turn, reply.answer, reason)
+            if reply is None or reply.answer is not None:
+                return self._finished(turn, None if reply is None else reply.answer, reason)
             if is_last:
                 return self._unreadable(turn, reason)
             self._is_reasked = True
@@ -194,7 +238,7 @@ class _ToolEpisode:
             self._conversation.say(words)
             self._conversation.add(reply.message)
             self._answer(reply.calls, [(prompts.NO_MORE_CALLS, _unmade(w)) for w in reply.calls])
-        return self._too_long()
+        return too_long(self.record())
 
     async def _turn(self, is_deciding: bool, last_words: str = "") -> Turn | None:
         """Ask the model; None if the conversation is too long or has just been cut."""
@@ -210,10 +254,10 @@ class _ToolEpisode:
             if not await conversation.shorten(parameters, last_words, was_refused=True):
                 return None
 
-    def _read(self, turn: Turn) -> Reply | Finished:
-        """Read a reply; one that was cut off or refused is the end."""
+    def _read(self, turn: Turn) -> Reply | None:
+        """Read a reply; None if it was cut off or refused, which is the end."""
         if turn.completion is None or turn.outcome in _ENDS:
-            return self._finished(turn.outcome, turn)
+            return None
         reply = self._protocol.read(turn.completion)
         self._customs += reply.customs
         return reply
@@ -225,7 +269,8 @@ class _ToolEpisode:
             if number >= self._options.max_calls:
                 made.append((prompts.TOO_MANY_CALLS, _unmade(call)))
             elif call.arguments is None:
-                takes = ", ".join(self._protocol.arguments_of(call.name)) or "none"
+                names = prompts.ARGUMENTS[call.name] if call.name in self._tools else ()
+                takes = ", ".join(names) or "none"
                 made.append((prompts.BAD_ARGUMENTS.format(arguments=takes), _unmade(call)))
             else:
                 answer = self._toolbox.call(call.name, call.arguments)
@@ -237,16 +282,8 @@ class _ToolEpisode:
     ) -> None:
         """Tell the model what became of its calls, and keep the records of them."""
         self._calls += [{**record, "round": self._rounds} for _, record in made]
-        self._invalid += sum(not record["is_valid"] for _, record in made)
         texts = [text for text, _ in made]
         self._conversation.add(*self._protocol.answered(list(zip(calls, texts, strict=True))))
-
-    def _unreadable(self, turn: Turn, reason: str = "") -> Finished:
-        self._keep_part(turn)
-        if self._part is not None:
-            return self._finished(Outcome.ANSWERED, turn, self._part, reason)
-        is_empty = turn.outcome is Outcome.EMPTY
-        return self._finished(Outcome.EMPTY if is_empty else Outcome.UNPARSED, turn, None, reason)
 
     def _keep_part(self, turn: Turn) -> None:
         """Keep what a reply holds of an answer, for when no whole one comes."""
@@ -254,13 +291,16 @@ class _ToolEpisode:
             said = split_thinking(turn.completion.text).answer
             self._part = partial_answer(said) or self._part
 
-    def _too_long(self) -> Finished:
-        failure = Failure(Kind.REQUEST, code=TOO_LONG)
-        return Finished(Outcome.ERRORED, "", CONTEXT_LIMIT, self.record(), failure)
+    def _unreadable(self, turn: Turn, reason: str = "") -> Finished:
+        self._keep_part(turn)
+        if self._part is None and turn.outcome is not Outcome.EMPTY:
+            turn = replace(turn, outcome=Outcome.UNPARSED)
+        return self._finished(turn, self._part, reason)
 
     def _finished(
-        self, outcome: Outcome, turn: Turn, answer: FinalAnswer | None = None, reason: str = ""
+        self, turn: Turn, answer: FinalAnswer | None = None, reason: str = ""
     ) -> Finished:
+        outcome = turn.outcome if answer is None else Outcome.ANSWERED
         text = turn.completion.text if turn.completion is not None else ""
         return Finished(outcome, text, reason, self.record(answer))
 
@@ -270,7 +310,7 @@ class _ToolEpisode:
             "answer": answer.as_json() if answer is not None else None,
             "calls": self._calls,
             "rounds": self._rounds,
-            "invalid_calls": self._invalid,
+            "invalid_calls": sum(not call["is_valid"] for call in self._calls),
             "custom_parsings": self._customs,
             "is_reasked": self._is_reasked,
             "context": list(self._conversation.measures),
@@ -364,29 +404,16 @@ def read_transcripts(
     return transcripts
 
 
+_TRANSCRIPT = TypeAdapter(Transcript)
+
+
 def _transcript(case: ClinicalCase, line: Line, path: Path) -> Transcript:
     episode = line.get("episode")
     if not isinstance(episode, dict):
         raise UserError(f"{path} is not of a run of the CDM benchmark.")
-    answer = episode.get("answer")
-    calls: Sequence[dict[str, Any]] | None = episode.get("calls")
-    return Transcript(
-        case=case,
-        sample=line["sample"],
-        outcome=Outcome(line["outcome"]),
-        reason=episode["reason"],
-        answer=None
-        if answer is None
-        else FinalAnswer(**{**answer, "treatment": tuple(answer["treatment"])}),
-        calls=None if calls is None else tuple(calls),
-        rounds=episode.get("rounds", 0),
-        turns=episode["turns"],
-        invalid_calls=episode.get("invalid_calls", 0),
-        custom_parsings=episode.get("custom_parsings", 0),
-        is_reasked=episode.get("is_reasked", False),
-        context=tuple(episode.get("context", ())),
-        order=tuple(episode.get("order", ())),
-        usage=Usage(**line["usage"]),
-        error=(line.get("error") or {}).get("kind", ""),
-        model=line.get("model", ""),
+    told = {name: line[name] for name in ("sample", "outcome", "usage")}
+    error = (line.get("error") or {}).get("kind", "")
+    model = line.get("model", "")
+    return _TRANSCRIPT.validate_python(
+        {**episode, **told, "case": case, "error": error, "model": model}
     )

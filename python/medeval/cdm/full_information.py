@@ -11,25 +11,19 @@ import random
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from medeval.cdm import prompts
 from medeval.cdm.context import ContextBudget, shortened
+from medeval.cdm.episode import CaseEpisode, too_long
 from medeval.cdm.laboratory import reference_range
-from medeval.cdm.text_protocol import FinalAnswer, partial_answer, read_answer
-from medeval.inference.errors import TOO_LONG, Failure, Kind
-from medeval.inference.types import Ask, AskModel, Finished, Item, Message, Outcome, Turn
-from medeval.models.clinical_case import (
-    ClinicalCase,
-    LabResult,
-    MicrobiologyEvent,
-    RadiologyReport,
-)
+from medeval.cdm.tool_protocols import FinalAnswer, partial_answer, read_answer
+from medeval.cdm.tools import by_time
+from medeval.inference.types import Ask, AskModel, Finished, Message, Outcome, Turn
+from medeval.models.clinical_case import ClinicalCase, RadiologyReport
 from medeval.text import split_thinking
 
 MARGIN = 25
-CONTEXT_LIMIT = "context_limit"
 
 ABDOMEN_ONLY = "abdomen_only"
 REPORTS_SUMMARISED = "reports_summarised"
@@ -62,43 +56,6 @@ PARAMETERS: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Information:
-    """The information of a case in the order in which it is shown; never its ground truth.
-
-    Attributes:
-        order: of the blocks.
-        history: of the patient.
-        examination: of the body.
-        labs: results of laboratory tests.
-        reports: of imaging.
-        cultures: of microbiology.
-    """
-
-    order: tuple[str, ...]
-    history: str
-    examination: str
-    labs: tuple[LabResult, ...]
-    reports: tuple[RadiologyReport, ...]
-    cultures: tuple[MicrobiologyEvent, ...]
-
-    def text(self, imaging: str) -> str:
-        """Return all blocks that are not empty.
-
-        Args:
-            imaging: the text of the imaging block.
-        """
-        blocks = {
-            HISTORY: self.history,
-            EXAMINATION: self.examination,
-            LABORATORY: "\n".join(map(lab_line, self.labs)),
-            IMAGING: imaging,
-            MICROBIOLOGY: "\n".join(map(culture_line, self.cultures)),
-        }
-        shown = [(name, blocks[name].strip()) for name in self.order]
-        return "\n\n".join(f"# {name}\n{text}" for name, text in shown if text)
-
-
-@dataclass(frozen=True)
 class FullInformationOptions:
     """How the information is shown.
 
@@ -117,34 +74,35 @@ class FullInformationOptions:
 
 
 @dataclass(frozen=True)
-class FullInformation:
+class FullInformation(CaseEpisode):
     """One case, all at once.
 
     Attributes:
-        case: of which all is shown but demographics and ground truth.
-        information: of the case, in the order of this sample.
-        budget: of prompts; None if nobody knows.
+        order: of the blocks of information.
     """
 
-    case: ClinicalCase
-    information: Information
-    budget: ContextBudget | None = None
-    sample: int = 0
+    order: tuple[str, ...] = BLOCKS
 
     @property
-    def id(self) -> str:
-        """The admission."""
-        return str(self.case.hadm_id)
-
-    @property
-    def data_class(self) -> str:
-        """The class of the case."""
-        return self.case.data_class
-
-    @cached_property
     def opening(self) -> Ask:
         """The information, whole."""
-        return Ask(self._messages(imaging_text(self.information.reports)), PARAMETERS)
+        return Ask(self._messages(imaging_text(self.case.radiology_reports)), PARAMETERS)
+
+    def text(self, imaging: str) -> str:
+        """Return all blocks that are not empty.
+
+        Args:
+            imaging: the text of the imaging block.
+        """
+        blocks = {
+            HISTORY: self.case.history_of_present_illness,
+            EXAMINATION: self.case.physical_exams,
+            LABORATORY: "\n".join(_lab_lines(self.case)),
+            IMAGING: imaging,
+            MICROBIOLOGY: "\n".join(_culture_lines(self.case)),
+        }
+        shown = [(name, blocks[name].strip()) for name in self.order]
+        return "\n\n".join(f"# {name}\n{text}" for name, text in shown if text)
 
     async def play(self, ask: AskModel) -> Finished:
         """Ask with as much imaging as there is budget for."""
@@ -160,45 +118,42 @@ class FullInformation:
                 turn = await ask(Ask(self._messages(imaging), PARAMETERS))
                 if turn.completion is not None:
                     return await self._decided(ask, turn, imaging, measures)
-        failure = Failure(Kind.REQUEST, code=TOO_LONG)
-        record = self._record(None, measures, is_reasked=False)
-        return Finished(Outcome.ERRORED, "", CONTEXT_LIMIT, record, failure)
+        return too_long(self._record(None, measures, is_reasked=False))
 
     async def _imaging(self, ask: AskModel) -> AsyncGenerator[tuple[str, str, bool]]:
         """Yield what is done to imaging, its text, and whether nothing is left to be done."""
-        reports = self.information.reports
+        reports = self.case.radiology_reports
+        bare = self.item(self._messages(""))
         yield "", imaging_text(reports), not reports
         if not reports:
             return
         abdomen = [report for report in reports if report.region == "Abdomen"]
         if abdomen and await self._fits(""):
             yield ABDOMEN_ONLY, imaging_text(abdomen), False
+            # The earliest report of each modality.
+            firsts = {one.modality: one for one in sorted(abdomen, key=by_time, reverse=True)}
             summaries = [
-                report_text(report, await self._shortened(report_text(report), ask))
-                for report in _one_per_modality(abdomen)
+                report_text(one, await shortened(report_text(one), bare, ask, self.budget))
+                for one in reversed(firsts.values())
             ]
             yield REPORTS_SUMMARISED, "\n\n".join(summaries), False
-            summary = await self._shortened("\n\n".join(summaries), ask)
+            summary = await shortened("\n\n".join(summaries), bare, ask, self.budget)
             yield SUMMARIES_SUMMARISED, summary, False
             kept = summary[: len(summary) // 2]
             if self.budget is not None:
-                kept = await self.budget.cut_to_fit(summary, self._item)
+                kept = await self.budget.cut_to_fit(
+                    summary, lambda text: self.item(self._messages(text))
+                )
             yield TRUNCATED, kept, False
         yield WITHOUT_IMAGING, "", True
 
     async def _fits(self, imaging: str) -> bool:
-        return self.budget is None or await self.budget.holds(self._item(imaging))
-
-    async def _shortened(self, text: str, ask: AskModel) -> str:
-        return await shortened(text, self._item(""), ask, self.budget)
-
-    def _item(self, imaging: str) -> Item:
-        return Item(self.id, self._messages(imaging), self.data_class, self.sample)
+        return self.budget is None or await self.budget.holds(self.item(self._messages(imaging)))
 
     def _messages(self, imaging: str) -> list[Message]:
         return [
             {"role": "system", "content": prompts.SYSTEM_FULL_INFORMATION},
-            {"role": "user", "content": self.information.text(imaging)},
+            {"role": "user", "content": self.text(imaging)},
         ]
 
     async def _decided(
@@ -232,7 +187,7 @@ class FullInformation:
             "calls": None,
             "is_reasked": is_reasked,
             "context": list(measures),
-            "order": list(self.information.order),
+            "order": list(self.order),
         }
 
 
@@ -243,11 +198,17 @@ def full_information(
 ) -> Iterator[FullInformation]:
     """Yield each case in its own order, then in each of the other orders."""
     for case in cases:
-        information = information_of(case)
-        yield FullInformation(case, information, budget)
+        yield FullInformation(case, budget)
         for sample in range(1, options.permute + 1):
-            seed = f"{options.seed}/{case.hadm_id}/{sample}"
-            yield FullInformation(case, shuffled(information, seed), budget, sample)
+            # Not for secrets: the same order again is the point.
+            chance = random.Random(f"{options.seed}/{case.hadm_id}/{sample}")  # noqa: S311
+            order = tuple(chance.sample(BLOCKS, len(BLOCKS)))
+            # Not only the blocks: what stands in each, too.
+            parts = {
+                name: tuple(chance.sample(getattr(case, name), len(getattr(case, name))))
+                for name in ("lab_results", "radiology_reports", "microbiology_events")
+            }
+            yield FullInformation(case.model_copy(update=parts), budget, sample, order)
 
 
 def _read(turn: Turn) -> tuple[Outcome, FinalAnswer | None, str]:
@@ -256,38 +217,6 @@ def _read(turn: Turn) -> tuple[Outcome, FinalAnswer | None, str]:
     answer = read_answer(said) if turn.outcome is Outcome.ANSWERED else None
     is_unparsed = turn.outcome is Outcome.ANSWERED and answer is None
     return Outcome.UNPARSED if is_unparsed else turn.outcome, answer, said
-
-
-def _one_per_modality(reports: Iterable[RadiologyReport]) -> list[RadiologyReport]:
-    """Return the earliest report of each modality."""
-    by_time = sorted(reports, key=lambda one: (one.charttime, one.note_id, one.sequence_num))
-    return list({report.modality: report for report in reversed(by_time)}.values())[::-1]
-
-
-def information_of(case: ClinicalCase) -> Information:
-    """Return the information of a case in its own order."""
-    return Information(
-        BLOCKS,
-        case.history_of_present_illness,
-        case.physical_exams,
-        case.lab_results,
-        case.radiology_reports,
-        case.microbiology_events,
-    )
-
-
-def shuffled(information: Information, seed: str) -> Information:
-    """Return the information with its blocks, and what stands in each, in another order."""
-    # Not for secrets: the same order again is the point.
-    chance = random.Random(seed)  # noqa: S311
-    return Information(
-        tuple(chance.sample(information.order, len(information.order))),
-        information.history,
-        information.examination,
-        tuple(chance.sample(information.labs, len(information.labs))),
-        tuple(chance.sample(information.reports, len(information.reports))),
-        tuple(chance.sample(information.cultures, len(information.cultures))),
-    )
 
 
 def imaging_text(reports: Sequence[RadiologyReport]) -> str:
@@ -301,16 +230,18 @@ def report_text(report: RadiologyReport, text: str | None = None) -> str:
     return f"## {report.exam_name} ({report.modality}, {report.region})\n{body.strip()}"
 
 
-def lab_line(lab: LabResult) -> str:
-    """Return one result with what is known of its range."""
-    kind = " | ".join(part for part in (lab.category, lab.fluid) if part)
-    shown = f" [{kind}]" if kind else ""
-    return f"- {lab.test_name or 'Unnamed test'}{shown}: {lab.value}{reference_range(lab)}"
+def _lab_lines(case: ClinicalCase) -> Iterator[str]:
+    """Yield each result with what is known of its range."""
+    for lab in case.lab_results:
+        kind = " | ".join(part for part in (lab.category, lab.fluid) if part)
+        shown = f" [{kind}]" if kind else ""
+        yield f"- {lab.test_name or 'Unnamed test'}{shown}: {lab.value}{reference_range(lab)}"
 
 
-def culture_line(culture: MicrobiologyEvent) -> str:
-    """Return one culture; an organism that nobody named is unknown."""
-    specimen = f" [{culture.spec_type_desc}]" if culture.spec_type_desc else ""
-    comments = f"; {culture.comments}" if culture.comments else ""
-    name = culture.test_name or "Unnamed test"
-    return f"- {name}{specimen}: {culture.organism_name or 'Unknown'}{comments}"
+def _culture_lines(case: ClinicalCase) -> Iterator[str]:
+    """Yield each culture; an organism that nobody named is unknown."""
+    for culture in case.microbiology_events:
+        specimen = f" [{culture.spec_type_desc}]" if culture.spec_type_desc else ""
+        comments = f"; {culture.comments}" if culture.comments else ""
+        name = culture.test_name or "Unnamed test"
+        yield f"- {name}{specimen}: {culture.organism_name or 'Unknown'}{comments}"

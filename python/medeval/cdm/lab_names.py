@@ -31,22 +31,15 @@ class LabMapping:
     """
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Take rows with `itemid`, `label` and `corresponding_ids`, the items of that label."""
+        """Take rows with `label` and `corresponding_ids`, the items of that label."""
         self._items: dict[str, tuple[int, ...]] = {}
-        self._labels: dict[int, str] = {}
         for row in rows:
-            label = str(row["label"])
-            self._items.setdefault(label, tuple(map(int, row["corresponding_ids"])))
-            self._labels.setdefault(int(row["itemid"]), label)
+            self._items.setdefault(str(row["label"]), tuple(map(int, row["corresponding_ids"])))
         self.labels = list(self._items)
 
     def items(self, label: str) -> tuple[int, ...]:
         """Return the items of a label; none if the table does not have it."""
         return self._items.get(label, ())
-
-    def label(self, itemid: int) -> str | None:
-        """Return the label of an item; None if the table does not have it."""
-        return self._labels.get(itemid)
 
     @cached_property
     def by_exact_name(self) -> dict[str, tuple[int, ...]]:
@@ -99,35 +92,18 @@ class LabNames:
         return plain(name) in self._exact
 
     def _items(self, name: str, version: int) -> tuple[int, ...]:
+        synonym = self._facts.label_synonyms.get(name, name)
         found = self._exact.get(plain(name)) if version != 1 else None
         if found is None:
-            found = self._alike(name)
-        if found is None and version != 1:
-            found = self._exact_in_part(name)
-        if found is None:
-            found = self._alike_in_part(name)
-        return canonical(found or (), self._facts)
-
-    def _exact_in_part(self, name: str) -> tuple[int, ...] | None:
+            panel, ratio = closest(name, list(self._facts.panels))
+            panel = panel if ratio >= PANEL_RATIO else self._facts.panel_synonyms.get(name, "")
+            found = self._facts.panels[panel] if panel else self._labelled(synonym, LABEL_RATIO)
         parts = [plain(part) for part in name_parts(name)]
-        if parts[1] in OTHER_FLUIDS:
-            return None
-        return next((self._exact[part] for part in parts if part in self._exact), None)
-
-    def _alike(self, name: str) -> tuple[int, ...] | None:
-        """Return the items of the panel or label that a whole name is like; None for neither."""
-        panel, ratio = closest(name, list(self._facts.panels))
-        if ratio >= PANEL_RATIO:
-            return self._facts.panels[panel]
-        if name in self._facts.panel_synonyms:
-            return self._facts.panels[self._facts.panel_synonyms[name]]
-        return self._labelled(self._facts.label_synonyms.get(name, name), LABEL_RATIO)
-
-    def _alike_in_part(self, name: str) -> tuple[int, ...] | None:
-        """Return the items of the label that a name before parentheses or within them is like."""
-        long_name, abbreviation = name_parts(self._facts.label_synonyms.get(name, name))
-        found = self._labelled(long_name, LABEL_RATIO)
-        return self._labelled(abbreviation, ABBREVIATION_RATIO) if found is None else found
+        if found is None and version != 1 and parts[1] not in OTHER_FLUIDS:
+            found = next((self._exact[part] for part in parts if part in self._exact), None)
+        for part, least in zip(name_parts(synonym), (LABEL_RATIO, ABBREVIATION_RATIO), strict=True):
+            found = self._labelled(part, least) if found is None else found
+        return canonical(found or (), self._facts)
 
     def _labelled(self, name: str, least: int) -> tuple[int, ...] | None:
         label, ratio = closest(name, self._mapping.labels)

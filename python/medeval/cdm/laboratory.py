@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from medeval.cdm.facts import LabFacts
-from medeval.cdm.lab_names import LabMapping, LabNames, canonical, holds, plain
+from medeval.cdm.lab_names import LabMapping, LabNames, holds, plain
 from medeval.models.clinical_case import ClinicalCase, LabResult, MicrobiologyEvent
 
 NOTHING = "No laboratory results available for this patient."
 # A part of a name that is shorter than this is in too many names.
 LEAST_PART = 3
 
-_PARENTHESIS = re.compile(r"[()]")
 _REFERENCE_SEPARATOR = re.compile(r"\band\b|\n")
 # The reference means an article, and takes the letter out of any name.
 _REFERENCE_ARTICLE = re.compile(r"\bA\s")
@@ -55,6 +54,7 @@ class _Result:
 
     place: int
     itemid: int | None
+    stands_for: int | None
     name: str
     lines: tuple[str, str]
 
@@ -76,7 +76,7 @@ class Laboratory:
             for one in case.microbiology_events
         ]
         self._results = [
-            _Result(place, itemid, name or "", lines)
+            _Result(place, itemid, facts.item_synonyms.get(itemid or 0, itemid), name or "", lines)
             for place, (itemid, name, lines) in enumerate((*labs, *cultures))
         ]
 
@@ -87,15 +87,12 @@ class Laboratory:
         test ("STAT lipase"); if it has slashes it is several names ("AST/ALT"), if one of them
         means something.
         """
-        if version == 1:
-            names = requested_names(request, self._facts, version)
-            return [Requested(name, self._names.items(name, version)) for name in names]
         names = requested_names(request, self._facts, version, self._names.is_exact)
         return [test for name in names for test in self._meant(name, version)]
 
     def _meant(self, name: str, version: int) -> list[Requested]:
         items = self._names.items(name, version)
-        if items:
+        if items or version == 1:
             return [Requested(name, items)]
         shorter = shorter_name(name, self._facts)
         if shorter != name:
@@ -127,39 +124,24 @@ class Laboratory:
     def _by_item(self, tests: Iterable[Requested]) -> Iterator[tuple[str, list[_Result]]]:
         """Yield each item once, and each unknown name, with what the reference finds of it."""
         for wanted in dict.fromkeys(key for test in tests for key in (test.items or (test.name,))):
-            if isinstance(wanted, int):
-                yield str(wanted), [one for one in self._results if one.itemid == wanted]
-            else:
-                part = wanted.lower()
-                yield wanted, [one for one in self._results if part in one.name.lower()]
+            found = [
+                one
+                for one in self._results
+                if wanted == one.itemid
+                or (isinstance(wanted, str) and wanted.lower() in one.name.lower())
+            ]
+            yield str(wanted), found
 
     def _by_test(self, tests: Iterable[Requested]) -> Iterator[tuple[str, list[_Result]]]:
         """Yield each test once with its results, in the order of its items, then of the case."""
         for name, items in dict.fromkeys((test.name, test.items) for test in tests):
-            if items:
-                yield (
-                    name,
-                    [
-                        one
-                        for item in items
-                        for one in self._results
-                        if self._stands_for(one) == item
-                    ],
-                )
-            else:
-                words = plain(name)
-                yield (
-                    name,
-                    [
-                        one
-                        for one in self._results
-                        if len(words) >= LEAST_PART and holds(plain(one.name), words, is_stem=True)
-                    ],
-                )
-
-    def _stands_for(self, result: _Result) -> int | None:
-        found = canonical([result.itemid], self._facts) if result.itemid is not None else (None,)
-        return found[0]
+            words = plain(name)
+            found = [one for item in items for one in self._results if one.stands_for == item]
+            if not items and len(words) >= LEAST_PART:
+                found = [
+                    one for one in self._results if holds(plain(one.name), words, is_stem=True)
+                ]
+            yield name, found
 
 
 def lab_line(lab: LabResult) -> str:
@@ -192,15 +174,6 @@ def culture_line(culture: MicrobiologyEvent) -> str:
     return f"(Microbiology) {culture.test_name}: {found}"
 
 
-@dataclass(frozen=True)
-class _Part:
-    """A part of a request: where it stands, and whether what is before it ended a name."""
-
-    start: int
-    end: int
-    begins_name: bool
-
-
 def requested_names(
     request: str | Sequence[str],
     facts: LabFacts,
@@ -225,7 +198,17 @@ def requested_names(
         return _reference_names(text, facts)
     is_list = _NUMBER.match(text) is not None
     text = (_NUMBER_WITHIN if is_list else _NUMBER).sub("\n", text)
-    parts = _parts(text)
+    # Where each part of the request stands, and whether what is before it ended a name.
+    parts: list[tuple[int, int, bool]] = []
+    start, begins_name = 0, True
+    for separator in (*_separators(text), None):
+        end = len(text) if separator is None else separator.start()
+        if text[start:end].strip():
+            parts.append((start, end, begins_name))
+            begins_name = False
+        if separator is not None:
+            begins_name = begins_name or separator[0] in _END
+            start = separator.end()
     names: list[str] = []
     place = 0
     # A request that repeats itself is read once.
@@ -247,15 +230,16 @@ def shorter_name(name: str, facts: LabFacts) -> str:
 
 
 def _longest_name(
-    text: str, parts: Sequence[_Part], read: Callable[[str], tuple[bool, str]]
+    text: str, parts: Sequence[tuple[int, int, bool]], read: Callable[[str], tuple[bool, str]]
 ) -> tuple[int, str]:
     """Return how many parts the first name has, and the name; a part that is none is one, too."""
-    together = next((n for n, part in enumerate(parts) if n and part.begins_name), len(parts))
+    together = next((n for n, part in enumerate(parts) if n and part[2]), None)
     name = ""
-    for count in range(together, 0, -1):
-        if count > 1 and not plain(text[parts[count - 1].start : parts[count - 1].end]):
+    for count in range(together or len(parts), 0, -1):
+        begin, end, _ = parts[count - 1]
+        if count > 1 and not plain(text[begin:end]):
             continue
-        is_whole, name = read(text[parts[0].start : parts[count - 1].end])
+        is_whole, name = read(text[parts[0][0] : end])
         if is_whole:
             return count, name
     return 1, name
@@ -271,8 +255,8 @@ def _name_in(words: str, facts: LabFacts, is_name: Callable[[str], bool]) -> tup
     return False, filled
 
 
-def _parts(text: str) -> list[_Part]:
-    """Return what stands between separators; one behind which parentheses close parts nothing."""
+def _separators(text: str) -> list[re.Match[str]]:
+    """Return what sets names apart; nothing does behind which parentheses close."""
     separators: list[re.Match[str]] = []
     is_within = False
     for found in reversed(list(_SEPARATOR.finditer(text))):
@@ -280,17 +264,7 @@ def _parts(text: str) -> list[_Part]:
             is_within = found[0] == ")"
         elif not is_within:
             separators.append(found)
-    parts: list[_Part] = []
-    start, begins_name = 0, True
-    for separator in reversed(separators):
-        if text[start : separator.start()].strip():
-            parts.append(_Part(start, separator.start(), begins_name))
-            begins_name = False
-        begins_name = begins_name or separator[0] in _END
-        start = separator.end()
-    if text[start:].strip():
-        parts.append(_Part(start, len(text), begins_name))
-    return parts
+    return separators[::-1]
 
 
 def _without_fillers(text: str, facts: LabFacts) -> str:
@@ -312,18 +286,11 @@ def _reference_names(text: str, facts: LabFacts) -> list[str]:
     text = _words_of(facts.fillers_anywhere).sub("", text)
     words = _REFERENCE_SEPARATOR.sub(",", text).split()
     text = " ".join(word for word in words if word.lower() not in facts.fillers_between_blanks)
-    names = map(str.strip, _between_commas(_REFERENCE_ARTICLE.sub("", text)))
+    text = _REFERENCE_ARTICLE.sub("", text)
+    # A comma behind which parentheses close belongs to a name.
+    ends = [found.start() for found in _separators(text) if found[0] == ","]
+    names = [
+        text[start:end].strip()
+        for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(text)], strict=True)
+    ]
     return [name for name in names if name]
-
-
-def _between_commas(text: str) -> list[str]:
-    """Split at commas; one behind which parentheses close belongs to a name."""
-    names: list[list[str]] = [[]]
-    next_parenthesis = ""
-    for part in reversed(text.split(",")):
-        if next_parenthesis != ")" and names[-1]:
-            names.append([])
-        names[-1].append(part)
-        found = _PARENTHESIS.search(part)
-        next_parenthesis = found[0] if found else next_parenthesis
-    return [",".join(reversed(parts)) for parts in reversed(names)]

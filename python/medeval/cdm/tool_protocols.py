@@ -1,26 +1,34 @@
-"""How a model is told of tools and asks for them: in the endpoint's own form, or in text."""
+"""How a model asks for tools and answers: in the endpoint's own form of calls, or in text.
+
+The lines of text are those of ReAct prompting (Yao et al., ICLR 2023), which Hager et al. (Nature
+Medicine 30, 2024) use for this benchmark. There is one layout, the one that the prompt asks for:
+
+    Thought: why                            Thought: why
+    Action: the name of the tool      or    Diagnosis: the diagnosis
+    Action Input: what to ask it for        Treatment: the treatments, separated by semicolons
+
+Case, white space, code fences, marks of Markdown and numbers ("1. Action:", "Action 1:") do not
+matter, the diagnosis may be called final, and an answer may be the JSON object of the other ways of
+asking. An action that is no tool's name is an invalid call. What a model wrote itself as an
+observation is never read.
+"""
+
+# Full-width signs are what models write.
+# ruff: noqa: RUF001
 
 from __future__ import annotations
 
 import json
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from medeval.cdm import prompts
-from medeval.cdm.text_protocol import (
-    STOP,
-    FinalAnswer,
-    arguments_in,
-    read_answer,
-    read_text_reply,
-)
-from medeval.inference import types
+from medeval.cdm.prompts import ARGUMENTS
 from medeval.inference.types import Completion, Message
-from medeval.json_reader import whole_value
+from medeval.json_reader import REPLY, NotJsonError, Values, fold_key, last_object, whole_value
 from medeval.text import split_thinking
 
 ToolProtocol = Literal["native", "text"]
@@ -29,6 +37,56 @@ ToolProtocol = Literal["native", "text"]
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 64
 _NO_NAME = "unknown"
+STOP = ("\nObservation:",)
+
+_LABEL = re.compile(
+    r"""^[ \t>*_`\#-]{0,8}
+    (?P<number>(?:\(?\d{1,2}[.):]|step[ ]\d{1,2}[.:])[ \t]{0,4})?[*_`]{0,3}
+    (?P<label>thoughts?|action|(?:action[ _-]?)?input|observations?|(?:final[ _-]?)?diagnosis
+      |treatments?(?:[ _-]?plan)?)
+    (?P<step>[ \t]\#?\d{1,2})?
+    [ \t*_`]{0,4} (?: (?P<colon>[:：])[ \t*_`]{0,4} | [ \t\r]*$ )
+    """,
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+# A result that was made up may begin within a line.
+_OBSERVATION = re.compile(r"(?<=\s)Observation:")
+_KINDS = ("thought", "input", "action", "observation", "diagnosis", "treatment")
+_BRACES = ("{", "｛")
+_FENCE = re.compile(r"```[\w+-]{0,20}")
+_MARKS = "*_`\"' \t\r\n"
+_SEPARATOR = re.compile(r"[;\n]")
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
+_END_OF_INPUT = re.compile(r"\n[ \t]*\r?\n")
+
+_DIAGNOSIS = ("final_diagnosis", "diagnosis")
+_TREATMENT = ("treatment", "treatments", "treatment_plan")
+_THOUGHT = ("thought", "thoughts", "reasoning")
+# A label, its value, which may be several lines long, and whether it has another layout.
+_Line = tuple[str, str, bool]
+
+
+@dataclass(frozen=True)
+class FinalAnswer:
+    """What a model decided.
+
+    Attributes:
+        final_diagnosis: in its words.
+        treatment: in its words, one a string.
+        thought: why; empty if it does not say.
+    """
+
+    final_diagnosis: str
+    treatment: tuple[str, ...]
+    thought: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer in the layout that is asked for."""
+        return {
+            "thought": self.thought,
+            "final_diagnosis": self.final_diagnosis,
+            "treatment": list(self.treatment),
+        }
 
 
 @dataclass(frozen=True)
@@ -63,53 +121,14 @@ class Reply:
     customs: int = 0
 
 
-class Protocol(ABC):
-    """One way of using tools, in one conversation.
-
-    Args:
-        definitions: of the tools.
-    """
-
-    ask_again: str
-    decide: str
-
-    def __init__(self, definitions: Sequence[Mapping[str, Any]]) -> None:
-        self._definitions = {tool["function"]["name"]: tool for tool in definitions}
-
-    def begun(self) -> Self:
-        """Return the protocol as it is at the beginning of a conversation."""
-        return type(self)(list(self._definitions.values()))
-
-    @abstractmethod
-    def system(self) -> str:
-        """Return the system prompt."""
-
-    @abstractmethod
-    def parameters(self, is_deciding: bool) -> dict[str, Any]:
-        """Return what a request needs beside its messages."""
-
-    @abstractmethod
-    def read(self, completion: Completion) -> Reply:
-        """Read a reply."""
-
-    @abstractmethod
-    def answered(self, answers: Sequence[tuple[ToolCall, str]]) -> list[Message]:
-        """Return the messages that answer calls."""
-
-    def arguments_of(self, name: str) -> list[str]:
-        """Return the names of a tool's arguments; none of what is no tool."""
-        tool = self._definitions.get(name)
-        return list(tool["function"]["parameters"]["properties"]) if tool else []
-
-
-class Native(Protocol):
-    """Tools in the form of OpenAI."""
+class Native:
+    """Tools in the form of OpenAI, in one conversation."""
 
     ask_again = prompts.ASK_AGAIN_NATIVE
     decide = prompts.DECIDE_NATIVE
 
-    def __init__(self, definitions: Sequence[Mapping[str, Any]]) -> None:
-        super().__init__(definitions)
+    def __init__(self, tools: Sequence[str]) -> None:
+        self._tools = tools
         self._ids: set[str] = set()
 
     def system(self) -> str:
@@ -118,46 +137,40 @@ class Native(Protocol):
 
     def parameters(self, is_deciding: bool) -> dict[str, Any]:
         """Return the tools: endpoints want them as long as the conversation has calls in it."""
-        if not self._definitions:
+        if not self._tools:
             return {}
         choice = {"tool_choice": "none"} if is_deciding else {}
-        return {"tools": list(self._definitions.values()), **choice}
+        return {"tools": prompts.definitions(self._tools), **choice}
 
     def read(self, completion: Completion) -> Reply:
         """Read the calls, else the answer."""
         text = split_thinking(completion.text).answer
-        read = [self._read_call(call) for call in completion.tool_calls]
-        if not read:
-            answer = read_answer(text)
-            return Reply({"role": "assistant", "content": text or prompts.NO_REPLY}, answer=answer)
-        calls = tuple(call for call, _ in read)
+        if not completion.tool_calls:
+            message = {"role": "assistant", "content": text or prompts.NO_REPLY}
+            return Reply(message, answer=read_answer(text))
         came = completion.message or {"content": text}
         parts = came.get("tool_calls")
-        parts = parts if isinstance(parts, list) and parts else [{}] * len(calls)
-        sent = [_sent_back(call, part) for call, part in zip(calls, parts, strict=True)]
-        message = {**came, "role": "assistant", "tool_calls": sent}
-        message.pop("function_call", None)  # of which it is the newer form
-        return Reply(message, calls, customs=sum(is_custom for _, is_custom in read))
+        parts = parts if isinstance(parts, list) and parts else [{}] * len(completion.tool_calls)
+        calls, sent, customs = [], [], 0
+        for given, part in zip(completion.tool_calls, parts, strict=True):
+            # Models put the name's place in their template around it: functions.biopsy:0.
+            tools = [word for word in _NOT_OF_A_NAME.split(given.name) if word in self._tools]
+            name = tools[0] if len(tools) == 1 else given.name
+            names = ARGUMENTS[name] if name in self._tools else ()
+            arguments, is_custom = _arguments(given.arguments, names)
+            calls.append(ToolCall(self._own_id(given.id), name, arguments))
+            sent.append(_sent_back(calls[-1], part))
+            customs += is_custom or name != given.name
+        # Of the function_call it is the newer form.
+        kept = {name: value for name, value in came.items() if name != "function_call"}
+        kept |= {"role": "assistant", "tool_calls": sent}
+        return Reply(kept, tuple(calls), customs=customs)
 
     def answered(self, answers: Sequence[tuple[ToolCall, str]]) -> list[Message]:
-        """Return a message for each call."""
+        """Return the messages that answer calls."""
         return [
             {"role": "tool", "tool_call_id": call.id, "content": text} for call, text in answers
         ]
-
-    def _read_call(self, came: types.ToolCall) -> tuple[ToolCall, bool]:
-        """Return a call, and whether it came in another form than asked for."""
-        name = self._tool_in(came.name)
-        arguments, is_custom = self._arguments(came.arguments, name)
-        return ToolCall(self._own_id(came.id), name, arguments), is_custom or name != came.name
-
-    def _tool_in(self, name: str) -> str:
-        """Return the tool that is one word of a name, as in functions.request_lab_test:0.
-
-        Models put the name's place in their template around it. A name without a tool stays.
-        """
-        tools = [word for word in _NOT_OF_A_NAME.split(name) if word in self._definitions]
-        return tools[0] if len(tools) == 1 else name
 
     def _own_id(self, given: str) -> str:
         """Return an id that no earlier call of the conversation has.
@@ -170,24 +183,24 @@ class Native(Protocol):
         self._ids.add(name)
         return name
 
-    def _arguments(self, text: str, name: str) -> tuple[dict[str, Any] | None, bool]:
-        """Return the arguments of a call of a tool, and whether another form was understood."""
-        if not text.strip():
-            return {}, False
-        found = whole_value(text)
-        is_twice = False
-        if found is not None and isinstance(found.value, str):
-            is_twice = found.value.lstrip().startswith("{")
-            found = whole_value(found.value) if is_twice else found
-        if found is None or not found.is_clear:
-            return None, is_twice
-        read, is_custom = found.value, is_twice or not found.is_strict
-        if isinstance(read, dict):
-            return read, is_custom
-        names = self.arguments_of(name)
-        if isinstance(read, str) and len(names) == 1:
-            return {names[0]: read}, True
-        return {} if read is None else None, is_custom
+
+def _arguments(text: str, names: Collection[str]) -> tuple[dict[str, Any] | None, bool]:
+    """Return the arguments of a call, and whether another form than asked for was understood."""
+    if not text.strip():
+        return {}, False
+    found = whole_value(text)
+    is_twice = False
+    if found is not None and isinstance(found.value, str):
+        is_twice = found.value.lstrip().startswith("{")
+        found = whole_value(found.value) if is_twice else found
+    if found is None or not found.is_clear:
+        return None, is_twice
+    read, is_custom = found.value, is_twice or not found.is_strict
+    if isinstance(read, dict):
+        return read, is_custom
+    if isinstance(read, str) and len(names) == 1:
+        return dict.fromkeys(names, read), True
+    return {} if read is None else None, is_custom
 
 
 def _sent_back(call: ToolCall, came: Any) -> dict[str, Any]:
@@ -201,27 +214,27 @@ def _sent_back(call: ToolCall, came: Any) -> dict[str, Any]:
     function = dict(given) if isinstance(given, Mapping) else {}
     function["name"] = _NOT_OF_A_NAME.sub("_", call.name)[:_LONGEST_NAME] or _NO_NAME
     arguments = function.get("arguments")
-    if not isinstance(arguments, Mapping) and not _is_object(arguments):
+    try:
+        read = json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, Mapping):
         function["arguments"] = json.dumps(dict(call.arguments or {}))
     return {"type": "function", **whole, "id": call.id, "function": function}
 
 
-def _is_object(text: Any) -> bool:
-    try:
-        return isinstance(text, str) and isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-class Text(Protocol):
+class Text:
     """Tools as lines of text, for models that cannot call them."""
 
     ask_again = prompts.ASK_AGAIN_TEXT
     decide = prompts.DECIDE_TEXT
 
+    def __init__(self, tools: Sequence[str]) -> None:
+        self._tools = tools
+
     def system(self) -> str:
         """Return the system prompt with the tools in words."""
-        return prompts.system_text(list(self._definitions.values()))
+        return prompts.system_text(self._tools)
 
     def parameters(self, is_deciding: bool) -> dict[str, Any]:
         """Return where the model is to stop, so that it makes up no result."""
@@ -229,17 +242,167 @@ class Text(Protocol):
 
     def read(self, completion: Completion) -> Reply:
         """Read an action, else the answer."""
-        read = read_text_reply(split_thinking(completion.text).answer, list(self._definitions))
-        message = {"role": "assistant", "content": read.text or prompts.NO_REPLY}
-        customs = int(read.is_custom)
-        if not read.action:
-            return Reply(message, answer=read.answer, customs=customs)
-        arguments = arguments_in(read.action_input, self.arguments_of(read.action))
-        return Reply(message, (ToolCall("", read.action, arguments),), customs=customs)
+        return read_text_reply(split_thinking(completion.text).answer, self._tools)
 
     def answered(self, answers: Sequence[tuple[ToolCall, str]]) -> list[Message]:
         """Return the one observation."""
         return [{"role": "user", "content": f"Observation: {text}"} for _, text in answers]
 
 
-PROTOCOLS: Mapping[ToolProtocol, type[Protocol]] = {"native": Native, "text": Text}
+PROTOCOLS: Mapping[ToolProtocol, type[Native] | type[Text]] = {"native": Native, "text": Text}
+
+
+def read_text_reply(text: str, tools: Sequence[str]) -> Reply:
+    """Read a reply without its thinking: the first action or whole answer that stands in it.
+
+    Args:
+        text: of the reply; what it made up itself as observation is left out of the message.
+        tools: the names of the tools there are.
+    """
+    lines, text = _read_lines(text)
+    message = {"role": "assistant", "content": text or prompts.NO_REPLY}
+    found: dict[str, str] = {}
+    is_custom = False
+    for place, (kind, value, is_other) in enumerate(lines):
+        if not value and kind != "treatment":
+            continue
+        is_custom = is_custom or is_other
+        found[kind] = value
+        if kind == "action":
+            said = value.splitlines()[0].strip(_MARKS)
+            name = fold_key(said) if fold_key(said) in tools else said
+            _, asked, is_custom = next(
+                (one for one in lines[place + 1 : place + 2] if one[0] == "input"), ("", "", False)
+            )
+            if not asked.startswith(_BRACES):
+                asked = _END_OF_INPUT.split(asked)[0].strip()
+            call = ToolCall("", name, arguments_in(asked, ARGUMENTS[name] if name in tools else ()))
+            return Reply(message, (call,), customs=is_other or is_custom or name != said)
+        if "diagnosis" in found and "treatment" in found:
+            return Reply(message, answer=_answer_in_lines(found), customs=is_custom)
+    answer = read_answer(text)
+    return Reply(message, answer=answer, customs=answer is not None)
+
+
+def arguments_in(text: str, names: Collection[str]) -> dict[str, Any]:
+    """Return the input of an action as the arguments of its tool.
+
+    It is a JSON object; or it names them ("region: Abdomen, modality: CT"); or it is a text that is
+    each of them ("CT Abdomen").
+    """
+    if text.startswith(_BRACES):
+        try:
+            read = Values(text, REPLY).at(0)
+        except NotJsonError:
+            return dict.fromkeys(names, text)
+        known = {fold_key(name): name for name in names}
+        if read.is_clear:
+            return {known.get(fold_key(key), key): value for key, value in read.value.items()}
+    if not names:
+        return {}
+    either = "|".join(name.replace("_", "[ _]") for name in names)
+    label = re.compile(rf"(?:^|[\s,;])[-*\s]{{0,4}}({either})[*\s]{{0,4}}[:=：]", re.IGNORECASE)
+    parts = label.split(text)
+    named = zip(map(fold_key, parts[1::2]), parts[2::2], strict=True)
+    given = {name: value.strip(f"{_MARKS},;") for name, value in named}
+    return {name: given.get(name, text.strip(_MARKS)) for name in names}
+
+
+def read_answer(text: str) -> FinalAnswer | None:
+    """Read the answer in a reply without its thinking: the last JSON object in it that is one.
+
+    It is None if there is none. One with a part missing is none; see `partial_answer`.
+    """
+    found = last_object(text, _DIAGNOSIS, _answer)
+    return _answer(found.members) if found is not None else None
+
+
+def partial_answer(text: str) -> FinalAnswer | None:
+    """Return the part of an answer that a reply without its thinking holds; None if there is none.
+
+    A diagnosis that is missing, or no text, is empty, and so are treatments that are missing.
+
+    Args:
+        text: of a reply in which no whole answer was read, in JSON or in lines.
+    """
+    found = last_object(text, (*_DIAGNOSIS, *_TREATMENT), _part)
+    if found is not None:
+        return _part(found.members)
+    lines = reversed(_read_lines(text)[0])
+    answer = _answer_in_lines({kind: value for kind, value, _ in lines if value})
+    return answer if answer.final_diagnosis or answer.treatment else None
+
+
+def treatments_in(text: str) -> tuple[str, ...]:
+    """Return the treatments of a text, one a line or separated by semicolons, without marks."""
+    parts = (_BULLET.sub("", part).strip() for part in _SEPARATOR.split(text))
+    return tuple(part for part in parts if part)
+
+
+def _read_lines(text: str) -> tuple[list[_Line], str]:
+    """Return the labelled lines of a reply, and the reply, up to what it made up as observation."""
+    labels = list(_labels(text))
+    acted = next((label.end() for label in labels if _kind(label) == "action"), len(text))
+    ends = [found.start() for found in _OBSERVATION.finditer(text, acted)]
+    ends += [label.start() for label in labels if _kind(label) == "observation"]
+    end = min([*ends, len(text)])
+    labels = [label for label in labels if label.start() < end]
+    stops = [*(label.start() for label in labels[1:]), end]
+    lines = [
+        (
+            _kind(label),
+            _FENCE.sub("", text[label.end() : stop]).strip().strip("*_`").strip(),
+            label["colon"] != ":" or bool(label["number"] or label["step"]),
+        )
+        for label, stop in zip(labels, stops, strict=False)  # without labels there is one stop
+    ]
+    return lines, text[:end].rstrip()
+
+
+def _labels(text: str) -> Iterator[re.Match[str]]:
+    """Yield the labels: with a colon, or as a heading of Markdown."""
+    has_acted = False
+    for found in _LABEL.finditer(text):
+        is_heading = bool(re.match(r"[ \t>]*(?:#|\*\*|__)", found[0]))
+        # A heading of observations before anything was asked for is no result.
+        if found["colon"] or (is_heading and (_kind(found) != "observation" or has_acted)):
+            has_acted = has_acted or _kind(found) == "action"
+            yield found
+
+
+def _kind(label: re.Match[str]) -> str:
+    return next(kind for kind in _KINDS if kind in label["label"].lower())
+
+
+def _answer_in_lines(found: Mapping[str, str]) -> FinalAnswer:
+    diagnosis = found.get("diagnosis", "").partition("\n")[0].strip(_MARKS)
+    return FinalAnswer(
+        diagnosis, treatments_in(found.get("treatment", "")), found.get("thought", "")
+    )
+
+
+def _part(fields: Mapping[str, Any]) -> FinalAnswer | None:
+    diagnosis = _first(fields, _DIAGNOSIS)
+    given = _treatments(_first(fields, _TREATMENT))
+    named = diagnosis.strip() if isinstance(diagnosis, str) else ""
+    return FinalAnswer(named, given or ()) if named or given else None
+
+
+def _answer(fields: Mapping[str, Any]) -> FinalAnswer | None:
+    part = _part(fields)
+    if part is None or not part.final_diagnosis or _treatments(_first(fields, _TREATMENT)) is None:
+        return None
+    thought = _first(fields, _THOUGHT)
+    return replace(part, thought=thought if isinstance(thought, str) else "")
+
+
+def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((fields[name] for name in names if name in fields), None)
+
+
+def _treatments(value: Any) -> tuple[str, ...] | None:
+    if isinstance(value, str):
+        return treatments_in(value)
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return tuple(part.strip() for part in value if part.strip())
+    return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from medeval.cdm.facts import Criteria, Facts, ImagingFacts
+from medeval.cdm.facts import Facts, ImagingFacts
 from medeval.cdm.lab_names import LabMapping, closest, holds, plain
 from medeval.cdm.laboratory import Laboratory
+from medeval.cdm.prompts import ARGUMENTS
 from medeval.errors import UserError
 from medeval.models.clinical_case import ClinicalCase, RadiologyReport
 
@@ -17,29 +18,7 @@ PHYSICAL_EXAMINATION = "physical_examination"
 REQUEST_LAB_TEST = "request_lab_test"
 REQUEST_IMAGING = "request_imaging"
 RETRIEVE_CRITERIA = "retrieve_diagnosis_criteria"
-TOOLS = (PHYSICAL_EXAMINATION, REQUEST_LAB_TEST, REQUEST_IMAGING, RETRIEVE_CRITERIA)
-
-# The arguments of each tool, all of them texts that must be there.
-ARGUMENTS: dict[str, dict[str, str]] = {
-    PHYSICAL_EXAMINATION: {},
-    REQUEST_LAB_TEST: {
-        "test_name": "The tests, panels or cultures, set apart by commas, for example"
-        " 'CBC, lipase, blood culture'."
-    },
-    REQUEST_IMAGING: {
-        "region": "The region of the body, for example 'Abdomen' or 'Chest'.",
-        "modality": "The modality, for example 'CT', 'Ultrasound', 'MRI' or 'Radiograph'.",
-    },
-    RETRIEVE_CRITERIA: {"condition": "The name of the condition."},
-}
-DESCRIPTIONS = {
-    PHYSICAL_EXAMINATION: "Examine the patient and return the findings.",
-    REQUEST_LAB_TEST: "Return the patient's results of laboratory tests and cultures, with the"
-    " ranges of reference.",
-    REQUEST_IMAGING: "Return the report of one examination of a region by a modality. Asking again"
-    " returns the next report, if there is one.",
-    RETRIEVE_CRITERIA: "Return the criteria of a guideline by which a condition is diagnosed.",
-}
+TOOLS = tuple(ARGUMENTS)
 # No list of tests is as long; a model that repeats itself writes one that is.
 LONGEST_REQUEST = 4000
 NO_EXAMINATION = "No physical exam data available."
@@ -54,16 +33,27 @@ class ToolAnswer:
 
     Attributes:
         text: what the model reads.
-        is_valid: whether the call named a tool that is enabled, with arguments that it takes.
-        record: JSON values from which the call is scored: `tool`, `arguments`, `is_valid`; for
-            tests `itemids` of each version of the scores and `unknown_names`; for imaging
-            `region`, `modality`, `kind`, `scored_as` and `report`, the place of the report in the
-            case; for criteria `condition`.
+        record: JSON values from which the call is scored: `tool`, `arguments`, `is_valid` (whether
+            it named a tool that is enabled, with arguments that it takes); for tests `itemids` of
+            each version of the scores and `unknown_names`; for imaging `region`, `modality`,
+            `kind`, `scored_as` and `report`, the place of the report in the case; for criteria
+            `condition`.
     """
 
     text: str
-    is_valid: bool
     record: dict[str, Any]
+
+
+def require_tools(enabled: Sequence[str]) -> tuple[str, ...]:
+    """Return the tools that may be used, in their own order.
+
+    Raises:
+        UserError: an unknown one.
+    """
+    unknown = [name for name in enabled if name not in TOOLS]
+    if unknown:
+        raise UserError(f"Unknown tools {', '.join(unknown)}. Tools: {', '.join(TOOLS)}.")
+    return tuple(name for name in TOOLS if name in enabled)
 
 
 class Toolbox:
@@ -90,199 +80,130 @@ class Toolbox:
         Raises:
             UserError: an unknown tool or version.
         """
-        unknown = [name for name in enabled if name not in TOOLS]
-        if unknown:
-            raise UserError(f"Unknown tools {', '.join(unknown)}. Tools: {', '.join(TOOLS)}.")
         if version not in VERSIONS:
             raise UserError(f"Unknown version {version} of the tools. Versions: 1, 2.")
         self._case = case
         self._facts = facts
         self._version = version
-        self._enabled = tuple(name for name in TOOLS if name in enabled)
+        self._enabled = require_tools(enabled)
         self._laboratory = Laboratory(case, facts.labs, mapping)
-        self._archive = ImagingArchive(case, facts.imaging)
-        self._tools: dict[str, Callable[..., ToolAnswer]] = {
-            PHYSICAL_EXAMINATION: self._examine,
-            REQUEST_LAB_TEST: self._test,
-            REQUEST_IMAGING: self._image,
-            RETRIEVE_CRITERIA: self._retrieve,
-        }
-
-    def definitions(self) -> list[dict[str, Any]]:
-        """Return the enabled tools as OpenAI-compatible endpoints take them."""
-        return [definition(name) for name in self._enabled]
+        self._given: set[int] = set()
 
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Use a tool; whatever is wrong with a call is told to the model, not raised."""
         record: dict[str, Any] = {"tool": name, "arguments": dict(arguments)}
         if name not in self._enabled:
             tools = ", ".join(self._enabled) or "none"
-            return _invalid(f"There is no tool {name[:64]}. Tools: {tools}.", record)
+            text, is_valid = f"There is no tool {name[:64]}. Tools: {tools}.", False
+        else:
+            text, is_valid = self._used(name, arguments, record)
+        return ToolAnswer(text, record | {"is_valid": is_valid})
+
+    def _used(
+        self, name: str, arguments: Mapping[str, Any], record: dict[str, Any]
+    ) -> tuple[str, bool]:
+        """Return the answer of a tool, and whether the call was one; the record grows."""
         for argument in ARGUMENTS[name]:
             value = arguments.get(argument)
-            if not isinstance(value, str) and not (name == REQUEST_LAB_TEST and _are_texts(value)):
-                return _invalid(f"{name} needs the argument {argument}, a text.", record)
-        given = {argument: arguments[argument] for argument in ARGUMENTS[name]}
-        return self._tools[name](record, **given)
+            if isinstance(value, str) or (name == REQUEST_LAB_TEST and _are_texts(value)):
+                continue
+            return f"{name} needs the argument {argument}, a text.", False
+        if name == REQUEST_LAB_TEST:
+            return self._test(record, arguments["test_name"])
+        if name == REQUEST_IMAGING:
+            return self._image(record, arguments["region"], arguments["modality"])
+        if name == RETRIEVE_CRITERIA:
+            return self._retrieve(record, arguments["condition"]), True
+        return self._case.physical_exams or NO_EXAMINATION, True
 
-    def _examine(self, record: dict[str, Any]) -> ToolAnswer:
-        return _valid(self._case.physical_exams or NO_EXAMINATION, record)
-
-    def _test(self, record: dict[str, Any], test_name: str | Sequence[str]) -> ToolAnswer:
-        if sum(map(len, test_name)) > LONGEST_REQUEST:
-            nothing: dict[str, list[int]] = {str(version): [] for version in VERSIONS}
-            record |= {"itemids": nothing, "unknown_names": []}
-            return _invalid(
-                f"A request for tests has no more than {LONGEST_REQUEST:,} characters. Name fewer"
-                " tests at a time.",
-                record,
-            )
-        tests = {version: self._laboratory.requested(test_name, version) for version in VERSIONS}
+    def _test(self, record: dict[str, Any], test_name: str | Sequence[str]) -> tuple[str, bool]:
+        is_too_long = sum(map(len, test_name)) > LONGEST_REQUEST
+        tests = {
+            version: [] if is_too_long else self._laboratory.requested(test_name, version)
+            for version in VERSIONS
+        }
+        named = tests[self._version]
         record["itemids"] = {
             str(version): list(dict.fromkeys(item for test in found for item in test.items))
             for version, found in tests.items()
         }
-        named = tests[self._version]
         record["unknown_names"] = [test.name for test in named if not test.items]
+        if is_too_long:
+            most = f"A request for tests has no more than {LONGEST_REQUEST:,} characters."
+            return f"{most} Name fewer tests at a time.", False
         if not named and self._version != 1:
-            return _invalid(f"{REQUEST_LAB_TEST} needs the name of a test.", record)
-        return _valid(self._laboratory.answer(test_name, self._version), record)
+            return f"{REQUEST_LAB_TEST} needs the name of a test.", False
+        return self._laboratory.answer(test_name, self._version), True
 
-    def _image(self, record: dict[str, Any], region: str, modality: str) -> ToolAnswer:
+    def _image(self, record: dict[str, Any], region: str, modality: str) -> tuple[str, bool]:
         request = understood(region, modality, self._facts.imaging)
+        scored_as = request.modality and request.modality.lower()
+        if request.kind is not None:
+            scored_as = self._facts.imaging.kinds[request.kind].scored_as
         record |= {
             "region": request.region,
             "modality": request.modality,
             "kind": request.kind,
-            "scored_as": scored_as(request, self._facts.imaging),
+            "scored_as": scored_as,
             "report": None,
         }
+        reports = self._case.radiology_reports
         if self._version == 1:
-            imaged = self._archive.as_the_reference(region, modality)
+            # The first whose region and modality hold the words of the request, again and again.
+            asked = f"{region} {modality}"
+            fits = [
+                place
+                for place, report in enumerate(reports)
+                if region.lower() in report.region.lower()
+                and modality.lower() in report.modality.lower()
+            ]
+            left = fits
         elif request.region is None or request.modality is None:
             what = "region" if request.region is None else "modality"
-            return _invalid(f"The {what} of the imaging is not known. Name it in one word.", record)
+            return f"The {what} of the imaging is not known. Name it in one word.", False
         else:
-            imaged = self._archive.next_report(request)
-        record["report"] = imaged.report
-        return _valid(imaged.text, record)
+            asked = f"{request.region} {request.kind or request.modality}"
+            fits = [
+                place
+                for place, report in enumerate(reports)
+                if shows(report, request, self._facts.imaging)
+            ]
+            # Not in the order of the case, which is that of the notes' names.
+            left = [place for place in fits if place not in self._given]
+            left.sort(key=lambda place: by_time(reports[place]))
+        if not left:
+            what = "No further imaging result" if fits else "No imaging result found"
+            return (f"{what} for {asked}." if reports else NO_IMAGING), True
+        record["report"] = left[0]
+        self._given.add(left[0])
+        report = reports[left[0]]
+        return (
+            f"- Exam Name: {report.exam_name}\n- Region: {report.region}\n"
+            f"- Modality: {report.modality}\n- Reports: {report.text}\n"
+        ), True
 
-    def _retrieve(self, record: dict[str, Any], condition: str) -> ToolAnswer:
-        criteria = find_criteria(condition, self._facts)
-        record["condition"] = criteria.condition if criteria else None
-        if criteria is None:
+    def _retrieve(self, record: dict[str, Any], condition: str) -> str:
+        names = self._facts.condition_names
+        name = plain(condition)
+        if name not in names:
+            name, ratio = closest(name, list(names))
+            name = name if ratio >= CONDITION_RATIO else ""
+        record["condition"] = names.get(name)
+        if name not in names:
             known = ", ".join(self._facts.criteria)
-            return _valid(f"No criteria are stored for it. Conditions: {known}.", record)
-        shown = f"{criteria.condition.capitalize()} ({criteria.guideline}): {criteria.text}"
-        return _valid(shown, record)
+            return f"No criteria are stored for it. Conditions: {known}."
+        found = self._facts.criteria[names[name]]
+        return f"{found.condition.capitalize()} ({found.guideline}): {found.text}"
 
 
-def _are_texts(value: object) -> bool:
-    return (
-        isinstance(value, list | tuple)
-        and bool(value)
-        and all(isinstance(one, str) for one in value)
-    )
+def _are_texts(value: Any) -> bool:
+    is_list = isinstance(value, list | tuple)
+    return is_list and bool(value) and all(isinstance(one, str) for one in value)
 
 
-def _valid(text: str, record: dict[str, Any]) -> ToolAnswer:
-    return ToolAnswer(text, True, record | {"is_valid": True})
-
-
-def _invalid(text: str, record: dict[str, Any]) -> ToolAnswer:
-    return ToolAnswer(text, False, record | {"is_valid": False})
-
-
-def definition(tool: str) -> dict[str, Any]:
-    """Return the definition of a tool."""
-    arguments = ARGUMENTS[tool]
-    return {
-        "type": "function",
-        "function": {
-            "name": tool,
-            "description": DESCRIPTIONS[tool],
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    name: {"type": "string", "description": meaning}
-                    for name, meaning in arguments.items()
-                },
-                "required": list(arguments),
-                "additionalProperties": False,
-            },
-        },
-    }
-
-
-def find_criteria(condition: str, facts: Facts) -> Criteria | None:
-    """Return the criteria of a condition by one of its names; None if there are none."""
-    name = plain(condition)
-    if name not in facts.condition_names:
-        name, ratio = closest(name, list(facts.condition_names))
-        if ratio < CONDITION_RATIO:
-            return None
-    return facts.criteria[facts.condition_names[name]]
-
-
-@dataclass(frozen=True)
-class Imaged:
-    """The answer to a request for imaging, and the place of its report in the case, if any."""
-
-    text: str
-    report: int | None
-
-
-class ImagingArchive:
-    """The reports of one case. Version 2 remembers what it has given out."""
-
-    def __init__(self, case: ClinicalCase, facts: ImagingFacts) -> None:
-        """Take the case and the facts."""
-        self._reports = case.radiology_reports
-        self._facts = facts
-        self._given: set[int] = set()
-        # Not in the order of the case, which is that of the notes' names.
-        self._by_time = sorted(
-            range(len(self._reports)),
-            key=lambda place: (
-                self._reports[place].charttime,
-                self._reports[place].note_id,
-                self._reports[place].sequence_num,
-            ),
-        )
-
-    def as_the_reference(self, region: str, modality: str) -> Imaged:
-        """Return the first report whose region and modality hold the words of the request."""
-        if not self._reports:
-            return Imaged(NO_IMAGING, None)
-        for place, report in enumerate(self._reports):
-            if region.lower() in report.region.lower() and (
-                modality.lower() in report.modality.lower()
-            ):
-                return Imaged(report_text(report), place)
-        return Imaged(f"No imaging result found for {region} {modality}.", None)
-
-    def next_report(self, request: ImagingRequest) -> Imaged:
-        """Return the earliest report of the request that was not given out before."""
-        if not self._reports:
-            return Imaged(NO_IMAGING, None)
-        asked = f"{request.region} {request.kind or request.modality}"
-        places = [
-            place for place in self._by_time if shows(self._reports[place], request, self._facts)
-        ]
-        for place in places:
-            if place not in self._given:
-                self._given.add(place)
-                return Imaged(report_text(self._reports[place]), place)
-        what = "No further imaging result" if places else "No imaging result found"
-        return Imaged(f"{what} for {asked}.", None)
-
-
-def report_text(report: RadiologyReport) -> str:
-    """Return a report as the model reads it."""
-    return (
-        f"- Exam Name: {report.exam_name}\n- Region: {report.region}\n"
-        f"- Modality: {report.modality}\n- Reports: {report.text}\n"
-    )
+def by_time(report: RadiologyReport) -> tuple[Any, ...]:
+    """Return what puts reports in the order of time."""
+    return report.charttime, report.note_id, report.sequence_num
 
 
 @dataclass(frozen=True)
@@ -317,13 +238,6 @@ def understood(region: str, modality: str, facts: ImagingFacts) -> ImagingReques
     words = plain(region)
     place = _longest(words, facts.region_phrases) or _first(words, facts.region_keywords, facts)
     return ImagingRequest(place, found, kind)
-
-
-def scored_as(request: ImagingRequest, facts: ImagingFacts) -> str | None:
-    """Return the modality for which a request counts, in lower case; None if it is unknown."""
-    if request.kind is not None:
-        return facts.kinds[request.kind].scored_as
-    return request.modality.lower() if request.modality is not None else None
 
 
 def shows(report: RadiologyReport, request: ImagingRequest, facts: ImagingFacts) -> bool:
