@@ -267,7 +267,7 @@ def test_bca_equals_scipy() -> None:
     truth, guess = np.zeros(60), data  # the mean absolute error is the mean of the data
     scores = bootstrap.score(LengthOfStay.of(truth, guess), Resampling(999, 3))
     without = jackknife(LengthOfStay.of(truth, guess))
-    summary = summarise(scores, method="bca", jackknife=without)["MAD"]
+    summary = summarise(scores, jackknife=without)["MAD"]
     expected = stats.bootstrap(
         (data,),
         np.mean,

@@ -277,7 +277,8 @@ def _areas(request: CompareRequest, inputs: Inputs) -> tuple[PairTest[DeLong], .
     truth = inputs.rows.truth
     predictions = {name: joined.prediction for name, joined in inputs.joined.items()}
     if request.task.kind is Kind.BINARY and binary.NAMES[0] in request.metrics:
-        return compare_areas(binary.NAMES[:1], truth, predictions)
+        columns_of = {name: prediction[:, None] for name, prediction in predictions.items()}
+        return compare_areas(binary.NAMES[:1], truth[:, None], columns_of)
     if request.task.kind is not Kind.LABELS:
         return ()
     names = [name for name in request.metrics if name.startswith(LABEL_METRIC)]

@@ -219,7 +219,6 @@ def evaluate(
         bca = request.interval is Interval.BCA and request.n_iters > 0
         return summarise(
             scores,
-            method="bca" if bca else "percentile",
             strict_nan=request.strict_nan,
             jackknife=jackknife(of(truth, prediction), own) if bca else None,
         )

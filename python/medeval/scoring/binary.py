@@ -8,15 +8,13 @@ told apart. 523,208 rows with 9,683 positives become 19,367 counts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from medeval.scoring.bootstrap import Engine
+from medeval.scoring.bootstrap import Engine, Statistic
 from medeval.scoring.resample import Counts, Floats, Integers, Labels
 
 NAMES = ("AUC of ROC", "AUC of PRC", "min(+P, Se)")
@@ -55,18 +53,11 @@ class Steps:
     n_steps: int
     n_bins: int
 
-    def gaps(self) -> slice:
-        """Return the place of the gaps, shape (G + 1,)."""
-        return slice(0, self.n_steps + 1)
-
-    def positives(self) -> slice:
-        """Return the place of the positives, shape (G,)."""
-        return slice(self.n_steps + 1, 2 * self.n_steps + 1)
-
-    def ties(self) -> slice | None:
-        """Return the place of the tied negatives, shape (G,); None where there are none."""
-        start = 2 * self.n_steps + 1
-        return slice(start, self.n_bins) if self.n_bins > start else None
+    def parts(self) -> tuple[slice, slice, slice]:
+        """Return the places of the G + 1 gaps, of the G positives and of the G ties, or no ties."""
+        gaps = self.n_steps + 1
+        positives = gaps + self.n_steps
+        return slice(0, gaps), slice(gaps, positives), slice(positives, self.n_bins)
 
 
 def make_steps(
@@ -75,7 +66,7 @@ def make_steps(
     """Sort once and label the rows.
 
     Args:
-        truth: whether a row is positive, shape (n,), n above 0.
+        truth: whether a row is positive, shape (n,).
         scores: the higher, the more likely positive, shape (n,).
         only_ranks: join steps between which there is no negative. The area under the ROC curve
             stays as it is, the precision-recall curve does not.
@@ -85,36 +76,26 @@ def make_steps(
     positive = truth[order]
     group = np.zeros(len(order), dtype=np.int64)  # of rows with one score
     np.cumsum(sorted_scores[1:] != sorted_scores[:-1], out=group[1:])
-    n_groups = int(group[-1]) + 1
-    is_step = np.bincount(group[positive], minlength=n_groups) > 0
-    step_of_group: Integers = (
-        np.cumsum(is_step) - is_step
-    )  # of the first step at or below the group
+    is_step = np.bincount(group[positive], minlength=group[-1] + 1 if len(order) else 0) > 0
     n_steps = int(is_step.sum())
-    step: Integers = step_of_group[group]
+    # Of each row the first step at or below it.
+    step: Integers = (np.cumsum(is_step) - is_step)[group]
     tied = ~positive & is_step[group]
     gap = ~positive & ~tied
     if only_ranks and n_steps:
-        step, n_steps = _joined(step, n_steps, tied, gap)
+        # A step is one with that above it where no negative stands between them.
+        has_tie = np.bincount(step[tied], minlength=n_steps) > 0
+        starts = (np.bincount(step[gap], minlength=n_steps + 1)[:n_steps] > 0) | has_tie
+        starts[1:] |= has_tie[:-1]
+        starts[0] = True
+        number = np.cumsum(starts) - 1
+        n_steps = int(number[-1]) + 1
+        step = np.append(number, n_steps)[step]
     labels = np.empty(len(order), dtype=np.int64)
     labels[order] = step + (n_steps + 1) * positive + (2 * n_steps + 1) * tied
     n_bins = (3 if tied.any() else 2) * n_steps + 1
     # A small table stays in the cache while rows are drawn at random.
     return Steps(labels.astype(np.min_scalar_type(n_bins)), n_steps, n_bins)
-
-
-def _joined(
-    step: Integers, n_steps: int, tied: NDArray[np.bool_], gap: NDArray[np.bool_]
-) -> tuple[Integers, int]:
-    """Number the steps anew so that steps without a negative between them are one."""
-    has_gap = np.bincount(step[gap], minlength=n_steps + 1)[:n_steps] > 0
-    has_tie = np.bincount(step[tied], minlength=n_steps) > 0
-    starts = has_gap | has_tie
-    starts[1:] |= has_tie[:-1]
-    starts[0] = True
-    number = np.cumsum(starts) - 1
-    n_joined = int(number[-1]) + 1
-    return np.append(number, n_joined)[step], n_joined
 
 
 @dataclass(frozen=True)
@@ -140,24 +121,23 @@ class Curve:
 
 def make_curve(steps: Steps, counts: Counts) -> Curve:
     """Cumulate counts of shape (batch, n_bins)."""
+    above, own, level = (counts[:, part] for part in steps.parts())
     # Sums are of integers: numpy's running sum of floats is several times slower.
-    gaps = np.cumsum(counts[:, steps.gaps()], axis=1)
-    positives = counts[:, steps.positives()]
-    true = np.cumsum(positives, axis=1)
+    gaps = np.cumsum(above, axis=1)
     before = through = gaps[:, :-1]
     n_negatives = gaps[:, -1]
-    if (ties := steps.ties()) is not None:
-        tied = np.cumsum(counts[:, ties], axis=1)
-        before = before + tied - counts[:, ties]
+    if level.shape[1]:
+        tied = np.cumsum(level, axis=1)
+        before = before + tied - level
         through = through + tied
         n_negatives = n_negatives + tied[:, -1]
     false = through.astype(np.float64)
     return Curve(
-        positives=positives.astype(np.float64),
-        true=true.astype(np.float64),
+        positives=own.astype(np.float64),
+        true=np.cumsum(own, axis=1).astype(np.float64),
         false_before=false if before is through else before.astype(np.float64),
         false=false,
-        n_positives=positives.sum(axis=1).astype(np.float64),
+        n_positives=own.sum(axis=1).astype(np.float64),
         n_negatives=n_negatives.astype(np.float64),
     )
 
@@ -221,21 +201,19 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> Floats:
     return divided
 
 
-@dataclass(frozen=True)
-class Binary:
+class Binary(Statistic):
     """The three metrics of mimic3-benchmarks' evaluate_ihm.py and evaluate_decomp.py.
 
     `AUC of ROC`, `AUC of PRC` (the trapezoid area under the precision-recall curve, not average
     precision) and `min(+P, Se)`.
     """
 
-    steps: Steps
-    undefined: Undefined = EXCLUDE
-    names: tuple[str, ...] = NAMES
-    rankings: int = 1
+    names = NAMES
+    why = (ONE_CLASS,) * len(NAMES)
 
-    @classmethod
-    def of(cls, truth: ArrayLike, prediction: ArrayLike, undefined: Undefined = EXCLUDE) -> Binary:
+    def __init__(
+        self, truth: ArrayLike, prediction: ArrayLike, undefined: Undefined = EXCLUDE
+    ) -> None:
         """Sort the rows once.
 
         Args:
@@ -243,35 +221,16 @@ class Binary:
             prediction: scores, shape (n,); only their order counts.
             undefined: what the metrics are on rows of one class.
         """
-        positive, scores = binary_arrays(truth, prediction)
-        return cls(make_steps(positive, scores) if len(scores) else NO_STEPS, undefined)
-
-    @property
-    def rows(self) -> int:
-        """Number of rows, n."""
-        return len(self.steps.labels)
-
-    @property
-    def labels(self) -> Labels:
-        """Bin of each row, shape (n,)."""
-        return self.steps.labels
-
-    @property
-    def n_bins(self) -> int:
-        """Number of bins."""
-        return self.steps.n_bins
+        self.steps = make_steps(*outcomes(truth, prediction, 1))
+        self.undefined = undefined
+        self.labels, self.n_bins = self.steps.labels, self.steps.n_bins
+        self.rows = len(self.steps.labels)
 
     def from_bins(self, counts: Counts, engine: Engine) -> Floats:
         """Return the metrics, shape (batch, 3), of counts of shape (batch, n_bins)."""
         curve = make_curve(self.steps, counts)
-        values = np.stack(
-            [
-                area_under_roc(curve),
-                trapezoid_under_precision_recall(curve),
-                min_precision_recall(curve),
-            ],
-            axis=1,
-        )
+        metrics = (area_under_roc, trapezoid_under_precision_recall, min_precision_recall)
+        values = np.stack([metric(curve) for metric in metrics], axis=1)
         if self.undefined is EXCLUDE:
             values[(curve.n_positives == 0) | (curve.n_negatives == 0)] = np.nan
         else:
@@ -280,40 +239,23 @@ class Binary:
             values[curve.n_positives == 0, 1:] = (0.5, 0.0)
         return values
 
-    def reasons(self, values: Floats) -> tuple[str | None, ...]:
-        """Say why a point value has no meaning."""
-        return where_undefined(values, (ONE_CLASS,) * len(NAMES))
 
+def outcomes(
+    truth: ArrayLike, prediction: ArrayLike, dimensions: int
+) -> tuple[NDArray[np.bool_], Floats]:
+    """Check and convert outcomes and their scores, one column or, with 2 dimensions, several.
 
-def binary_arrays(truth: ArrayLike, prediction: ArrayLike) -> tuple[NDArray[np.bool_], Floats]:
-    """Check and convert one binary outcome: (whether positive, scores), each of shape (n,)."""
-    outcome = np.asarray(truth)
-    scores = np.asarray(prediction, dtype=np.float64)
-    if outcome.ndim != 1 or outcome.shape != scores.shape:
+    Returns:
+        Whether a row is positive, and its score, both in the shape of the truth.
+
+    Raises:
+        ValueError: the shapes differ, a truth is neither 0 nor 1, or a score is not finite.
+    """
+    outcome, scores = np.asarray(truth), np.asarray(prediction, dtype=np.float64)
+    if outcome.ndim != dimensions or outcome.shape != scores.shape:
         raise ValueError(f"truth has shape {outcome.shape}, prediction {scores.shape}")
-    check_binary(outcome)
-    check_finite(scores)
-    return outcome == 1, scores
-
-
-def where_undefined(values: Floats, reasons: Sequence[str]) -> tuple[str | None, ...]:
-    """Return the reasons of the values that are not finite; None for the others."""
-    return tuple(
-        None if np.isfinite(value) else reason
-        for value, reason in zip(values, reasons, strict=True)
-    )
-
-
-def check_binary(truth: NDArray[Any]) -> None:
-    """Refuse truths other than 0 and 1."""
-    if not np.isin(truth, (0, 1)).all():
+    if not np.isin(outcome, (0, 1)).all():
         raise ValueError("truth holds values other than 0 and 1")
-
-
-def check_finite(prediction: Floats) -> None:
-    """Refuse predictions that no order or mean can hold."""
-    if not np.isfinite(prediction).all():
+    if not np.isfinite(scores).all():
         raise ValueError("prediction holds missing or infinite values")
-
-
-NO_STEPS = Steps(np.empty(0, dtype=np.uint8), 0, 1)
+    return outcome == 1, scores

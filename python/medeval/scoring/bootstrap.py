@@ -6,10 +6,11 @@ Both engines give the same numbers: numpy, and numba for what is large enough to
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Self
 
 import numpy as np
 
@@ -50,45 +51,46 @@ class Engine(StrEnum):
 BATCH_NUMBERS = {Engine.NUMPY: 1 << 19, Engine.NUMBA: 1 << 20}
 
 
-class Statistic(Protocol):
+class Statistic(ABC):
     """Some metrics as a function of how often each kind of row occurs.
 
     Rows that no metric can tell apart share a bin, so a resample is a few counts rather than many
     rows, and nothing is sorted again.
+
+    Attributes:
+        names: keys of the m metrics.
+        why: for each metric, why it has no meaning where it has none.
+        rows: number of rows, n.
+        labels: bin of each row, shape (n,); None where each row is a bin.
+        n_bins: number of bins; n without labels.
+        rankings: how many passes over n rows one evaluation takes, about; for the choice of engine.
     """
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Keys of the m metrics."""
-        ...
+    names: tuple[str, ...]
+    why: tuple[str, ...]
+    rows: int
+    labels: Labels | None = None
+    n_bins: int
+    rankings = 1
 
-    @property
-    def rows(self) -> int:
-        """Number of rows, n."""
-        ...
+    @classmethod
+    def of(cls, *data: Any, **options: Any) -> Self:
+        """Make it of truth and predictions, as the class itself is made."""
+        return cls(*data, **options)
 
-    @property
-    def labels(self) -> Labels | None:
-        """Bin of each row, shape (n,); None where each row is a bin."""
-        ...
-
-    @property
-    def n_bins(self) -> int:
-        """Number of bins; n without labels."""
-        ...
-
-    @property
-    def rankings(self) -> int:
-        """How many passes over n rows one evaluation takes, about; for the choice of engine."""
-        ...
-
+    @abstractmethod
     def from_bins(self, counts: Counts, engine: Engine) -> Floats:
         """Return the metrics, shape (batch, m), of counts of shape (batch, n_bins)."""
-        ...
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
         """Say why each point value that has no meaning has none; None where it has one."""
-        ...
+        return where_undefined(values, self.why)
+
+
+def where_undefined(values: Floats, reasons: Sequence[str]) -> tuple[str | None, ...]:
+    """Return the reasons of the values that are not finite; None for the others."""
+    pairs = zip(np.isfinite(values), reasons, strict=True)
+    return tuple(None if is_defined else reason for is_defined, reason in pairs)
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,15 @@ def score(
     # By the same engine as the samples, with which BCa intervals compare them.
     values = statistic.from_bins(_all_rows(statistic), chosen)[0]
     samples = np.empty(shape)
-    resamples = _resamples(statistic, resampling, chosen)
+    resamples: Resamples
+    if not resampling.replay:
+        resamples = BinResamples(resampling.seed, _all_rows(statistic)[0])
+    elif resampling.clusters is not None:
+        resamples = ClusterResamples(resampling.seed, resampling.clusters)
+    elif chosen is Engine.NUMBA and statistic.rows > 1:  # of one row there is nothing to draw
+        resamples = FastRowResamples(resampling.seed, statistic.rows)
+    else:
+        resamples = RowResamples(resampling.seed, statistic.rows)
     # Memory does not grow with the number of resamples.
     most = max(1, BATCH_NUMBERS[chosen] // max(statistic.rows, statistic.n_bins))
     size = min(most, MOST_AT_ONCE)
@@ -183,16 +193,16 @@ def choose(engine: Engine, steps: int) -> Engine:
         engine = Engine(os.environ.get(SETTING) or Engine.AUTO)
     if engine is not Engine.AUTO:
         return engine
-    return Engine.NUMBA if steps >= WORTHWHILE_STEPS and has_numba() else Engine.NUMPY
-
-
-def has_numba() -> bool:
-    """Tell whether numba is installed, goes with this numpy and can keep what it compiles."""
+    if steps < WORTHWHILE_STEPS:
+        return Engine.NUMPY
     try:
         import medeval.scoring.fast  # noqa: F401  (slow to load, so only where it is used next)
-    except (ImportError, RuntimeError):
-        return False
-    return True
+    except (
+        ImportError,
+        RuntimeError,
+    ):  # not there, or not of this numpy
+        return Engine.NUMPY
+    return Engine.NUMBA
 
 
 def jackknife(
@@ -244,13 +254,3 @@ def _all_rows(statistic: Statistic) -> Integers:
     if statistic.labels is None:
         return np.ones((1, statistic.rows), dtype=np.int64)
     return np.bincount(statistic.labels, minlength=statistic.n_bins)[None, :]
-
-
-def _resamples(statistic: Statistic, resampling: Resampling, engine: Engine) -> Resamples:
-    if not resampling.replay:
-        return BinResamples(resampling.seed, _all_rows(statistic)[0])
-    if resampling.clusters is not None:
-        return ClusterResamples(resampling.seed, resampling.clusters)
-    if engine is Engine.NUMBA and statistic.rows > 1:  # of one row there is nothing to draw
-        return FastRowResamples(resampling.seed, statistic.rows)
-    return RowResamples(resampling.seed, statistic.rows)

@@ -15,24 +15,18 @@ MOST_STEPS = 50
 CLOSE = 1e-10
 
 
-def brier(truth: NDArray[np.bool_], prediction: Floats, weights: Floats) -> Floats:
-    """Return the mean squared error of probabilities (Brier 1950), shape (batch,).
-
-    Args:
-        truth: shape (n,).
-        prediction: shape (n,).
-        weights: shape (batch, n).
-    """
-    return ratio(np.einsum("bn,n->b", weights, (prediction - truth) ** 2), weights.sum(axis=1))
-
-
 def expected_calibration_error(
     truth: NDArray[np.bool_], prediction: Floats, weights: Floats
 ) -> Floats:
     """Return the mean distance of prediction and truth over ten bins of equal width (batch,).
 
     A bin counts by its rows (Naeini, Cooper and Hauskrecht 2015, AAAI 29); 1 belongs to the last
-    one. Shapes as in `brier`.
+    one.
+
+    Args:
+        truth: shape (n,).
+        prediction: shape (n,).
+        weights: shape (batch, n).
     """
     place = np.minimum((prediction * ERROR_BINS).astype(np.int64), ERROR_BINS - 1)
     excess = prediction - truth
@@ -63,7 +57,10 @@ def fit_slope(
     used = weights > 0
     if not used.all():
         linear, truth, weights = linear[used], truth[used], weights[used]
-    if not has_slope(linear, truth):
+    if not truth.any() or truth.all():
+        return None
+    positive, negative = linear[truth], linear[~truth]
+    if positive.min() >= negative.max() or negative.min() >= positive.max():
         return None
     intercept, slope = start or (0.0, 1.0)
     for _ in range(MOST_STEPS):
@@ -82,11 +79,3 @@ def fit_slope(
         if max(map(abs, steps)) < CLOSE * (1 + abs(intercept) + abs(slope)):
             return intercept, slope
     return None if start is None else fit_slope(linear, truth, weights, None)
-
-
-def has_slope(linear: Floats, truth: NDArray[np.bool_]) -> bool:
-    """Tell whether the classes overlap, without which no slope is finite."""
-    if not truth.any() or truth.all():
-        return False
-    positive, negative = linear[truth], linear[~truth]
-    return bool(positive.min() < negative.max() and negative.min() < positive.max())

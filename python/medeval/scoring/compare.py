@@ -117,7 +117,6 @@ def compare(
     metrics: Sequence[str] | None = None,
     *,
     units: Mapping[str, int] | None = None,
-    level: float = LEVEL,
 ) -> tuple[Difference, ...]:
     """Compare all pairs of systems by each metric.
 
@@ -126,7 +125,6 @@ def compare(
         metrics: some of their metrics; None takes all.
         units: on how many independent rows or clusters a metric rests, those of the rarer class
             if it needs both; a metric that is not named has enough.
-        level: coverage of the intervals; 1 less the level of significance after the correction.
 
     Returns:
         Pair by pair in the order given, and within a pair metric by metric.
@@ -135,20 +133,25 @@ def compare(
         ValueError: fewer than two systems, other metrics or numbers of resamples in one than in
             another, or a metric that they do not have.
     """
-    pairs = _pairs(scores)
-    some = next(iter(scores.values()))
+    pairs = list(combinations(scores, 2))
+    some = next(iter(scores.values()), None)
+    if some is None or not pairs:
+        raise ValueError("it takes two to compare")
     every, shape = some.names, some.samples.shape
     if any(found.names != every or found.samples.shape != shape for found in scores.values()):
         raise ValueError("the predictions are not scored by the same metrics and resamples")
     chosen = every if metrics is None else tuple(metrics)
     if unknown := [metric for metric in chosen if metric not in every]:
         raise ValueError(f"no metric {', '.join(unknown)}; there are {', '.join(every)}")
-    found = [
-        _difference(first, second, scores[first], scores[second], every.index(metric), level)
-        for first, second in pairs
-        for metric in chosen
-    ]
-    return corrected([_without_few(entry, (units or {}).get(entry.metric)) for entry in found])
+    return corrected(
+        [
+            _difference(
+                first, second, scores[first], scores[second], metric, (units or {}).get(metric)
+            )
+            for first, second in pairs
+            for metric in chosen
+        ]
+    )
 
 
 def corrected(differences: Sequence[Difference]) -> tuple[Difference, ...]:
@@ -196,7 +199,7 @@ def paired_difference(
         stay = random.integers(0, 2, size=(size, len(one)))
         mixed = _ratio(stay @ one + (1 - stay) @ two) - _ratio(stay @ two + (1 - stay) @ one)
         reached += int((np.abs(mixed) >= abs(difference) - ROUNDING).sum())
-    low, high = _ends(np.concatenate(between), LEVEL)
+    low, high = _ends(np.concatenate(between))
     p_value = (1 + reached) / (1 + draws)
     return Difference(
         "", "", metric, value, other, difference, low, high, p_value,
@@ -205,67 +208,52 @@ def paired_difference(
 
 
 def compare_areas(
-    metrics: Sequence[str],
-    truth: npt.ArrayLike,
-    predictions: Mapping[str, npt.ArrayLike],
-    *,
-    level: float = LEVEL,
+    metrics: Sequence[str], truth: Floats, predictions: Mapping[str, Floats]
 ) -> tuple[PairTest[DeLong], ...]:
     """Test all pairs of predictions by DeLong's method.
 
     Args:
         metrics: the name of the area of each column of the truth.
-        truth: 0 or 1, shape (n,) or (n, number of metrics).
+        truth: 0 or 1, shape (n, number of metrics).
         predictions: scores in the truth's shape, by name.
-        level: coverage of the intervals.
-
-    Raises:
-        ValueError: fewer than two predictions, or arrays that do not fit together.
     """
-    outcome = _columns(truth)
-    scores = {name: _columns(values) for name, values in predictions.items()}
-    shapes = {outcome.shape, *(values.shape for values in scores.values())}
-    if shapes != {(len(outcome), len(metrics))}:
-        raise ValueError(f"not every array has the truth's rows and {len(metrics)} columns")
-    tests = [
-        (first, second, metric, delong_test(column, one, two, level=level))
-        for first, second in _pairs(scores)
-        for metric, column, one, two in zip(
-            metrics, outcome.T, scores[first].T, scores[second].T, strict=True
-        )
-    ]
-    adjusted = holm([test.p_value for *_, test in tests])
-    return tuple(PairTest(*test, p) for test, p in zip(tests, adjusted, strict=True))
+    return _family(
+        [
+            (first, second, metric, delong_test(truth[:, place], one[:, place], two[:, place]))
+            for (first, one), (second, two) in combinations(predictions.items(), 2)
+            for place, metric in enumerate(metrics)
+        ]
+    )
 
 
 def compare_answers(
-    right: Mapping[str, npt.ArrayLike], metric: str = "accuracy", *, mid_p: bool = False
+    right: Mapping[str, npt.ArrayLike], metric: str = "accuracy"
 ) -> tuple[PairTest[McNemar], ...]:
     """Test all pairs by McNemar's method.
 
     Args:
         right: for each name, whether each answer is right; the same questions for all.
         metric: what to call the share of right answers.
-        mid_p: take the mid-p value instead of the exact one.
-
-    Raises:
-        ValueError: fewer than two sets of answers, or not to the same questions.
     """
-    pairs = _pairs(right)
-    tests = [mcnemar(right[first], right[second], mid_p=mid_p) for first, second in pairs]
-    adjusted = holm([test.p_value for test in tests])
-    return tuple(
-        PairTest(first, second, metric, test, p)
-        for (first, second), test, p in zip(pairs, tests, adjusted, strict=True)
+    return _family(
+        [
+            (first, second, metric, mcnemar(one, two))
+            for (first, one), (second, two) in combinations(right.items(), 2)
+        ]
     )
 
 
-def least_resamples(n_comparisons: int, *, level: float = LEVEL) -> int:
+def _family(tests: Sequence[tuple[str, str, str, Test]]) -> tuple[PairTest[Test], ...]:
+    adjusted = holm([test.p_value for *_, test in tests])
+    return tuple(PairTest(*made, p) for made, p in zip(tests, adjusted, strict=True))
+
+
+def least_resamples(n_comparisons: int) -> int:
     """Return how many resamples a family needs so that a difference can be significant in it.
 
     The smallest possible p value of `compare` is 2 / (1 + resamples).
     """
-    return math.ceil(2 * n_comparisons / (1 - level) - 1 - ROUNDING * n_comparisons)
+    return math.ceil(2 * n_comparisons / (1 - LEVEL) - 1 - ROUNDING * n_comparisons)
 
 
 def bootstrap_p(differences: Floats) -> float:
@@ -332,14 +320,14 @@ def pair_sentences(
     return said
 
 
-def answer_sentence(found: PairTest[McNemar], *, level: float = LEVEL) -> str:
+def answer_sentence(found: PairTest[McNemar]) -> str:
     """Say which of two is right more often, or that they cannot be told apart."""
     test, p = found.test, 1.0 if found.adjusted_p is None else found.adjusted_p
     counts = (
         f"{test.only_first:,} answers right only in {found.first}, {test.only_second:,} only in"
         f" {found.second}; p {shown_p(p)} after Holm's correction"
     )
-    if p > 1 - level or test.only_first == test.only_second:
+    if p > 1 - LEVEL or test.only_first == test.only_second:
         return (
             f"{found.first} and {found.second} cannot be told apart on {found.metric} ({counts})."
         )
@@ -356,21 +344,21 @@ def shown_p(p: float) -> str:
 
 
 def _difference(
-    first: str, second: str, one: Scores, two: Scores, place: int, level: float
+    first: str, second: str, one: Scores, two: Scores, metric: str, units: int | None
 ) -> Difference:
-    metric = one.names[place]
+    place = one.names.index(metric)
     values = float(one.values[place]), float(two.values[place])
+    first_value, second_value = (value if math.isfinite(value) else None for value in values)
     between = one.samples[:, place] - two.samples[:, place]
     defined = between[np.isfinite(between)]
     found = Difference(
         first,
         second,
         metric,
-        values[0] if math.isfinite(values[0]) else None,
-        values[1] if math.isfinite(values[1]) else None,
+        first_value,
+        second_value,
         n_undefined=len(between) - len(defined),
         direction="lower" if metric in LOWER_IS_BETTER else "higher",
-        level=level,
     )
     difference = values[0] - values[1]
     if not math.isfinite(difference):
@@ -382,23 +370,20 @@ def _difference(
         reason = "the metric is undefined in every resample" if len(between) else "no resamples"
         return replace(found, reason=reason)
     defined = np.where(np.abs(defined) <= rounding, 0.0, defined)
-    low, high = _ends(defined, level)
-    return replace(found, low=low, high=high, p_value=bootstrap_p(defined))
-
-
-def _without_few(found: Difference, units: int | None) -> Difference:
-    """Take the p value away where no sign test of so few units could be significant."""
-    if found.p_value is None or units is None or 2.0 ** (1 - units) <= 1 - found.level:
-        return found
-    what = "unit" if units == 1 else "units"
-    return replace(found, p_value=None, reason=f"it rests on {units} independent {what} only")
+    low, high = _ends(defined)
+    found = replace(found, low=low, high=high)
+    # No p value where not even a sign test of so few units could be significant.
+    if units is not None and 2.0 ** (1 - units) > 1 - LEVEL:
+        what = "unit" if units == 1 else "units"
+        return replace(found, reason=f"it rests on {units} independent {what} only")
+    return replace(found, p_value=bootstrap_p(defined))
 
 
 def _verdict(found: Difference, adjusted_p: float | None) -> Verdict:
     """Return a side if it is significant after the correction and has all of the interval."""
     if found.difference is None or found.low is None or found.high is None:
         return Verdict.UNDEFINED
-    if adjusted_p is None or adjusted_p > 1 - found.level + ROUNDING:
+    if adjusted_p is None or adjusted_p > 1 - LEVEL + ROUNDING:
         return Verdict.NEITHER
     higher = found.difference > 0 and found.low > 0
     lower = found.difference < 0 and found.high < 0
@@ -409,8 +394,8 @@ def _verdict(found: Difference, adjusted_p: float | None) -> Verdict:
     return Verdict.FIRST if higher == (found.direction == "higher") else Verdict.SECOND
 
 
-def _ends(between: Floats, level: float) -> tuple[float, float]:
-    low, high = np.percentile(between, [50 * (1 - level), 50 * (1 + level)])
+def _ends(between: Floats) -> tuple[float, float]:
+    low, high = np.percentile(between, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
     return float(low), float(high)
 
 
@@ -434,14 +419,3 @@ def _decimals(low: float, high: float) -> int:
     ):
         places += 1
     return places
-
-
-def _pairs(systems: Mapping[str, object]) -> list[tuple[str, str]]:
-    if len(systems) < 2:
-        raise ValueError("it takes two to compare")
-    return list(combinations(systems, 2))
-
-
-def _columns(values: npt.ArrayLike) -> Floats:
-    array = np.asarray(values, dtype=np.float64)
-    return array[:, None] if array.ndim == 1 else array

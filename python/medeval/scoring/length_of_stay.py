@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from medeval.scoring.binary import EXCLUDE, Undefined, check_finite, ratio, where_undefined
-from medeval.scoring.bootstrap import Engine
+from medeval.scoring.binary import EXCLUDE, Undefined, ratio
+from medeval.scoring.bootstrap import Engine, Statistic
 from medeval.scoring.resample import Counts, Floats
 
 NAMES = ("Kappa", "MAD", "MSE", "MAPE")
@@ -21,9 +19,8 @@ OFFSET_HOURS = 0.1
 ONE_BIN = "one bin"
 
 
-@dataclass(frozen=True)
-class LengthOfStay:
-    """The four metrics of mimic3-benchmarks' evaluate_los.py.
+class LengthOfStay(Statistic):
+    """The four metrics of mimic3-benchmarks' evaluate_los.py; each row is a bin.
 
     `Kappa` (linear weights over ten bins), `MAD` (the mean absolute error, hours), `MSE` (hours
     squared) and `MAPE` (percent of the truth plus 0.1 hours).
@@ -35,16 +32,12 @@ class LengthOfStay:
             prediction's, shape (n,).
     """
 
-    errors: Floats
-    cells: NDArray[np.uint8]
-    names: tuple[str, ...] = NAMES
-    labels: None = None
-    rankings: int = 1
+    names = NAMES
+    why = (ONE_BIN, *["infinite"] * 3)
 
-    @classmethod
-    def of(
-        cls, truth: ArrayLike, prediction: ArrayLike, undefined: Undefined = EXCLUDE
-    ) -> LengthOfStay:
+    def __init__(
+        self, truth: ArrayLike, prediction: ArrayLike, undefined: Undefined = EXCLUDE
+    ) -> None:
         """Compute what does not change between resamples.
 
         Args:
@@ -56,25 +49,16 @@ class LengthOfStay:
         guess = np.asarray(prediction, dtype=np.float64)
         if hours.ndim != 1 or hours.shape != guess.shape:
             raise ValueError(f"truth has shape {hours.shape}, prediction {guess.shape}")
-        if not np.isfinite(hours).all():
-            raise ValueError("truth holds missing or infinite values")
-        check_finite(guess)
+        if not (np.isfinite(hours).all() and np.isfinite(guess).all()):
+            raise ValueError("truth or prediction holds missing or infinite values")
         guess = np.maximum(guess, 0.0)
         error = hours - guess
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = 100 * np.abs(error / (hours + OFFSET_HOURS))
         cells = N_BINS * np.digitize(hours, EDGES_HOURS) + np.digitize(guess, EDGES_HOURS)
-        return cls(np.stack([np.abs(error), error**2, relative]), cells.astype(np.uint8))
-
-    @property
-    def rows(self) -> int:
-        """Number of rows, n."""
-        return len(self.cells)
-
-    @property
-    def n_bins(self) -> int:
-        """Number of bins: each row is one."""
-        return self.rows
+        self.errors = np.stack([np.abs(error), error**2, relative])
+        self.cells = cells.astype(np.uint8)
+        self.rows = self.n_bins = len(cells)
 
     def from_bins(self, counts: Counts, engine: Engine) -> Floats:
         """Return the metrics, shape (batch, 4), of row counts of shape (batch, n)."""
@@ -90,19 +74,12 @@ class LengthOfStay:
                 [np.bincount(self.cells, weights=one, minlength=N_BINS**2) for one in weights]
             )
             # Not a matrix product: for one so narrow, BLAS keeps all cores busy and is no faster.
-            sums = np.array([[_dot(errors, one) for errors in self.errors] for one in weights])
+            sums = np.array(
+                [[np.einsum("n,n->", error, one) for error in self.errors] for one in weights]
+            )
         kappa = linear_kappa(cells.reshape(-1, N_BINS, N_BINS))
         means = ratio(sums, cells.sum(axis=1, keepdims=True))
         return np.concatenate([kappa[:, None], means], axis=1)
-
-    def reasons(self, values: Floats) -> tuple[str | None, ...]:
-        """Say why a point value has no meaning."""
-        return where_undefined(values, (ONE_BIN, *["infinite"] * 3))
-
-
-def _dot(left: Floats, right: Floats) -> Floats:
-    summed: Floats = np.einsum("n,n->", left, right)
-    return summed
 
 
 def linear_kappa(confusion: Floats, *, fixed_bins: bool = False) -> Floats:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,13 +14,11 @@ from medeval.scoring.binary import (
     STRICT,
     Steps,
     Undefined,
-    check_binary,
-    check_finite,
     make_steps,
+    outcomes,
     ratio,
-    where_undefined,
 )
-from medeval.scoring.bootstrap import Engine
+from medeval.scoring.bootstrap import Engine, Statistic, where_undefined
 from medeval.scoring.resample import Counts, Floats, Integers
 
 MEANS = ("Macro ROC AUC", "Micro ROC AUC", "Weighted ROC AUC")
@@ -29,29 +26,22 @@ MEANS = ("Macro ROC AUC", "Micro ROC AUC", "Weighted ROC AUC")
 EXACT_FLOAT32 = 1 << 24
 
 
-@dataclass(frozen=True)
-class Phenotyping:
+class Phenotyping(Statistic):
     """The metrics of mimic3-benchmarks' evaluate_pheno.py, of k labels (there 25).
 
     `Macro ROC AUC`, `Micro ROC AUC` (of all pairs of a row and a label), `Weighted ROC AUC` (by
-    each label's positives in the resample) and `ROC AUC of task 1` to `k`.
+    each label's positives in the resample) and `ROC AUC of task 1` to `k`. Each row is a bin of its
+    own, as every label ranks the rows anew.
 
     Attributes:
-        rows: number of rows, n; each is a bin of its own, as every label ranks the rows anew.
-        rankings_by_label: steps of each label, then those of all n k pairs pooled.
+        steps: of each label, then of all n k pairs pooled.
         undefined: what the weighted mean is on rows without any positive. On all else both rules
             agree: an area of one class is NaN.
     """
 
-    rows: int
-    rankings_by_label: tuple[Steps, ...]
-    undefined: Undefined = EXCLUDE
-    labels: None = None
-
-    @classmethod
-    def of(
-        cls, truth: ArrayLike, prediction: ArrayLike, undefined: Undefined = EXCLUDE
-    ) -> Phenotyping:
+    def __init__(
+        self, truth: ArrayLike, prediction: ArrayLike, undefined: Undefined = EXCLUDE
+    ) -> None:
         """Sort each label and the pooled pairs once.
 
         Args:
@@ -59,41 +49,22 @@ class Phenotyping:
             prediction: scores, shape (n, k).
             undefined: what the metrics are on rows of one class.
         """
-        outcome = np.asarray(truth)
-        scores = np.asarray(prediction, dtype=np.float64)
-        if outcome.ndim != 2 or outcome.shape != scores.shape:
-            raise ValueError(f"truth has shape {outcome.shape}, prediction {scores.shape}")
-        check_binary(outcome)
-        check_finite(scores)
-        positive = outcome == 1
-        if not len(scores):
-            return cls(0, (Steps(np.empty(0, np.uint8), 0, 1),) * (scores.shape[1] + 1), undefined)
-        rankings = [
-            make_steps(one, score, only_ranks=True)
-            for one, score in zip(positive.T, scores.T, strict=True)
-        ]
-        pooled = make_steps(positive.ravel(), scores.ravel(), only_ranks=True)
-        return cls(len(scores), (*rankings, pooled), undefined)
+        positive, scores = outcomes(truth, prediction, 2)
+        self.rows = self.n_bins = len(scores)
+        self.n_labels = scores.shape[1]
+        self.names = (*MEANS, *(f"ROC AUC of task {one}" for one in range(1, self.n_labels + 1)))
+        # One ranking for each label, and as many for the pooled pairs.
+        self.rankings = 2 * self.n_labels
+        columns = [*zip(positive.T, scores.T, strict=True), (positive.ravel(), scores.ravel())]
+        self.steps = [make_steps(one, score, only_ranks=True) for one, score in columns]
+        self.undefined = undefined
 
-    @property
-    def n_labels(self) -> int:
-        """Number of labels, k."""
-        return len(self.rankings_by_label) - 1
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Keys of the k + 3 metrics."""
-        return MEANS + tuple(f"ROC AUC of task {label}" for label in range(1, self.n_labels + 1))
-
-    @property
-    def rankings(self) -> int:
-        """Passes over n rows: one for each label, and as many for the pooled pairs."""
-        return 2 * self.n_labels
-
-    @property
-    def n_bins(self) -> int:
-        """Number of bins: each row is one."""
-        return self.rows
+    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
+        """Return the metrics, shape (batch, k + 3), of row counts of shape (batch, n)."""
+        find = self._areas_by_numba if engine is Engine.NUMBA else self._areas
+        areas, positives = find(counts)
+        averages = means(areas, positives[:, :-1], self.undefined)
+        return np.concatenate([averages, areas[:, :-1]], axis=1)
 
     @cached_property
     def _bins_of_rows(self) -> list[Any]:
@@ -107,39 +78,33 @@ class Phenotyping:
         # Holds these counts exactly and moves half the bytes.
         exact = np.float32 if self.rows * self.n_labels < EXACT_FLOAT32 else np.float64
         matrices = []
-        for steps in self.rankings_by_label:
+        for steps in self.steps:
             pairs = len(steps.labels)
             rows = np.arange(pairs) // (pairs // self.rows)
             places = (np.ones(pairs, dtype=exact), (steps.labels.astype(np.int32), rows))
             matrices.append(sparse.csr_matrix(places, shape=(steps.n_bins, self.rows)))
         return matrices
 
-    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
-        """Return the metrics, shape (batch, k + 3), of row counts of shape (batch, n)."""
-        areas = np.empty((len(counts), self.n_labels + 1))
-        positives = np.empty((len(counts), self.n_labels + 1))
-        fill = self._fill_fast if engine is Engine.NUMBA else self._fill
-        fill(counts, areas, positives)
-        averages = means(areas, positives[:, :-1], self.undefined)
-        return np.concatenate([averages, areas[:, :-1]], axis=1)
-
-    def _fill(self, counts: Counts, areas: Floats, positives: Floats) -> None:
-        """Write areas and positives of all rankings, shape (batch, k + 1)."""
+    def _areas(self, counts: Counts) -> tuple[Floats, Floats]:
+        """Return areas and positives of all rankings, shape (batch, k + 1) both."""
         matrices = self._bins_of_rows
         columns = np.ascontiguousarray(counts.T, dtype=matrices[0].dtype)
-        for place, steps in enumerate(self.rankings_by_label):
-            bins = matrices[place] @ columns
-            areas[:, place], positives[:, place] = area_and_positives(steps, bins)
+        found = [
+            area_and_positives(steps, matrix @ columns)
+            for steps, matrix in zip(self.steps, matrices, strict=True)
+        ]
+        areas, positives = zip(*found, strict=True)
+        return np.stack(areas, axis=1), np.stack(positives, axis=1)
 
     @cached_property
     def _rows_of_bins(self) -> tuple[NDArray[np.int32], Integers, Integers]:
         """Return the rows of all rankings in their order, as `fast.areas` takes them."""
         rows, ends, last = [], [], []
         done = n_steps = 0
-        for place, steps in enumerate(self.rankings_by_label):
+        for place, steps in enumerate(self.steps):
             # Bins are gaps, then positives, then ties: each in the order of the steps.
             labels = steps.labels.astype(np.int64)
-            starts = np.array([0, steps.n_steps + 1, 2 * steps.n_steps + 1])
+            starts = np.array([part.start for part in steps.parts()])
             part = np.searchsorted(starts, labels, side="right") - 1
             rank = 3 * (labels - starts[part]) + part
             order = np.argsort(rank, kind="stable")
@@ -152,10 +117,11 @@ class Phenotyping:
             last.append(n_steps)
         return np.concatenate(rows), np.concatenate(ends), np.array(last)
 
-    def _fill_fast(self, counts: Counts, areas: Floats, positives: Floats) -> None:
-        """Do what `_fill` does."""
+    def _areas_by_numba(self, counts: Counts) -> tuple[Floats, Floats]:
+        """Do what `_areas` does."""
         from medeval.scoring import fast  # numba is slow to load
 
+        found = []
         for start in range(0, len(counts), fast.LANES):
             part = counts[start : start + fast.LANES]
             if len(part) < fast.LANES or part.dtype == np.int64:
@@ -163,12 +129,13 @@ class Phenotyping:
                 lanes[:, : len(part)] = part.T
             else:
                 lanes = np.ascontiguousarray(part.T)
-            found = fast.areas(lanes, *self._rows_of_bins)
-            areas[start : start + len(part)] = found[0].T[: len(part)]
-            positives[start : start + len(part)] = found[1].T[: len(part)]
+            areas, positives = fast.areas(lanes, *self._rows_of_bins)
+            found.append((areas.T[: len(part)], positives.T[: len(part)]))
+        all_areas, all_positives = zip(*found, strict=True)
+        return np.concatenate(all_areas), np.concatenate(all_positives)
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
-        """Say why a point value has no meaning."""
+        """Say why a point value has no meaning: of means, how many labels have one class."""
         missing = int(np.isnan(values[len(MEANS) :]).sum())
         some = f"{ONE_CLASS} in {missing} of {self.n_labels} labels"
         return where_undefined(values, (some, ONE_CLASS, some, *[ONE_CLASS] * self.n_labels))
@@ -184,17 +151,16 @@ def area_and_positives(steps: Steps, bins: NDArray[Any]) -> tuple[Floats, Floats
     # Turned so that a resample lies in one piece; running sums of integers are the fastest. Where
     # float32 holds every count, int32 holds their sum.
     whole = np.int32 if bins.dtype == np.float32 else np.int64
-    false: NDArray[Any] = np.cumsum(
-        bins[steps.gaps()].T.astype(whole, order="C"), axis=1, dtype=whole
-    )
+    above, own, level = (bins[part] for part in steps.parts())
+    false: NDArray[Any] = np.cumsum(above.T.astype(whole, order="C"), axis=1, dtype=whole)
     outranked = false[:, :-1].astype(np.float64)
     n_negatives = false[:, -1].astype(np.float64)
-    if (place := steps.ties()) is not None:
-        tied: NDArray[Any] = bins[place].T.astype(whole, order="C")
+    if len(level):
+        tied: NDArray[Any] = level.T.astype(whole, order="C")
         through: NDArray[Any] = np.cumsum(tied, axis=1, dtype=whole)
         outranked += through - tied / 2
         n_negatives += through[:, -1]
-    positives = bins[steps.positives()].T.astype(np.float64, order="C")
+    positives = own.T.astype(np.float64, order="C")
     n_positives = positives.sum(axis=1)
     pairs = n_positives * n_negatives
     return ratio(pairs - np.einsum("bg,bg->b", positives, outranked), pairs), n_positives

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Literal
 
 import numpy as np
 
 from medeval.scoring.bootstrap import Scores
 from medeval.scoring.resample import Floats
 
-Method = Literal["percentile", "bca"]
 TAILS = (0.025, 0.975)
 NORMAL = NormalDist()
 
@@ -43,28 +41,19 @@ class MetricSummary:
 
 
 def summarise(
-    scores: Scores,
-    *,
-    method: Method = "percentile",
-    strict_nan: bool = False,
-    jackknife: Floats | None = None,
+    scores: Scores, *, strict_nan: bool = False, jackknife: Floats | None = None
 ) -> dict[str, MetricSummary]:
     """Summarise every metric, in the order of the scores.
 
     Args:
         scores: point values and resamples.
-        method: `percentile` takes the 2.5 % and 97.5 % percentiles of the resamples (linear
-            interpolation, as mimic3-benchmarks does); `bca` moves both ends by the resamples' bias
-            and skewness (bias-corrected and accelerated; Efron 1987, JASA 82:171-185).
         strict_nan: one undefined resample leaves every statistic undefined, as in mimic3-benchmarks
             with scikit-learn 1.6 and later; else undefined resamples are left out and counted.
-        jackknife: metrics without each part of the data, shape (parts, m); `bca` needs them.
-
-    Raises:
-        ValueError: BCa intervals without a jackknife.
+        jackknife: metrics without each part of the data, shape (parts, m), for intervals whose ends
+            are moved by the resamples' bias and skewness (bias-corrected and accelerated; Efron
+            1987, JASA 82:171-185). Without it they are the 2.5 % and 97.5 % percentiles of the
+            resamples (linear interpolation, as mimic3-benchmarks does).
     """
-    if method == "bca" and jackknife is None:
-        raise ValueError("BCa intervals need the metrics without each part of the data")
     found = {}
     for place, name in enumerate(scores.names):
         samples = scores.samples[:, place]
@@ -74,8 +63,8 @@ def summarise(
         mean = median = std = low = high = math.nan
         if len(defined) and not (strict_nan and n_undefined):
             mean, median, std = map(float, (defined.mean(), np.median(defined), defined.std()))
-            tails: tuple[float, float] | None = TAILS
-            if method == "bca" and jackknife is not None:
+            tails: tuple[float, ...] | None = TAILS
+            if jackknife is not None:
                 tails = bca_tails(value, defined, jackknife[:, place])
             if tails is not None:
                 low, high = map(float, np.quantile(defined, tails))
@@ -84,10 +73,12 @@ def summarise(
     return found
 
 
-def bca_tails(value: float, samples: Floats, without: Floats) -> tuple[float, float] | None:
+def bca_tails(value: float, samples: Floats, without: Floats) -> tuple[float, ...] | None:
     """Return which shares of the resamples lie below the ends of the BCa interval.
 
     None where it does not exist: the value is undefined, or all resamples lie on one side of it.
+    The acceleration is a sixth of the skewness of the influences of the parts, over n^0.5 (Efron
+    and Tibshirani 1993, An Introduction to the Bootstrap, equation 14.15).
 
     Args:
         value: the metric on the data.
@@ -98,23 +89,9 @@ def bca_tails(value: float, samples: Floats, without: Floats) -> tuple[float, fl
     if math.isnan(value) or not 0 < below < 1:
         return None
     bias = NORMAL.inv_cdf(float(below))
-    acceleration = accelerate(without[~np.isnan(without)])
-    low, high = (_moved(NORMAL.inv_cdf(tail), bias, acceleration) for tail in TAILS)
-    return low, high
-
-
-def _moved(quantile: float, bias: float, acceleration: float) -> float:
-    shifted = bias + quantile
-    return NORMAL.cdf(bias + shifted / (1 - acceleration * shifted))
-
-
-def accelerate(without: Floats) -> float:
-    """Return the acceleration: a sixth of the skewness of the influences of the parts, over n^0.5.
-
-    Efron and Tibshirani 1993, An Introduction to the Bootstrap, equation 14.15.
-    """
-    if not len(without):
-        return 0.0
-    influence = without.mean() - without
+    defined = without[~np.isnan(without)]
+    influence = defined.mean() - defined if len(defined) else np.zeros(1)
     spread = float((influence**2).sum())
-    return float((influence**3).sum()) / (6 * spread**1.5) if spread else 0.0
+    acceleration = float((influence**3).sum()) / (6 * spread**1.5) if spread else 0.0
+    shifted = [bias + NORMAL.inv_cdf(tail) for tail in TAILS]
+    return tuple(NORMAL.cdf(bias + one / (1 - acceleration * one)) for one in shifted)

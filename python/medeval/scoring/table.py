@@ -9,7 +9,7 @@ the seed and the number of resamples alone: neither the task nor the order of th
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from medeval.models.scores import DRAWS, LEVEL, Interval
-from medeval.scoring.bootstrap import Engine, Resampling, score
-from medeval.scoring.resample import BinResamples, Counts, Floats, Integers, Labels
+from medeval.scoring.bootstrap import Engine, Resampling, Statistic, score
+from medeval.scoring.resample import BinResamples, Counts, Floats, Integers
 
 WILSON = "wilson"
 BOOTSTRAP = "bootstrap_percentile"
@@ -30,8 +30,8 @@ NO_ENDS: Ends = (None, None, "")
 RowStatistic = Callable[[Floats], float | None]
 
 
-class Column(ABC):
-    """One metric of a table: a `Statistic` of items that are in bins of equal records.
+class Column(Statistic):
+    """One metric of a table: a statistic of items that are in bins of equal records.
 
     The bins are in order, so that nothing depends on the order of the items.
 
@@ -44,7 +44,6 @@ class Column(ABC):
     """
 
     names = ("value",)
-    rankings = 1
 
     def __init__(self, records: Sequence[Any], reason: str | None) -> None:
         """Take one record an item, None for one that does not count."""
@@ -52,7 +51,8 @@ class Column(ABC):
         self.bins = sorted(counts)
         self.n_bins = len(self.bins)
         self.rows = counts.total()
-        self.labels: Labels = np.repeat(np.arange(self.n_bins), [counts[one] for one in self.bins])
+        self.sizes = [counts[one] for one in self.bins]
+        self.labels = np.repeat(np.arange(self.n_bins), self.sizes)
         self.n_undefined = len(records) - self.rows
         self.reason = (reason if self.n_undefined else None) if len(records) else "no items"
         self.is_share = False
@@ -61,10 +61,6 @@ class Column(ABC):
     @abstractmethod
     def value(self) -> float | None:
         """Return the metric on the data; None where it is undefined."""
-
-    @abstractmethod
-    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
-        """Return the metric on each draw, shape (batch, 1), of counts of shape (batch, n_bins)."""
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
         """Say why there is no value."""
@@ -110,11 +106,11 @@ class Ratio(Column):
         """See `Column.value`."""
         if not self.rows:
             return None
-        top, bottom = (math.fsum(column[self.labels]) for column in self._table.T)
+        top, bottom = (math.fsum(np.repeat(column, self.sizes)) for column in self._table.T)
         return top / bottom if bottom else self._empty
 
     def from_bins(self, counts: Counts, engine: Engine) -> Floats:
-        """See `Column.from_bins`."""
+        """See `Statistic.from_bins`."""
         sums = counts @ self._table
         ratios = np.full((len(sums), 1), self._empty)
         np.divide(sums[:, :1], sums[:, 1:], out=ratios, where=sums[:, 1:] != 0)
@@ -136,10 +132,10 @@ class Pooled(Column):
 
     def value(self) -> float | None:
         """See `Column.value`."""
-        return self.pool(Counter(self.bins[one] for one in self.labels)) if self.rows else None
+        return self.pool(dict(zip(self.bins, self.sizes, strict=True))) if self.rows else None
 
     def from_bins(self, counts: Counts, engine: Engine) -> Floats:
-        """See `Column.from_bins`."""
+        """See `Statistic.from_bins`."""
         drawn = [
             self.pool({self.bins[place]: int(row[place]) for place in np.flatnonzero(row)})
             for row in counts
@@ -157,19 +153,15 @@ class ScoreTable:
 
     columns: Mapping[str, Column]
 
-    def summary(
-        self, *, draws: int = DRAWS, seed: int = 0, level: float = LEVEL
-    ) -> dict[str, Interval]:
+    def summary(self, *, draws: int = DRAWS, seed: int = 0) -> dict[str, Interval]:
         """Return each metric's value with its interval.
 
         Args:
             draws: resamples; 0 gives values only.
             seed: of the resamples.
-            level: coverage of the intervals.
         """
         return {
-            name: interval(column, draws=draws, seed=seed, level=level)
-            for name, column in self.columns.items()
+            name: interval(column, draws=draws, seed=seed) for name, column in self.columns.items()
         }
 
 
@@ -200,19 +192,15 @@ def told_counts(found: Mapping[str, Interval]) -> dict[str, Any]:
     }
 
 
-def interval(
-    column: Column, *, draws: int = DRAWS, seed: int = 0, level: float = LEVEL
-) -> Interval:
+def interval(column: Column, *, draws: int = DRAWS, seed: int = 0) -> Interval:
     """Return the value of one metric with its interval; see `ScoreTable.summary`."""
     value = column.value()
+    ends = NO_ENDS
     if value is not None and draws and column.is_share:
-        low, high = wilson(value, column.rows, level)
-        ends: Ends = low, high, WILSON
+        ends = (*wilson(value, column.rows), WILSON)
     elif value is not None and draws and column.rows > 1:
-        ends = percentiles(samples(column, draws, seed), level)
-    else:
-        ends = NO_ENDS
-    return _made(value, ends, column.rows, column.n_undefined, column.reason, level)
+        ends = percentiles(samples(column, draws, seed))
+    return _made(value, ends, column.rows, column.n_undefined, column.reason)
 
 
 def mean(
@@ -261,7 +249,7 @@ def sampled_interval(value: float | None, drawn: Floats, n: int, reason: str) ->
     """Return a value with the interval of its resamples; NaN ones are left out and counted."""
     if value is None:
         return _made(None, NO_ENDS, n, 0, reason)
-    return _made(value, percentiles(drawn, LEVEL), n, int(np.isnan(drawn).sum()), None)
+    return _made(value, percentiles(drawn), n, int(np.isnan(drawn).sum()), None)
 
 
 def row_weights(rows: Floats, draws: int, seed: int) -> tuple[Floats, Counts]:
@@ -282,7 +270,7 @@ def distinct_rows(rows: Floats) -> tuple[Floats, Integers]:
     return np.where(np.isinf(distinct), np.nan, distinct), sizes
 
 
-def percentiles(drawn: Floats, level: float) -> Ends:
+def percentiles(drawn: Floats, level: float = LEVEL) -> Ends:
     """Return the ends of the percentile interval of resamples, those that are NaN left out."""
     defined = drawn[~np.isnan(drawn)]
     if not len(defined):
@@ -292,9 +280,9 @@ def percentiles(drawn: Floats, level: float) -> Ends:
     return float(low), float(high), BOOTSTRAP
 
 
-def wilson(share: float, n: int, level: float = LEVEL) -> tuple[float, float]:
+def wilson(share: float, n: int) -> tuple[float, float]:
     """Return both ends of Wilson's interval of a share of n items."""
-    z = NormalDist().inv_cdf((1 + level) / 2)
+    z = NormalDist().inv_cdf((1 + LEVEL) / 2)
     scale = 1 + z * z / n
     middle = (share + z * z / (2 * n)) / scale
     half = z * math.sqrt(share * (1 - share) / n + (z / (2 * n)) ** 2) / scale
@@ -303,19 +291,14 @@ def wilson(share: float, n: int, level: float = LEVEL) -> tuple[float, float]:
 
 
 def _made(
-    value: float | None,
-    ends: Ends,
-    n: int,
-    n_undefined: int,
-    reason: str | None,
-    level: float = LEVEL,
+    value: float | None, ends: Ends, n: int, n_undefined: int, reason: str | None
 ) -> Interval:
     low, high, method = ends
     return Interval(
         value=value,
         low=low,
         high=high,
-        level=level,
+        level=LEVEL,
         method=method,
         n=n,
         n_undefined=n_undefined,
