@@ -94,7 +94,10 @@ _NEXT_QUESTION = re.compile(
     rf"^[ \t*#]{{0,9}}(?:【{either_script('(?:题目|问题|下一题)')}】"
     rf"|(?:{either_script('下一题|题目|问题')}|question|Q)[ \t]?\d{{0,3}}[ \t]?[:：]"
     rf"|(?:{either_script('下一题|题目|问题')}|question)[ \t]?\d{{1,3}}[ \t]*$"
-    rf"|第\s?\d{{1,3}}\s?[题題]\s?[:：])",
+    rf"|第\s?\d{{1,3}}\s?[题題]\s?[:：]"
+    # A number, the form of a question, and then its options or an answer.
+    r"|[(（]?\d{1,3}\s?[.．、)）:：][^\n]{1,600}?(?:[?？]|[(（]\s{0,9}[)）]|__)[_ \t。.:：*]{0,9}"
+    rf"(?=\s{{1,9}}(?:[(（]?A\s?[.．、)）:：]|\W{{0,4}}(?:{either_script('答案')}|answer))))",
     re.IGNORECASE | re.MULTILINE,
 )
 # A reply that runs wild is not read to its end: the last cues, and so much after each.
