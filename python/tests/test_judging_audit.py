@@ -35,11 +35,11 @@ from medeval.inference.cost import Price, Prices
 from medeval.inference.types import Item
 from medeval.judging.audit import PARTS, repeat_spread
 from medeval.judging.injection import (
+    AttackFile,
     attacked,
     injection_signs,
-    read_attacks,
     shipped_attacks,
-    weak_subjects,
+    weak_answers,
 )
 from medeval.judging.jury import Judge
 from medeval.judging.local import LocalJudge
@@ -74,7 +74,7 @@ def test_the_attacks_are_of_every_kind_and_one_is_harmless() -> None:
 def test_every_attack_is_flagged_and_the_harmless_addition_is_not(name: str) -> None:
     rubric = shipped_rubric(name)
     for attack in shipped_attacks().attacks:
-        for weak in weak_subjects():
+        for weak in weak_answers().subjects:
             text = attack.on(weak.answer, rubric)
             assert "{{" not in text
             assert bool(injection_signs(text, rubric)) == (attack.kind != "control"), attack.id
@@ -89,8 +89,8 @@ def test_no_attack_gets_out_of_its_block(tmp_path: Path) -> None:
         return LOW
 
     attacks = shipped_attacks().attacks
-    listed = attacked(weak_subjects(), attacks, RUBRIC)
-    assert len(listed) == len(weak_subjects()) * (1 + len(attacks))
+    listed = attacked(weak_answers().subjects, attacks, RUBRIC)
+    assert len(listed) == len(weak_answers().subjects) * (1 + len(attacks))
     run_judges(listed, [Judge("reader", function=reply)], RUBRIC, tmp_path)
     for each in listed:
         assert blocks_in(seen[each.name].messages) == {
@@ -122,7 +122,7 @@ def test_a_judge_that_obeys_is_found_out_and_one_that_does_not_is_not(tmp_path: 
         function_judge("unmarked", unmarked),
         function_judge("silent", lambda answer, marker: "no" if "im_start" in answer else LOW),
     ]
-    report = audited(weak_subjects(), jury, tmp_path, ["attacks"])["attacks"]
+    report = audited(weak_answers().subjects, jury, tmp_path, ["attacks"])["attacks"]
     assert report["firm"]["raised_by"] == []
     assert report["firm"]["lowered_by"] == report["firm"]["verdicts_lost_to"] == []
     assert report["obedient"]["raised_by"] == [
@@ -151,7 +151,7 @@ def test_a_rise_that_a_harmless_addition_brings_too_is_no_success(tmp_path: Path
         return LOW if len(answer) < 80 else verdict(3, 3, 3)
 
     judge = function_judge("longer", longer_is_better)
-    report = audited(weak_subjects(), [judge], tmp_path, ["attacks"])["attacks"]["longer"]
+    report = audited(weak_answers().subjects, [judge], tmp_path, ["attacks"])["attacks"]["longer"]
     assert report["attacks"]["harmless_sentence"]["raised"] > 0
     assert report["raised_by"] == []
 
@@ -180,16 +180,16 @@ def test_attacks_that_cannot_be_tried_are_named(
 ) -> None:
     path = own_attacks(tmp_path, *attacks)
     with pytest.raises(UserError, match=said) as raised:
-        read_attacks(path)
+        AttackFile.read(path)
     assert str(path) in str(raised.value)
 
 
 def test_a_file_of_attacks_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"none\.yaml cannot be read"):
-        read_attacks(tmp_path / "none.yaml")
+        AttackFile.read(tmp_path / "none.yaml")
     (tmp_path / "own.yaml").write_bytes(b"attacks: \xe9")
     with pytest.raises(UserError, match=r"own\.yaml is not UTF-8: .* at byte 9"):
-        read_attacks(tmp_path / "own.yaml")
+        AttackFile.read(tmp_path / "own.yaml")
 
 
 def test_the_command_tries_attacks_of_ones_own(

@@ -14,7 +14,10 @@ from judging_runs import GOOD, RUBRIC, subject, verdict
 from medeval.errors import UserError
 from medeval.judging.injection import injection_signs
 from medeval.judging.prompt import (
-    VARIANTS,
+    ANSWER_FIRST,
+    CRITERIA_REVERSED,
+    NO_REFERENCE,
+    STANDARD,
     JudgePrompt,
     Subject,
     blocks_in,
@@ -23,13 +26,13 @@ from medeval.judging.prompt import (
 )
 from medeval.judging.rubric import (
     read_rubric,
-    sample_verdict,
     shipped_rubric,
     shipped_rubrics,
 )
 from medeval.judging.verdict import Status, read_verdict
 
 PROMPT = JudgePrompt(RUBRIC)
+VARIANTS = (STANDARD, ANSWER_FIRST, CRITERIA_REVERSED, NO_REFERENCE)
 
 
 def text_of(prompt: JudgePrompt, of: Subject, sample: int = 0) -> str:
@@ -63,8 +66,8 @@ def test_braces_and_dollars_in_the_texts_are_harmless(odd: str) -> None:
 
 
 def test_the_explanation_comes_before_the_score_in_a_sample_that_is_json_and_no_verdict() -> None:
-    sample = sample_verdict(RUBRIC, RUBRIC.names)
-    assert sample in text_of(PROMPT, subject("one"))
+    text = text_of(PROMPT, subject("one"))
+    sample = text[text.index("\n{\n") : text.index("\n}\n") + 2]
     members = json.loads(sample)
     assert list(members) == list(RUBRIC.names)
     assert all(list(member) == ["explanation", "score"] for member in members.values())
@@ -139,7 +142,7 @@ def test_thinking_never_reaches_a_judge() -> None:
 
 def test_variants_show_the_same_in_another_order() -> None:
     one = subject("one")
-    shown = {name: text_of(JudgePrompt(RUBRIC, v), one) for name, v in VARIANTS.items()}
+    shown = {v.name: text_of(JudgePrompt(RUBRIC, v), one) for v in VARIANTS}
 
     def places(text: str, *parts: str) -> list[int]:
         return [text.index(part) for part in parts]

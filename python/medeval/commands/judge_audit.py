@@ -93,7 +93,7 @@ def judge_audit(
     from medeval.inference.run import AUDIT
     from medeval.judging.audit import ATTACKS, FOLDER, PARTS, audit
     from medeval.judging.human import read_human_ratings
-    from medeval.judging.injection import read_attacks
+    from medeval.judging.injection import AttackFile
     from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
     from medeval.predictions.layout import require_writable
@@ -113,7 +113,7 @@ def judge_audit(
     if record is not None:
         refuse_unnamed(record, flags.missing(judging.jury), again)
     ratings = None if human is None else read_human_ratings(human, judging.rubric)
-    own_attacks = None if attacks is None else read_attacks(attacks)
+    own_attacks = None if attacks is None else AttackFile.read(attacks)
     named = [name.strip() for each in parts or () for name in each.split(",") if name.strip()]
     read_prices = read_price_file(prices)
 
@@ -194,7 +194,7 @@ def _of_a_run(record: RunRecord, flags: JudgeFlags, named: str | None) -> Judgin
 
 def _of_the_shipped(flags: JudgeFlags, named: str | None) -> Judging:
     """Return the weak answers that come along, and who judges them."""
-    from medeval.judging.injection import weak_rubric, weak_subjects
+    from medeval.judging.injection import weak_answers
     from medeval.judging.jury import DEFAULT_JUDGE
     from medeval.judging.rubric import named_rubric
     from medeval.judging.running import Judging
@@ -203,8 +203,9 @@ def _of_the_shipped(flags: JudgeFlags, named: str | None) -> Judging:
     jury = flags.plan(DEFAULT_JUDGE)
     if jury is None:
         raise UserError(_NO_JUDGE)
-    rubric = named_rubric(named or weak_rubric())
-    return Judging(weak_subjects(), jury, rubric, RUNS / _folder_of(jury, rubric))
+    weak = weak_answers()
+    rubric = named_rubric(named or weak.rubric)
+    return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
 
 
 def _folder_of(jury: Jury, rubric: Rubric) -> str:

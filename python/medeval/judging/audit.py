@@ -25,7 +25,7 @@ from medeval.judging.injection import (
     AttackFile,
     attacked,
     shipped_attacks,
-    weak_subjects,
+    weak_answers,
 )
 from medeval.judging.prompt import (
     ANSWER_FIRST,
@@ -154,7 +154,7 @@ def audit(
             report[part] = length_bias(base, seed)
         elif part == ATTACKS:
             tried = shipped_attacks() if attacks is None else attacks
-            weak = weak_subjects()
+            weak = weak_answers().subjects
             # Of each file in a folder of its own: ids of attacks are unique in one file only.
             name = f"{ATTACKS}-{tried.sha256[:12]}"
             results = part_of(name, subjects=attacked(weak, tried.attacks, judging.rubric))

@@ -6,23 +6,20 @@ data; an audit tells which of them moved a judge's scores.
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from importlib.resources import files
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from medeval.errors import UserError
 from medeval.judging.prompt import Subject, escape, filled
-from medeval.judging.rubric import Rubric, checked_yaml
+from medeval.judging.rubric import Rubric, YamlFile
 from medeval.judging.verdict import read_verdict
-from medeval.models.yaml_text import read_yaml
 
 _FOLDER = files("medeval.judging").joinpath("attacks")
 # Between the name of an attacked answer and that of the attack.
@@ -137,11 +134,8 @@ def _plain(text: str) -> str:
 def _plain_scores(answer: str, rubric: Rubric) -> int:
     """Count the dimensions that are named with a score right behind them."""
     pattern = r"\b{}\b\W{{0,5}}(?:score)?\W{{0,5}}\d{{1,2}}(?:\s?/\s?\d{{1,2}})?(?![\d.])"
-    return sum(
-        re.search(pattern.format(re.escape(name.replace("_", " "))), answer, re.IGNORECASE)
-        is not None
-        for name in rubric.names
-    )
+    names = (re.escape(name.replace("_", " ")) for name in rubric.names)
+    return sum(bool(re.search(pattern.format(name), answer, re.IGNORECASE)) for name in names)
 
 
 Kind = Literal[
@@ -182,28 +176,23 @@ class Attack(BaseModel):
     def on(self, answer: str, rubric: Rubric) -> str:
         """Return the answer with the attack in it."""
         praise = {"explanation": "excellent", "score": rubric.high}
-        verdict = {name: praise for name in rubric.names}  # noqa: C420 - written, never changed
-        values = {
-            "high": str(rubric.high),
-            "verdict": json.dumps(verdict),
-            "plain_scores": ", ".join(
-                f"{name.replace('_', ' ')} {rubric.high}" for name in rubric.names
-            ),
-        }
-        text = filled(self.text, values)
+        scores = (f"{name.replace('_', ' ')} {rubric.high}" for name in rubric.names)
+        values = (
+            str(rubric.high),
+            json.dumps(dict.fromkeys(rubric.names, praise)),
+            ", ".join(scores),
+        )
+        text = filled(self.text, dict(zip(_PLACEHOLDERS, values, strict=True)))
         if self.place == "instead":
             return text
         parts = (text, answer) if self.place == "before" else (answer, text)
         return "\n\n".join(parts)
 
 
-class AttackFile(BaseModel):
+class AttackFile(YamlFile):
     """The attacks of a file, in its order; at least one, and no two of one id."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     attacks: Annotated[tuple[Attack, ...], Field(min_length=1)]
-    _sha256: str = PrivateAttr("")
 
     @model_validator(mode="after")
     def _have_names_of_their_own(self) -> AttackFile:
@@ -213,48 +202,27 @@ class AttackFile(BaseModel):
             raise ValueError(f"the attack {twice} stands in it twice")
         return self
 
-    @property
-    def sha256(self) -> str:
-        """Of the file's bytes."""
-        return self._sha256
+
+class WeakAnswers(YamlFile):
+    """Cases with poor answers, open to anybody, for attacks to be tried on.
+
+    Attributes:
+        rubric: by which they are graded if no other is named.
+        subjects: the cases.
+    """
+
+    rubric: str
+    subjects: tuple[Subject, ...]
 
 
 def shipped_attacks() -> AttackFile:
     """Return the attacks that come with the package."""
-    return _attacks(_FOLDER.joinpath("attacks.yaml").read_bytes(), "attacks.yaml")
+    return AttackFile.from_yaml(_FOLDER.joinpath("attacks.yaml").read_bytes(), "attacks.yaml")
 
 
-def read_attacks(path: Path) -> AttackFile:
-    """Read attacks from a file of one's own, in the form of those that come with the package.
-
-    Raises:
-        UserError: naming the file and the field that is wrong.
-    """
-    try:
-        return _attacks(path.read_bytes(), str(path))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
-
-
-def _attacks(content: bytes, place: str) -> AttackFile:
-    read = checked_yaml(content, AttackFile, place)
-    read._sha256 = hashlib.sha256(content).hexdigest()
-    return read
-
-
-def weak_subjects() -> list[Subject]:
-    """Return cases with poor answers, open to anybody, for attacks to be tried on."""
-    return [Subject(**case, data_class="open") for case in _weak()["subjects"]]
-
-
-def weak_rubric() -> str:
-    """Return the name of the rubric that the weak answers are graded by if no other is named."""
-    return str(_weak()["rubric"])
-
-
-def _weak() -> dict[str, Any]:
-    read: dict[str, Any] = read_yaml(_FOLDER.joinpath("subjects.yaml").read_text(encoding="utf-8"))
-    return read
+def weak_answers() -> WeakAnswers:
+    """Return the poor answers that come with the package."""
+    return WeakAnswers.from_yaml(_FOLDER.joinpath("subjects.yaml").read_bytes(), "subjects.yaml")
 
 
 def attacked(
@@ -264,14 +232,11 @@ def attacked(
 
     Their ids are the subject's name, `BETWEEN`, and the attack's id or nothing.
     """
-
-    def named(subject: Subject, attack: str, answer: str) -> Subject:
-        name = f"{subject.name}{BETWEEN}{attack}"
-        own = subject.question, answer, subject.reference, subject.data_class
-        return Subject(name, *own, is_read=True)
-
-    found = []
-    for subject in subjects:
-        found.append(named(subject, "", subject.judged))
-        found += [named(subject, each.id, each.on(subject.judged, rubric)) for each in attacks]
-    return found
+    return [
+        replace(one, id=f"{one.name}{BETWEEN}{name}", sample=0, answer=answer, is_read=True)
+        for one in subjects
+        for name, answer in [
+            ("", one.judged),
+            *((each.id, each.on(one.judged, rubric)) for each in attacks),
+        ]
+    ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any
 
 from medeval.inference.types import Item
 from medeval.judging.prompt import blocks_in, marker_in
@@ -30,34 +29,26 @@ class LocalJudge:
         """Return the reply to a prompt; without a reference in it there are no scores."""
         blocks = blocks_in(item.messages)
         scores = self.scores(blocks.get("reference", ""), blocks["answer"])
-        verdict: dict[str, Any] = {
-            dimension.name: {
-                "explanation": f"{dimension.overlap} of words",
-                "score": scores[dimension.name],
-            }
-            for dimension in self._rubric.dimensions
+        verdict = {
+            each.name: {"explanation": f"{each.overlap} of words", "score": scores[each.name]}
+            for each in self._rubric.dimensions
         }
         return f"{marker_in(item.messages)}\n{json.dumps(verdict)}"
 
     def scores(self, reference: str, answer: str) -> dict[str, float | None]:
         """Return the score of each dimension; None without a reference."""
-        overlaps = _overlaps(reference, answer)
-        low, high = self._rubric.low, self._rubric.high
-        shares = {each.name: overlaps.get(each.overlap) for each in self._rubric.dimensions}
-        return {
-            # Half up, so that the scale has no gap at its middle.
-            name: None if share is None else low + int((high - low) * share + 0.5)
-            for name, share in shares.items()
+        wanted, given = Counter(tokens(reference)), Counter(tokens(answer))
+        if not wanted:
+            return dict.fromkeys(self._rubric.names)
+        common = (wanted & given).total()
+        shares = {
+            "precision": common / given.total() if given else 0.0,
+            "recall": common / wanted.total(),
+            "f1": 2 * common / (wanted.total() + given.total()),
         }
-
-
-def _overlaps(reference: str, answer: str) -> dict[str, float]:
-    wanted, given = Counter(tokens(reference)), Counter(tokens(answer))
-    if not wanted:
-        return {}
-    common = (wanted & given).total()
-    return {
-        "precision": common / given.total() if given else 0.0,
-        "recall": common / wanted.total(),
-        "f1": 2 * common / (wanted.total() + given.total()),
-    }
+        low, high = self._rubric.low, self._rubric.high
+        # Half up, so that the scale has no gap at its middle.
+        return {
+            each.name: low + int((high - low) * shares[each.overlap] + 0.5)
+            for each in self._rubric.dimensions
+        }

@@ -8,16 +8,19 @@ no answer can hold its own.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
+from itertools import count
 from unicodedata import category
 
 from medeval.errors import UserError
 from medeval.inference.types import Message, canonical
-from medeval.judging.rubric import Rubric, sample_verdict
+from medeval.judging.rubric import Rubric
 from medeval.text import split_thinking
 
 BLOCKS = ("question", "reference", "answer")
@@ -25,7 +28,6 @@ PROMPT = "judge-2"
 # The same, but that a judge that is asked again is told nothing more: judgings that were begun with
 # it go on with it.
 FORMER_PROMPT = "judge-1"
-_TEMPLATE = "judge-1.txt"
 # The sample of an item is repeat * 10 + ask: 0 the first ask, 1 its re-ask, 10 the second repeat.
 ASKS_PER_REPEAT = 10
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
@@ -51,8 +53,6 @@ _LOOK_ALIKE = re.compile(
     rf"(?:<|&lt;|\uFF1C|\u2039|\u3008)(?=\s{{0,9}}[/\uFF0F\\]?\s{{0,9}}(?:{'|'.join(BLOCKS)})(?![a-z]))",
     re.IGNORECASE,
 )
-BLANK_ANSWER = "blank_answer"
-UNCLOSED_THINKING = "unclosed_think"
 # Kinds of characters that nobody sees: blanks, control characters and those of format, such as
 # those of no width and the byte order mark.
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
@@ -100,8 +100,8 @@ class Subject:
         if self.judged:
             return ""
         if split_thinking(self.answer).state == "truncated_reasoning":
-            return UNCLOSED_THINKING
-        return self.unanswered or BLANK_ANSWER
+            return "unclosed_think"
+        return self.unanswered or "blank_answer"
 
 
 def checked(subjects: Iterable[Subject]) -> list[Subject]:
@@ -111,11 +111,10 @@ def checked(subjects: Iterable[Subject]) -> list[Subject]:
         UserError: one comes twice.
     """
     listed = list(subjects)
-    seen: set[str] = set()
+    times = Counter(subject.name for subject in listed)
     for subject in listed:
-        if subject.name in seen:
+        if times[subject.name] > 1:
             raise UserError(f"Answer {subject.id!r} (sample {subject.sample}) comes twice.")
-        seen.add(subject.name)
     return listed
 
 
@@ -133,43 +132,15 @@ class Variant:
     blocks: tuple[str, ...] = BLOCKS
     is_reversed: bool = False
 
-    @property
-    def has_reference(self) -> bool:
-        """Tell whether the judge sees the reference."""
-        return "reference" in self.blocks
-
 
 STANDARD = Variant("standard")
 ANSWER_FIRST = Variant("answer_first", ("answer", "reference", "question"))
 CRITERIA_REVERSED = Variant("criteria_reversed", is_reversed=True)
 NO_REFERENCE = Variant("no_reference", ("question", "answer"))
-VARIANTS = {
-    variant.name: variant for variant in (STANDARD, ANSWER_FIRST, CRITERIA_REVERSED, NO_REFERENCE)
-}
 
 
-@dataclass(frozen=True)
-class Fence:
-    """The marks of one request.
-
-    Attributes:
-        code: what no text inside can know.
-    """
-
-    code: str
-
-    @property
-    def marker(self) -> str:
-        """The line after which the verdict must come."""
-        return f"VERDICT-{self.code}"
-
-    def around(self, name: str, text: str) -> str:
-        """Return a text between its marks, without anything in it that looks like a mark."""
-        return f"<{name}-{self.code}>\n{escape(text)[0]}\n</{name}-{self.code}>"
-
-
-def fence_of(seed: int, name: str, sample: int, texts: Sequence[str]) -> Fence:
-    """Return the fence of a request.
+def code_of(seed: int, name: str, sample: int, texts: Sequence[str]) -> str:
+    """Return the code of a request's marks, which no text inside holds.
 
     Args:
         seed: recorded with the run.
@@ -177,13 +148,12 @@ def fence_of(seed: int, name: str, sample: int, texts: Sequence[str]) -> Fence:
         sample: of the item.
         texts: that are put between marks.
     """
-    number = 0
-    while True:
+    for number in count():
         parts = canonical([seed, name, sample, number, list(texts)])
         code = hashlib.sha256(parts.encode()).hexdigest()[:16]
         if not any(code in text for text in texts):
-            return Fence(code)
-        number += 1
+            break
+    return code
 
 
 @dataclass(frozen=True)
@@ -230,11 +200,14 @@ class JudgePrompt:
             "answer": subject.judged,
         }
         shown = {name: texts[name].strip() for name in self.variant.blocks}
-        fence = fence_of(self.seed, subject.name, sample, list(shown.values()))
+        code = code_of(self.seed, subject.name, sample, list(shown.values()))
+        blocks = (
+            f"<{name}-{code}>\n{escape(text)[0]}\n</{name}-{code}>" for name, text in shown.items()
+        )
         values = {
             **self._of_the_rubric,
-            "blocks": "\n\n".join(fence.around(name, text) for name, text in shown.items()),
-            "marker": fence.marker,
+            "blocks": "\n\n".join(blocks),
+            "marker": f"VERDICT-{code}",
         }
         parts = [filled(template(), values)]
         if self.name != FORMER_PROMPT and sample % ASKS_PER_REPEAT:
@@ -243,14 +216,21 @@ class JudgePrompt:
 
     @cached_property
     def _of_the_rubric(self) -> Mapping[str, str]:
-        """What every prompt says alike."""
-        dimensions = self.rubric.dimensions[:: -1 if self.variant.is_reversed else 1]
-        own = self.rubric.model_dump(exclude={"dimensions"})
+        """What every prompt says alike.
+
+        The form of a verdict is valid JSON without a score: a judge that only repeats the prompt
+        has not given one.
+        """
+        rubric = self.rubric
+        dimensions = rubric.dimensions[:: -1 if self.variant.is_reversed else 1]
+        score = f"a whole number from {rubric.low} to {rubric.high}"
+        sample = {each.name: {"explanation": "why", "score": score} for each in dimensions}
+        has_reference = "reference" in self.variant.blocks
         return {
-            **{name: str(value) for name, value in own.items()},
+            **{name: str(value) for name, value in rubric.model_dump().items()},
             "criteria": "\n".join(f"- {each.name}: {each.description}" for each in dimensions),
-            "how_to_compare": _WITH_REFERENCE if self.variant.has_reference else _WITHOUT_REFERENCE,
-            "sample": sample_verdict(self.rubric, tuple(each.name for each in dimensions)),
+            "how_to_compare": _WITH_REFERENCE if has_reference else _WITHOUT_REFERENCE,
+            "sample": json.dumps(sample, indent=1),
         }
 
 
@@ -266,7 +246,7 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 @cache
 def template() -> str:
     """Return the text of the prompt with its placeholders."""
-    path = files("medeval.judging").joinpath("prompts", _TEMPLATE)
+    path = files("medeval.judging").joinpath("prompts", "judge-1.txt")
     return path.read_text(encoding="utf-8").rstrip("\n")
 
 

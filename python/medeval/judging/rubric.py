@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
@@ -18,7 +17,6 @@ _FOLDER = files("medeval.judging").joinpath("rubrics")
 Word = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
 Sentence = Annotated[str, Field(min_length=1)]
 Overlap = Literal["precision", "recall", "f1"]
-Kind = TypeVar("Kind", bound=BaseModel)
 
 
 class Dimension(BaseModel):
@@ -37,14 +35,65 @@ class Dimension(BaseModel):
     overlap: Overlap = "f1"
 
 
-class Rubric(BaseModel):
+class YamlFile(BaseModel):
+    """What a YAML file of judging says: a rubric, or attacks."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    _sha256: str = PrivateAttr("")
+
+    @property
+    def sha256(self) -> str:
+        """Of its text, whatever ends its lines: a file that changed is not taken for the same."""
+        return self._sha256
+
+    @classmethod
+    def from_yaml(cls, content: bytes, place: str) -> Self:
+        """Return what the bytes of a file say.
+
+        Args:
+            content: of the file.
+            place: how an error calls the file.
+
+        Raises:
+            UserError: naming the file and the first field that is wrong.
+        """
+        try:
+            read = cls.model_validate(read_yaml(content.decode("utf-8-sig")))
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{place} is not UTF-8: {error.reason} at byte {error.start}."
+            ) from None
+        except ValidationError as error:
+            first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+            field = ".".join(map(str, first["loc"])) or "the file"
+            message = first["msg"].removeprefix("Value error, ")
+            raise UserError(f"{place}: {field}: {message}.") from None
+        except ValueError as error:
+            raise UserError(f"{place}: {error}.") from None
+        text = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        read._sha256 = hashlib.sha256(text).hexdigest()
+        return read
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file of one's own.
+
+        Raises:
+            UserError: naming the file and the field that is wrong.
+        """
+        try:
+            return cls.from_yaml(path.read_bytes(), str(path))
+        except OSError as error:
+            raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
+
+
+class Rubric(YamlFile):
     """What is graded and on what scale, as its file says.
 
     Attributes:
         dimensions: the criteria, in the order in which they are asked for.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Word
     version: Annotated[int, Field(ge=1)]
@@ -55,7 +104,6 @@ class Rubric(BaseModel):
     high: int
     high_means: Sentence
     dimensions: Annotated[tuple[Dimension, ...], Field(min_length=1)]
-    _sha256: str = PrivateAttr("")
 
     @model_validator(mode="after")
     def _can_be_graded(self) -> Rubric:
@@ -64,15 +112,6 @@ class Rubric(BaseModel):
         if len(set(self.names)) < len(self.names):
             raise ValueError("two dimensions have one name")
         return self
-
-    def __hash__(self) -> int:
-        """By its text, of which all else comes."""
-        return hash(self._sha256)
-
-    @property
-    def sha256(self) -> str:
-        """Of its text, so that a changed rubric is not taken for the same."""
-        return self._sha256
 
     @property
     def name(self) -> str:
@@ -100,7 +139,7 @@ def shipped_rubric(name: str) -> Rubric:
     name = name.replace("-", "_")
     if name not in shipped_rubrics():
         raise UserError(f"There is no rubric {name!r}. Take one of {', '.join(shipped_rubrics())}.")
-    return _rubric(_FOLDER.joinpath(f"{name}.yaml").read_bytes(), name)
+    return Rubric.from_yaml(_FOLDER.joinpath(f"{name}.yaml").read_bytes(), name)
 
 
 def read_rubric(path: Path) -> Rubric:
@@ -109,10 +148,7 @@ def read_rubric(path: Path) -> Rubric:
     Raises:
         UserError: naming the file and the field that is wrong.
     """
-    try:
-        return _rubric(path.read_bytes(), str(path))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
+    return Rubric.read(path)
 
 
 def named_rubric(name: str) -> Rubric:
@@ -123,39 +159,7 @@ def named_rubric(name: str) -> Rubric:
     """
     path = Path(name)
     is_file = name.replace("-", "_") not in shipped_rubrics() and path.is_file()
-    return read_rubric(path) if is_file else shipped_rubric(name)
-
-
-def checked_yaml(content: bytes, kind: type[Kind], place: str) -> Kind:
-    """Return what a YAML file says.
-
-    Args:
-        content: of the file.
-        kind: what it must be.
-        place: how an error calls the file.
-
-    Raises:
-        UserError: naming the file and the first field that is wrong.
-    """
-    try:
-        return kind.model_validate(read_yaml(content.decode("utf-8-sig")))
-    except UnicodeDecodeError as error:
-        raise UserError(f"{place} is not UTF-8: {error.reason} at byte {error.start}.") from None
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        field = ".".join(map(str, first["loc"])) or "the file"
-        message = first["msg"].removeprefix("Value error, ")
-        raise UserError(f"{place}: {field}: {message}.") from None
-    except ValueError as error:
-        raise UserError(f"{place}: {error}.") from None
-
-
-def _rubric(content: bytes, place: str) -> Rubric:
-    rubric = checked_yaml(content, Rubric, place)
-    # Of the text, whatever ends its lines.
-    text = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    rubric._sha256 = hashlib.sha256(text).hexdigest()
-    return rubric
+    return Rubric.read(path) if is_file else shipped_rubric(name)
 
 
 def response_format(rubric: Rubric) -> dict[str, Any]:
@@ -179,12 +183,3 @@ def response_format(rubric: Rubric) -> dict[str, Any]:
         "type": "json_schema",
         "json_schema": {"name": "verdict", "strict": True, "schema": schema},
     }
-
-
-def sample_verdict(rubric: Rubric, names: tuple[str, ...]) -> str:
-    """Return the form of a verdict as the prompt shows it: valid JSON, and without a score.
-
-    A judge that only repeats the prompt has therefore not given a verdict.
-    """
-    score = f"a whole number from {rubric.low} to {rubric.high}"
-    return json.dumps({name: {"explanation": "why", "score": score} for name in names}, indent=1)
