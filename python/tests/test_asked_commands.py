@@ -19,7 +19,7 @@ from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
 from medeval.inference.types import Item
-from medeval.tasks.catalogue import all_names, begin, recorded_name
+from medeval.tasks.catalogue import all_names, begin
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.self_check import check_task, tolerance
 from medeval.tasks.task import DEMO, EMPTY, ORACLE, AskedTask, Method
@@ -101,21 +101,6 @@ def test_chance_is_the_mean_over_all_ways_of_giving_gold_to_another_item(tmp_pat
     assert tolerance(100) == pytest.approx(0.1)
 
 
-def test_doctor_says_what_it_found_and_exits_with_1(tmp_path: Path) -> None:
-    fine = run_medeval("doctor", "--task", "clinical_qa_basic")
-    assert fine.returncode == 0, fine.stderr
-    assert "ok   clinical_qa_basic: accuracy: the gold answers must score 1: 1.0000" in fine.stdout
-    empty = {"MEDEVAL_DUCKDB": str(tmp_path / "none.duckdb")}
-    bare = run_medeval("doctor", env={**empty, "MEDEVAL_MIMIC3_DIR": str(tmp_path / "none")})
-    assert bare.returncode == 1
-    assert "NOT  MEDEVAL_MIMIC3_DIR is there" in bare.stdout
-    assert "NOT  the warehouse opens" in bare.stdout
-    broken = tmp_path / "endpoints.toml"
-    broken.write_text('[[endpoint]]\nbase_url = "https://models.example.org/v1"\n')
-    gaps = run_medeval("doctor", "--endpoints", broken, env=empty)
-    assert "NOT  attestations hold: https://models.example.org/v1" in gaps.stdout
-
-
 def test_doctor_names_what_is_built(asked_duckdb: Path, tmp_path: Path) -> None:
     warehouse = Path(shutil.copy(asked_duckdb, tmp_path))
     with duckdb.connect(warehouse) as connection:
@@ -125,89 +110,6 @@ def test_doctor_names_what_is_built(asked_duckdb: Path, tmp_path: Path) -> None:
     assert "ok   yier is built" in done.stdout
     assert "NOT  mimic3 is built: mimic3 was never built here" in done.stdout
     assert done.returncode == 1
-
-
-def test_tasks_and_models_are_listed(tmp_path: Path) -> None:
-    listed = run_medeval("tasks", env={"COLUMNS": "200"})
-    assert listed.returncode == 0, listed.stderr
-    for name in [*all_names(), "phenotyping (pheno)"]:
-        assert name in listed.stdout
-    declared = tmp_path / "endpoints.toml"
-    declared.write_text(
-        '[[endpoint]]\nbase_url = "http://127.0.0.1:8000/v1"\nruns_locally = true\n'
-        '[[endpoint]]\nbase_url = "https://models.example.org/v1"\nzero_retention = true\n'
-    )
-    models = run_medeval("models", "--endpoints", declared, env={"COLUMNS": "200"})
-    assert models.returncode == 0, models.stderr
-    assert "may go (local)" in models.stdout
-    assert "refused: no_training is not true" in models.stdout
-    assert "logistic" in models.stdout
-
-
-def test_a_run_is_scored_as_the_task_that_it_is_of(tmp_path: Path) -> None:
-    folder = run_of(begin("yier", {}), DEMO, tmp_path / "run")
-    other = run_medeval("score", "--task", "clinical_qa_basic", folder)
-    assert other.returncode == 2
-    assert "is a run of yier, not of clinical_qa_basic" in other.stderr
-    icu = run_medeval("score", "--task", "ihm", folder)
-    assert icu.returncode == 2
-    none = run_medeval("score", "--task", "yier", tmp_path)
-    assert none.returncode == 2
-    assert "run.json" in none.stderr
-
-
-@pytest.mark.parametrize(
-    ("flags", "said"),
-    [
-        (["--peer-layout"], "--peer-layout"),
-        (["--listfile", "x.csv"], "--listfile"),
-        (["--by", "sex"], "source, context, answers, options"),
-        (["--cluster", "stay"], "by context"),
-    ],
-)
-def test_flags_of_other_tasks_are_refused(flags: list[str], said: str, tmp_path: Path) -> None:
-    folder = run_of(begin("yier", {}), DEMO, tmp_path / "run")
-    done = run_medeval("score", "--task", "yier", folder, *flags)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert not (folder / "scores.json").exists()
-
-
-def test_icu_flags_keep_their_choices() -> None:
-    done = run_medeval("score", "--task", "ihm", "none.csv", "--by", "source")
-    assert done.returncode == 2
-    assert "sex, age_band, ethnicity, care_unit" in done.stderr
-    gold = run_medeval("score", "--task", "ihm", "none.csv", "--gold", "g.json")
-    assert "--gold" in gold.stderr
-
-
-def test_the_questions_of_a_run_must_be_those_that_it_asked(tmp_path: Path) -> None:
-    rows = json.loads(Path("demo/yier/questions.json").read_text(encoding="utf-8"))
-    file = tmp_path / "questions.json"
-    file.write_text(json.dumps(rows), encoding="utf-8")
-    folder = run_of(begin("yier", {"questions": str(file)}), DEMO, tmp_path / "run")
-    scored = run_medeval("score", "--task", "yier", folder)
-    assert scored.returncode == 0
-    assert "bold" not in scored.stdout  # the headline is written as such, not its markup
-    file.write_text(json.dumps(rows[1:]), encoding="utf-8")
-    changed = run_medeval("score", "--task", "yier", folder)
-    assert changed.returncode == 2
-    assert "SHA-256" in changed.stderr
-
-
-def test_a_task_file_that_changed_is_not_scored_with_old_answers(tmp_path: Path) -> None:
-    file = tmp_path / "own.yaml"
-    text = (
-        "task_id: own\ntask_type: qa\ndata_class: open\nmetrics: [accuracy]\n"
-        "dataset:\n  - {input: {question: one}, output: {answer: 'yes'}}\n"
-    )
-    file.write_text(text)
-    folder = run_of(begin(str(file), {}), ORACLE, tmp_path / "run")
-    assert recorded_name(str(file)) == "own"
-    file.write_text(text.replace("'yes'", "'no'"))
-    done = run_medeval("score", "--task", file, folder)
-    assert done.returncode == 2
-    assert "its content differs" in done.stderr
 
 
 def test_the_newest_run_is_taken_if_none_is_named(tmp_path: Path) -> None:
@@ -246,20 +148,6 @@ def test_runs_are_compared_on_the_same_items(tmp_path: Path) -> None:
     assert "cannot be told apart" in same.stdout
     one = run_medeval("compare", "--task", "yier", folders[0])
     assert one.returncode == 2
-
-
-def test_a_task_file_is_compared_by_item_scores(tmp_path: Path) -> None:
-    task = begin("clinical_summarization_discharge", {})
-    folders = [run_of(task, kind, tmp_path / kind) for kind in (ORACLE, DEMO)]
-    done = run_medeval(
-        "compare", "--task", "clinical_summarization_discharge", *folders, "--metric", "rouge_l",
-        env={"COLUMNS": "160"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "rouge_l" in done.stdout
-    unknown = run_medeval("compare", "--task", task.name, *folders, "--metric", "f1")
-    assert unknown.returncode == 2
-    assert "--metric f1" in unknown.stderr
 
 
 def test_a_difference_leaves_out_what_one_run_has_no_score_for() -> None:

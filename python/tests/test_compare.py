@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
-from commands import run_medeval
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest, norm
@@ -19,7 +18,6 @@ from sklearn.metrics import roc_auc_score
 from typer.testing import CliRunner, Result
 
 from medeval.commands import compare as command
-from medeval.errors import UserError
 from medeval.predictions import comparing
 from medeval.predictions.tasks import task_named
 from medeval.scoring import bootstrap
@@ -332,12 +330,6 @@ def run(*args: str | Path) -> Result:
     return CliRunner().invoke(app, [str(arg) for arg in args], env={"COLUMNS": "200"})
 
 
-def refused(*args: str | Path) -> str:
-    result = run(*args)
-    assert isinstance(result.exception, UserError), result.output
-    return str(result.exception)
-
-
 def write_binary(folder: Path, *, size: int = 400, hours: int = 0) -> dict[str, Path]:
     """Write a listfile and three prediction files: one is better, two are alike."""
     rows = size * max(1, hours)
@@ -389,66 +381,6 @@ def test_command_tells_the_better_and_writes_json(ihm: dict[str, Path], tmp_path
     assert written["mcnemar"][0]["p_value"] < 0.05
     assert (written["meta"]["n"], written["meta"]["seed"]) == (400, 0)
     assert set(written["meta"]["inputs"]["predictions"]) == {"good", "weak", "alike"}
-
-
-def test_command_is_blind_to_the_order_of_rows(ihm: dict[str, Path], tmp_path: Path) -> None:
-    header, *lines = ihm["good"].read_text().splitlines()
-    sorted_file = tmp_path / "sorted" / "good.csv"
-    sorted_file.parent.mkdir()
-    sorted_file.write_text("\n".join([header, *sorted(lines), ""]))
-    results = []
-    for good in (ihm["good"], sorted_file):
-        out = tmp_path / "out.json"
-        args = ("--task", "ihm", good, ihm["weak"], "--listfile", ihm["listfile"])
-        assert run(*args, "--n-iters", 50, "--out", out).exit_code == 0
-        results.append(json.loads(out.read_text())["comparisons"])
-    assert results[0] == results[1]
-
-
-def test_command_draws_stays_where_asked(tmp_path: Path) -> None:
-    files = write_binary(tmp_path, size=40, hours=5)
-    args = ("--task", "decomp", files["good"], files["weak"], "--listfile", files["listfile"])
-    rows = run(*args, "--n-iters", 50)
-    assert "--cluster stay draws whole stays" in rows.output
-    stays = run(*args, "--n-iters", 50, "--cluster", "stay")
-    assert stays.exit_code == 0, stays.output
-    assert "50 resamples of stays" in stays.output
-    assert "DeLong's test takes every row as independent in any case." in stays.output
-
-
-def test_exit_codes_and_messages_of_the_command_line(ihm: dict[str, Path]) -> None:
-    args = ("compare", "--task", "ihm", "--listfile", ihm["listfile"], "--n-iters", "20")
-    fine = run_medeval(*args, ihm["good"], ihm["weak"])
-    assert (fine.returncode, "cannot be told apart" in fine.stdout) == (0, True), fine.stderr
-    bad = run_medeval(*args, ihm["good"])
-    assert (bad.returncode, bad.stdout) == (2, "")
-    assert (
-        bad.stderr == "medeval: compare takes two or more prediction files or runs of one task.\n"
-    )
-    assert run_medeval(*args, ihm["good"], ihm["weak"], "--n-iters", "0").returncode == 2
-
-
-def test_command_refuses_bad_input(ihm: dict[str, Path], tmp_path: Path) -> None:
-    good, weak = ihm["good"], ihm["weak"]
-    truth = ("--listfile", ihm["listfile"])
-    assert "two or more" in refused("--task", "ihm", good, *truth)
-    assert "named twice" in refused("--task", "ihm", good, good, *truth)
-    assert "There is no task 'deaths'" in refused("--task", "deaths", good, weak, *truth)
-    assert "no metric 'F1'" in refused("--task", "ihm", good, weak, *truth, "--metric", "F1")
-    assert "--threshold" in refused("--task", "los", good, weak, *truth, "--threshold", 0.5)
-    assert "no file" in refused("--task", "ihm", good, tmp_path / "gone.csv", *truth)
-    out = tmp_path / "gone" / "out.json"
-    assert "no folder" in refused("--task", "ihm", good, weak, *truth, "--out", out)
-
-    header, first, *rest = weak.read_text().splitlines()
-    other = tmp_path / "other.csv"
-    flipped = first[:-1] + ("0" if first.endswith("1") else "1")
-    other.write_text("\n".join([header, flipped, *rest, ""]))
-    message = refused("--task", "ihm", good, other, *truth)
-    assert "truth differs" in message
-    assert "other.csv" in message
-    other.write_text("\n".join([header, *rest, ""]))
-    assert "have no prediction" in refused("--task", "ihm", good, other, *truth)
 
 
 def test_names_are_the_shortest_that_tell_files_apart(tmp_path: Path) -> None:

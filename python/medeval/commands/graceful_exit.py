@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -70,6 +71,11 @@ def command_of(*words: object) -> str:
 def with_flags(command: str, named: Mapping[str, str]) -> str:
     """Return a command line with further flags and their values."""
     return " ".join([command, *map(shlex.quote, chain.from_iterable(named.items()))])
+
+
+def moved_to(cases: Path | None) -> str:
+    """Return the flag that says where an export is now, for a command that is told to the user."""
+    return "" if cases is None else f" --cases {shlex.quote(str(cases))}"
 
 
 def same_command(context: typer.Context, name: str) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import tomllib
+from dataclasses import make_dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from medeval.commands import shared_options as shared
 from medeval.commands.judging import JudgeFlags
-from medeval.commands.task_options import given_options, the_only
 from medeval.errors import UserError
+from medeval.registry import with_options
 
 QUESTIONS = "What is asked"
 MODEL = "The model"
@@ -19,9 +21,26 @@ BATCH = "Without a connection"
 question = partial(typer.Option, rich_help_panel=QUESTIONS)
 of_model = partial(typer.Option, rich_help_panel=MODEL)
 of_batch = partial(typer.Option, rich_help_panel=BATCH)
+_TYPES: dict[str, Any] = {
+    "number": int | None,
+    "path": Path | None,
+    "switch": bool | None,
+    "text": str | None,
+    "texts": list[str] | None,
+}
 
 
-def run(
+def _task_flags() -> type:
+    """Return the flags that are options of tasks, as `task_flags.toml` describes them."""
+    described = tomllib.loads(Path(__file__).with_name("task_flags.toml").read_text("utf-8"))
+    flags = [
+        (name, Annotated[_TYPES[one.pop("type")], question(*one.pop("words", ()), **one)], None)
+        for name, one in described.items()
+    ]
+    return make_dataclass("TaskFlags", flags)
+
+
+def _run(
     task: Annotated[
         str | None,
         typer.Option(
@@ -61,85 +80,7 @@ def run(
         str | None,
         of_model(help="Further parameters as one JSON object, such as '{\"top_p\": 0.9}'."),
     ] = None,
-    samples: Annotated[int | None, question(min=1, help="How often each item is asked.")] = None,
     limit: Annotated[int | None, question(min=1, help="Only the first so many items.")] = None,
-    questions: Annotated[
-        Path | None,
-        question(help="yier: the file of questions. Default: MEDEVAL_YIER, else the demo's."),
-    ] = None,
-    language: Annotated[str | None, question(help="yier: of the instruction, zh or en.")] = None,
-    shuffle_seed: Annotated[int | None, question(help="yier: shuffle the options.")] = None,
-    examples: Annotated[
-        Path | None, question(help="yier: training file from which examples are chosen.")
-    ] = None,
-    shots: Annotated[int | None, question(min=0, help="yier: how many examples.")] = None,
-    example_seed: Annotated[int | None, question(help="yier: of their choice.")] = None,
-    skip_without_context: Annotated[
-        bool | None,
-        question("--skip-without-context", help="yier: leave out questions without a context."),
-    ] = None,
-    json_schema: Annotated[
-        bool | None,
-        question(
-            "--json-schema/--no-json-schema",
-            help="Hold replies to a schema where the endpoint can.",
-        ),
-    ] = None,
-    use_think: Annotated[
-        bool | None,
-        question("--use-think", help="mtsamples: ask the model to think between tags first."),
-    ] = None,
-    prompt_style: Annotated[
-        str | None,
-        question(help="mtsamples: medarc (instruction as system message) or helm (one message)."),
-    ] = None,
-    cache_dir: Annotated[
-        Path | None,
-        question(
-            help="mtsamples: the warehouse must have been built of the notes downloaded there."
-        ),
-    ] = None,
-    cases: Annotated[
-        Path | None,
-        question(
-            help="cdm: the folder of the export. Default: exports/cdm; with --resume where it was."
-        ),
-    ] = None,
-    subset: Annotated[
-        list[str] | None,
-        question(
-            metavar="NAME=FILE",
-            help="cdm: ask the cases of a file only, one hadm_id a line or a CSV with that column.",
-        ),
-    ] = None,
-    mode: Annotated[
-        str | None,
-        question(
-            help="cdm: tools, the model asks for what it needs; full_information, it sees all at"
-            " once."
-        ),
-    ] = None,
-    tool_protocol: Annotated[
-        str | None, question(help="cdm: native, or text for models without tool calling.")
-    ] = None,
-    max_rounds: Annotated[
-        int | None,
-        question(min=1, help="cdm: steps with tools, after which the model has to decide."),
-    ] = None,
-    permute: Annotated[
-        int | None,
-        question(
-            min=0,
-            help="cdm, full_information: further samples with the information in other orders.",
-        ),
-    ] = None,
-    context_limit: Annotated[
-        int | None,
-        question(
-            min=1,
-            help="cdm: tokens that the model takes in. Default: what the server says, else 8192.",
-        ),
-    ] = None,
     as_built: shared.AsBuilt = False,
     env_args: Annotated[
         str | None,
@@ -182,6 +123,7 @@ def run(
             " repeated."
         ),
     ] = None,
+    **options: Any,
 ) -> None:
     """Evaluate a model on a task; a run that was killed or stopped is resumed with --resume.
 
@@ -192,33 +134,21 @@ def run(
     from medeval.commands.run_flow import RunFlags, execute, start
     from medeval.commands.run_flow import resume as resumed
     from medeval.tasks.models import ModelChoice
+    from medeval.tasks.options import parse_arguments
     from medeval.tasks.run_record import RUNS
     from medeval.tasks.task_run import parse_parameters
 
-    options = given_options(
-        env_args,
-        samples=samples,
-        questions=questions,
-        language=language,
-        shuffle_seed=shuffle_seed,
-        examples=examples,
-        shots=shots,
-        example_seed=example_seed,
-        skip_without_context=skip_without_context,
-        json_schema=json_schema,
-        use_think=use_think,
-        prompt_style=prompt_style,
-        cache_dir=cache_dir,
-        # A run that goes on has its cases; they may be elsewhere now.
-        cases=cases if resume is None else None,
-        subset=the_only("--subset", subset),
-        mode=mode,
-        tool_protocol=tool_protocol,
-        max_rounds=max_rounds,
-        permute=permute,
-        context_limit=context_limit,
-        as_built=as_built or None,
-    )
+    cases, subsets = options.pop("cases"), options.pop("subset") or ()
+    if len(subsets) > 1:
+        raise UserError(f"--subset was given {len(subsets)} times: a run has one of them.")
+    # A run that is resumed has its cases; they may be elsewhere now.
+    of_run = {"cases": None if resume else cases, "subset": next(iter(subsets), None)}
+    options |= {**of_run, "as_built": as_built or None}
+    options = parse_arguments(env_args) | {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in options.items()
+        if value is not None
+    }
     judges = JudgeFlags(
         judge_model or (), judge_base_url or (), judge_api_key, judge_key_variable, jury
     )
@@ -267,3 +197,6 @@ def run(
         started = start(task, choice or None, of_the_model, options, flags, out or RUNS)
     if not execute(started, flags):
         raise typer.Exit(1)
+
+
+run = with_options(_run, [_task_flags()])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.commands.amounts import amount, read_price_file
-from medeval.commands.graceful_exit import command_of, graceful_exit, with_flags
+from medeval.commands.graceful_exit import command_of, graceful_exit, moved_to, with_flags
 from medeval.commands.judging import (
     JudgeFlags,
     check_before,
@@ -23,7 +23,6 @@ from medeval.commands.judging import (
     verdicts_kept,
 )
 from medeval.commands.run_progress import ledger_table, shown_progress
-from medeval.commands.task_options import moved_to
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, Prices, Spent, charged_in, kept_spending
 from medeval.inference.guard import IN_PROCESS

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from medeval.commands import shared_options as shared
-from medeval.commands.flags import one_of, refuse_flags
-from medeval.commands.task_options import moved_to
+from medeval.commands.graceful_exit import moved_to
+from medeval.commands.shared_options import one_of, refuse_flags
 from medeval.errors import UserError
 from medeval.predictions.tasks import Cluster, Grouping, Interval
 

@@ -8,7 +8,6 @@ and scored like any other model.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,25 +16,10 @@ from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
 from medeval.judging.jury import LOCAL, jury_of
 from medeval.tasks.judged import judge, judged
-from medeval.tasks.task import EMPTY, ORACLE, SHUFFLED, AskedTask, Method, TaskScore
+from medeval.tasks.task import EMPTY, ORACLE, SHUFFLED, AskedTask, Check, Method, TaskScore
 
 # Sums of floats, not more.
 ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at.
-
-    Attributes:
-        name: what.
-        passed: whether it is as it must be.
-        told: what was found.
-    """
-
-    name: str
-    passed: bool
-    told: str
 
 
 def check_task(task: AskedTask) -> Iterator[Check]:

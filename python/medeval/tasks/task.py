@@ -84,6 +84,21 @@ class TaskScore:
     details: Sequence[Table] = ()
 
 
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at.
+
+    Attributes:
+        name: what.
+        passed: whether it is as it must be.
+        told: what was found.
+    """
+
+    name: str
+    passed: bool
+    told: str
+
+
 class AskedTask(Protocol):
     """A benchmark with its data and options, ready to be asked and scored.
 
