@@ -15,9 +15,9 @@ from sklearn.metrics import precision_recall_fscore_support
 
 from medeval.errors import UserError
 from medeval.metrics.concepts import Lexicon, common_lexicon
+from medeval.metrics.consistency import UNITS, number_facts
 from medeval.metrics.matching import Synonyms, common_synonyms, normalised
 from medeval.metrics.metric import Item, Metric
-from medeval.metrics.number_facts import UNITS, number_facts
 from medeval.metrics.registry import ALIASES, MetricRegistry, default_registry
 from medeval.metrics.rouge import TYPES, rouge
 from medeval.models.scores import Interval

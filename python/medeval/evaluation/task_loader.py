@@ -301,7 +301,7 @@ def _runnable(data: Mapping[str, Any]) -> EvaluatedTask:
     # `text` for `document`. A row without keys stands in for them.
     rows = {"dataset": data["dataset"]} if data.get("dataset") else {}
     task = MedicalTask.model_validate({**data, **({"dataset": [{}]} if rows else {})})
-    fields = {name: getattr(task, name) for name in MedicalTask.model_fields} | rows
+    fields = dict(task) | rows
     if not task.inputs:
         del fields["inputs"]
     shown, expected = ensure_task_schemas(task.task_type, task.input_schema, task.output_schema)
