@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
+from importlib.resources import files
 from typing import Any
 
 import yaml
@@ -100,6 +101,11 @@ def read_yaml(text: str) -> Any:
         raise ValueError(f"not valid YAML: {described}") from None
     except RecursionError:
         raise ValueError("not valid YAML: nested too deeply") from None
+
+
+def packaged_yaml(package: str, name: str) -> Any:
+    """Read a table that comes with a package, from its folder `data`."""
+    return read_yaml(files(package).joinpath("data", f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def write_yaml(value: Any) -> str:
