@@ -11,11 +11,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tables import table
 
 from medeval.models import BenchmarkReport, EvaluationResult, MedicalTask, TaskType
 from medeval.models import medical_task as medical_task_module
 from medeval.models.csv_rows import rows_from_csv, rows_to_csv
 from medeval.models.yaml_text import read_yaml, write_yaml
+
+TABLES = table("medical_task")
 
 QUESTION = {"question": "What does BP stand for?"}
 ANSWER = {"answer": "blood pressure"}
@@ -77,23 +80,7 @@ def test_task_types_equal_their_text() -> None:
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [
-        ("task_id", ""),
-        ("task_id", " \n"),
-        ("task_id", 7),
-        ("schema_version", "x"),
-        ("description", None),
-        ("inputs", []),
-        ("inputs", None),
-        ("inputs", ["q"]),
-        ("expected_outputs", [{}, {}]),
-        ("metrics", ["accuracy", " "]),
-        ("metrics", ["accuracy", " accuracy"]),
-        ("metrics", [{"description": "no name"}]),
-        ("input_schema", {"required": "question"}),
-        ("input_schema", None),
-        ("output_schema", {"required": ["answer", 1]}),
-    ],
+    TABLES["a_broken_rule_is_an_error_of_its_field"],
 )
 def test_a_broken_rule_is_an_error_of_its_field(field: str, value: Any) -> None:
     assert refused(**{field: value}) == [field]
