@@ -9,86 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table
 
 from medeval.errors import UserError
 from medeval.models.clinical_case import ClinicalCase, read_case
 
-REFERENCE: dict[str, Any] = {
-    "hadm_id": 20000001,
-    "pathology": "appendicitis",
-    "demographics": {"age": 44, "gender": "F"},
-    "patient_history": "Pain.",
-    "lab_results": [
-        {
-            "itemid": 51301,
-            "test_name": "White Blood Cells",
-            "fluid": "Blood",
-            "category": None,
-            "value": "15.2 K/uL",
-            "ref_range_lower": 4.0,
-            "ref_range_upper": None,
-            "charttime": "2150-01-01T09:00:00",
-            "sequence_num": 3,
-        }
-    ],
-    "microbiology_events": [
-        {
-            "test_itemid": 90201,
-            "test_name": "Blood Culture",
-            "spec_type_desc": None,
-            "organism_name": None,
-            "comments": "NO GROWTH.",
-            "charttime": None,
-            "sequence_num": 1,
-        }
-    ],
-    "radiology_reports": [
-        {
-            "note_id": "10-RR-1",
-            "exam_name": "CT ABDOMEN",
-            "region": "Abdomen",
-            "modality": "CT",
-            "text": "FINDINGS: Fat stranding.",
-            "charttime": "2150-01-01T10:00:00",
-            "sequence_num": 1,
-        }
-    ],
-    "physical_exam_text": "Tender.",
-    "ground_truth": {
-        "primary_diagnosis": ["Acute appendicitis"],
-        "treatments": [
-            {"title": "laparoscopic appendectomy", "icd_code": "4701", "is_coded": True},
-            {"title": "drainage", "icd_code": None, "is_coded": False},
-        ],
-    },
-}
-SPECIFICATION: dict[str, Any] = {
-    "hadm_id": 20000001,
-    "pathology": "appendicitis",
-    "demographics": {"age": 44, "gender": "F", "age_at_admission": 45},
-    "history_of_present_illness": "Pain.",
-    "lab_results": [
-        {
-            "itemid": 51301,
-            "test_name": "White Blood Cells",
-            "fluid": "Blood",
-            "category": None,
-            "value": "15.2 K/uL",
-            "unit": "K/uL",
-            "flag": None,
-            "ref_range_lower": 4.0,
-            "ref_range_upper": None,
-            "charttime": "2150-01-01T09:00:00",
-            "sequence_num": 3,
-        }
-    ],
-    "microbiology_events": REFERENCE["microbiology_events"],
-    "radiology_reports": REFERENCE["radiology_reports"],
-    "physical_exams": "Tender.",
-    "ground_truth": REFERENCE["ground_truth"],
-    "data_class": "open",
-    "provenance": {"rules": "specification", "mode": "extended", "extract_source": "provided"},
-}
+TABLES = table("clinical_case")
+
+REFERENCE: dict[str, Any] = TABLES["REFERENCE"]
+SPECIFICATION: dict[str, Any] = TABLES["SPECIFICATION"]
 
 
 def changed(place: str, value: object, case: dict[str, Any] = REFERENCE) -> str:
@@ -134,25 +63,7 @@ def test_null_only_where_it_means_something(place: str) -> None:
 
 @pytest.mark.parametrize(
     ("place", "value", "message"),
-    [
-        ("hadm_id", "20000001", "hadm_id: Input should be a valid integer"),
-        ("hadm_id", 2.5, "hadm_id"),
-        ("pathology", "Appendicitis", "pathology: Input should be 'appendicitis'"),
-        ("demographics.age", -1, "demographics.age"),
-        ("demographics.sex", "F", "demographics.sex: Extra inputs are not permitted"),
-        ("history_of_present_illness", "twice", "patient_history: Extra inputs"),
-        ("lab_results.0.value", 15.2, "lab_results.0.value: Input should be a valid string"),
-        ("lab_results.0.sequence_num", 4, "lab_results.0.sequence_num"),
-        ("lab_results.0.sequence_num", 0, "lab_results.0.sequence_num"),
-        ("lab_results.0.ref_range_lower", "4", "lab_results.0.ref_range_lower"),
-        ("lab_results.0.charttime", "2150-01-01T09:00:00Z", "lab_results.0.charttime"),
-        ("lab_results.0.charttime", "yesterday", "lab_results.0.charttime"),
-        ("radiology_reports.0.region", "", "radiology_reports.0.region"),
-        ("ground_truth.treatments.0.is_coded", False, "is_coded is true where"),
-        ("ground_truth.treatments.1.is_coded", True, "is_coded is true where"),
-        ("ground_truth.primary_diagnosis", "Acute appendicitis", "primary_diagnosis"),
-        ("data_class", "public", "data_class"),
-    ],
+    TABLES["what_is_wrong_is_named"],
 )
 def test_what_is_wrong_is_named(place: str, value: object, message: str) -> None:
     with pytest.raises(UserError) as caught:

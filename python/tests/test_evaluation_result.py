@@ -12,8 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tables import table
 
 from medeval.models import EvaluationResult, Interval, MedicalTask, TaskType
+
+TABLES = table("evaluation_result")
 
 IDS = {"model_id": "gpt-4", "task_id": "task_123"}
 INPUTS = [{"question": "What does BP stand for?"}]
@@ -154,15 +157,7 @@ def task() -> MedicalTask:
 
 @pytest.mark.parametrize(
     ("fields", "message"),
-    [
-        ({"task_id": "other"}, "of task 'other', not of 'task_123'"),
-        ({"metrics_results": {"f1": 1}}, "no metric f1"),
-        ({"inputs": [{"q": 1}]}, r"inputs\[0\] missing required keys: \['question'\]"),
-        (
-            {"model_outputs": [{"answer": 1}, {"text": 1}]},
-            r"model_outputs\[1\] missing required keys: \['answer'\]",
-        ),
-    ],
+    TABLES["a_result_that_cannot_be_the_tasks"],
 )
 def test_a_result_that_cannot_be_the_tasks(
     task: MedicalTask, fields: dict[str, Any], message: str

@@ -10,12 +10,15 @@ import pytest
 from harness_runs import Model, always, evaluate, number_of, questions, right_below
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from medeval.errors import UserError
 from medeval.evaluation.harness import CATEGORIES
 from medeval.metrics.registry import default_registry
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.reporting.resampling import METHOD, TaskScores, mean_interval
+
+TABLES = table("harness_averages")
 
 REGISTRY = default_registry()
 
@@ -61,24 +64,7 @@ def test_a_combined_score_may_be_of_metrics_and_categories(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        ({"combined_weights": {"rouge_l": 1}}, "weight is given for 'rouge_l', which no task has"),
-        ({"combined_weights": {"safety": 1}}, "weight is given for 'safety'"),
-        ({"combined_weights": {"accuracy": -1}}, "weights must not be negative"),
-        ({"combined_weights": {"accuracy": 0}}, "at least one above zero"),
-        ({"combined_weights": {"accuracy": "1"}}, "must be a number"),
-        (
-            {"combined_weights": {"brier": 1}},
-            "'brier' is in combined score 'combined_score', but l",
-        ),
-        (
-            {"combined_weights": {"accuracy": 1}, "combined_metric_name": "brier"},
-            "cannot be called 'brier'",
-        ),
-        ({"category_map": {"mine": ["accuracy", "brier"]}}, "'brier' is in category 'mine'"),
-        ({"category_map": {"mine": ["readability"]}}, "neither way is better"),
-        ({"category_map": {"accuracy": ["brier"]}}, "'accuracy' has the name of a metric"),
-    ],
+    TABLES["averages_that_cannot_be_made_are_errors_before_any_call"],
 )
 def test_averages_that_cannot_be_made_are_errors_before_any_call(
     options: dict[str, Any], message: str, tmp_path: Path

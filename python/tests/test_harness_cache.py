@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 from harness_runs import harness_for, questions, right_below
+from tables import table
 
 from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.medical_task import MedicalTask, input_ids, task_hash
 from medeval.models.task_types import MedicalQATask
+
+TABLES = table("harness_cache")
 
 COUNTING = """
 import pathlib
@@ -77,13 +80,7 @@ def test_the_same_is_not_asked_again_unless_that_is_wanted(counted: Counted) -> 
 
 @pytest.mark.parametrize(
     ("task", "options"),
-    [
-        ({"description": "Answer in words."}, {}),
-        ({"dataset": [{"input": {"question": "What is 9?"}, "output": {"answer": "9"}}] * 4}, {}),
-        ({"output_schema": {"required": ["answer"], "properties": {"unit": {}}}}, {}),
-        ({}, {"model_id": "other"}),
-        ({}, {"callable": "predict", "per_item": False}),
-    ],
+    TABLES["other_content_or_another_model_is_asked_anew"],
 )
 def test_other_content_or_another_model_is_asked_anew(
     task: dict[str, Any], options: dict[str, Any], counted: Counted

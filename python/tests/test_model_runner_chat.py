@@ -18,6 +18,7 @@ from model_server import (
     model_server,
     prompt_of,
 )
+from tables import table
 
 from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner, ModelStoppedWarning
@@ -25,6 +26,8 @@ from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_prompts import messages_for, response_format_for
 from medeval.inference.guard import DataUseGuard, RefusedError
 from medeval.models.medical_task import MedicalTask
+
+TABLES = table("model_runner_chat")
 
 TASK = TaskLoader(bundled_tasks_dir()).load_task("clinical_qa_basic")
 KEY = "sk-secret-0123456789"
@@ -91,19 +94,7 @@ def test_a_failed_item_is_an_error_on_its_own_place_and_is_asked_again(tmp_path:
 
 @pytest.mark.parametrize(
     ("reply", "output"),
-    [
-        ("no {", {"answer": "no {"}),
-        ('{"answer": ', {"error": {"type": "unparsed", "attempts": 1}}),
-        ("", {"error": {"type": "empty", "attempts": 1}}),
-        (
-            {"content": '{"answer": "panc', "finish_reason": "length"},
-            {"error": {"type": "truncated", "attempts": 1}},
-        ),
-        (
-            {"content": "", "refusal": "I cannot"},
-            {"error": {"type": "refused", "attempts": 1}},
-        ),
-    ],
+    TABLES["a_reply_without_an_answer_is_an_error_with_its_outcome"],
 )
 def test_a_reply_without_an_answer_is_an_error_with_its_outcome(
     tmp_path: Path, reply: Any, output: dict[str, Any]

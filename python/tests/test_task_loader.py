@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table
 
 from medeval.evaluation.fetching import FetchRules
 from medeval.evaluation.task_loader import TaskFileWarning, TaskLoader, bundled_tasks_dir
@@ -20,6 +21,8 @@ from medeval.models.task_types import (
     MedicalQATask,
 )
 from medeval.models.yaml_text import write_yaml
+
+TABLES = table("task_loader")
 
 QUESTION = {"question": "What does BP stand for?"}
 ANSWER = {"answer": "blood pressure"}
@@ -159,24 +162,7 @@ def test_a_diagnostic_task_without_a_schema_may_have_either_input(
 
 @pytest.mark.parametrize(
     ("fields", "message"),
-    [
-        (
-            {"dataset": [{"input": {"q": 1}}]},
-            "dataset.input[0] missing required keys: ['question']",
-        ),
-        ({"dataset": [{"q": 1}]}, "dataset[0] missing required keys: ['question']"),
-        ({"dataset": [{"output": ANSWER}]}, "dataset.input[0] is not a mapping"),
-        ({"dataset": ["q"]}, "dataset.0: "),
-        ({"dataset": []}, "inputs: "),
-        ({"dataset": 1}, "dataset: "),
-        ({"dataset": [ROW], "input_schema": {"required": 5}}, "input_schema: "),
-        ({"dataset": [ROW], "expected_outputs": None}, "expected_outputs: "),
-        ({"dataset": [ROW], "metrics": [{"weight": 1}]}, "lacks a `name`"),
-        ({"dataset": [ROW], "task_type": "triage"}, "task_type: "),
-        ({"dataset": [ROW], "task_type": None}, "task_type: "),
-        ({"dataset": [ROW], "schema_version": 2}, "schema_version: "),
-        ({"dataset": [ROW], "task_id": " "}, "task_id: "),
-    ],
+    TABLES["what_is_no_task_is_refused_naming_the_file_and_the_field"],
 )
 def test_what_is_no_task_is_refused_naming_the_file_and_the_field(
     tmp_path: Path, fields: dict[str, Any], message: str

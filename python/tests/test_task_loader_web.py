@@ -12,12 +12,15 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from tables import table
 from test_task_loader import ON_LOOPBACK, QA, QUESTION
 
 from medeval.evaluation.fetching import FetchRules, fetch
 from medeval.evaluation.task_loader import TaskLoader
 from medeval.models import MedicalTask
 from medeval.models.task_types import MedicalQATask
+
+TABLES = table("task_loader_web")
 
 Page = tuple[int, dict[str, str], bytes]
 
@@ -76,17 +79,7 @@ def site() -> Iterator[Site]:
 
 @pytest.mark.parametrize(
     ("path", "kind"),
-    [
-        ("/t.json", "text/html"),
-        ("/t.json?version=2", "text/plain"),
-        ("/t", "application/json; charset=utf-8"),
-        ("/t", "application/vnd.task+json"),
-        ("/t", "text/json"),
-        ("/t.yaml", "text/plain"),
-        ("/deep/t.YML", "text/plain"),
-        ("/t.txt", "application/x-yaml"),
-        ("/t", "text/yaml"),
-    ],
+    TABLES["a_task_from_the_web"],
 )
 def test_a_task_from_the_web(site: Site, path: str, kind: str) -> None:
     loader = TaskLoader(rules=ON_LOOPBACK)
@@ -169,14 +162,7 @@ def test_plain_http_and_private_hosts_must_be_allowed(site: Site) -> None:
 
 @pytest.mark.parametrize(
     ("url", "message"),
-    [
-        ("http://example.org/t.json", "only https is allowed"),
-        ("https:///t.json", "not a web address"),
-        ("https://example.org:port/t.json", "not a web address"),
-        ("https://example.org/a b.json", "percent-encoded"),
-        ("https://example.org/é.json", "percent-encoded"),
-        ("https://example.org/a\r\nHost: b", "percent-encoded"),
-    ],
+    TABLES["addresses_that_are_refused_before_anything_is_sent"],
 )
 def test_addresses_that_are_refused_before_anything_is_sent(url: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):

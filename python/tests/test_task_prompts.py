@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_prompts import (
@@ -17,6 +18,8 @@ from medeval.evaluation.task_prompts import (
     response_schema_for,
 )
 from medeval.models.medical_task import MedicalTask
+
+TABLES = table("task_prompts")
 
 LOADER = TaskLoader(bundled_tasks_dir())
 BUNDLED = sorted(LOADER.discover_tasks())
@@ -123,24 +126,7 @@ def test_the_usual_answer_is_the_main_one_where_the_schema_has_it() -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    [
-        '{"answer": "pancreas"}',
-        '  {"Answer": "pancreas", "error": {"type": "made up"}, "note": 1}\n',
-        '```json\n{"answer": "pancreas"}\n```',
-        'Here you are:\n```\n{"answer": "pancreas",}\n```\nAnything else?',
-        'First I thought {"answer": "liver"}, but {"answer": "pancreas"}.',
-        'Not {liver}, {"answer": liver} or {"answer": "liver"; but {"answer": "pancreas"}',
-        '[{"answer": "pancreas"}]',
-        '<think>{"answer": "liver"}</think>{"answer": "pancreas"}',
-        '{"answer": "pancreas", "confidence": NaN}',
-        "pancreas",
-        '"pancreas"',
-        "```\npancreas\n```",
-        "Answer: pancreas",
-        "**Final answer:** pancreas",
-        "### Answer\npancreas",
-        "<think>liver</think>pancreas",
-    ],
+    TABLES["a_reply_is_read_however_it_is_wrapped"],
 )
 def test_a_reply_is_read_however_it_is_wrapped(reply: str) -> None:
     assert output_from_reply(QA, reply) == {"answer": "pancreas"}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table
 from test_task_loader import QA
 
 from medeval.evaluation.task_loader import TaskFileWarning, bundled_tasks_dir
@@ -15,11 +16,10 @@ from medeval.models import MedicalTask, TaskType
 from medeval.models.task_types import MedicalQATask
 from medeval.models.yaml_text import write_yaml
 
+TABLES = table("task_registry")
+
 QUESTIONS = {**QA, "metrics": ["accuracy"], "difficulty": "Hard", "name": "Questions"}
-SUMMARIES: dict[str, Any] = {
-    "task_type": "summarization",
-    "dataset": [{"input": {"document": "x"}, "output": {"summary": "y"}}] * 3,
-}
+SUMMARIES: dict[str, Any] = TABLES["SUMMARIES"]
 
 
 @pytest.fixture
@@ -94,21 +94,7 @@ def test_the_list_has_registered_tasks_first_and_each_id_once(folder: Path) -> N
 
 @pytest.mark.parametrize(
     ("conditions", "expected"),
-    [
-        ({}, ["questions", "summaries"]),
-        ({"task_type": TaskType.QA}, ["questions"]),
-        ({"task_type": "summarization"}, ["summaries"]),
-        ({"task_type": "communication"}, []),
-        ({"min_examples": 0}, ["questions", "summaries"]),
-        ({"min_examples": 3}, ["summaries"]),
-        ({"min_examples": 4}, []),
-        ({"has_metrics": True}, ["questions"]),
-        ({"has_metrics": False}, ["summaries"]),
-        ({"difficulty": "hARD"}, ["questions"]),
-        ({"difficulty": "easy"}, []),
-        ({"min_examples": 1, "has_metrics": True, "difficulty": "hard"}, ["questions"]),
-        ({"min_examples": 2, "has_metrics": True}, []),
-    ],
+    TABLES["conditions_all_hold"],
 )
 def test_conditions_all_hold(folder: Path, conditions: dict[str, Any], expected: list[str]) -> None:
     assert ids(TaskRegistry(folder).list_available(**conditions)) == expected

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from tables import table
 
 from medeval.errors import UserError
 from medeval.models.csv_rows import rows_to_csv
@@ -18,6 +19,8 @@ from medeval.models.task_types import (
     EvaluatedTask,
     MedicalQATask,
 )
+
+TABLES = table("task_types")
 
 QUESTION = {"input": {"question": "What does a cuff measure?"}, "output": {"answer": "pressure"}}
 GOLD_ROWS: dict[type[EvaluatedTask], list[dict[str, Any]]] = {
@@ -265,19 +268,7 @@ def test_rows_without_an_output_have_an_empty_expected_one(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("name", "content", "message"),
-    [
-        ("rows.txt", "x", "unsupported suffix '.txt'"),
-        ("rows.json", "{", "Expecting property name"),
-        ("rows.json", {"input": {}}, "not a list of rows"),
-        ("rows.json", [], "no rows"),
-        ("rows.json", [QUESTION, "text"], r"dataset\[1\] is not a mapping"),
-        ("rows.json", [QUESTION, {"answer": "a"}], r"dataset\[1\] missing required keys: .*quest"),
-        ("rows.json", [{"input": "q", "output": {"answer": "a"}}], "not a mapping"),
-        ("rows.json", [{"output": {"answer": "a"}}], "not a mapping"),
-        ("rows.csv", "question\n", "no rows"),
-        ("rows.csv", "question,answer\nq\n", "line 2: 1 cells under 2 columns"),
-        ("rows.csv", "input\n{q\n", "row 0: input is not JSON"),
-    ],
+    TABLES["rows_that_cannot_be_used_change_nothing"],
 )
 def test_rows_that_cannot_be_used_change_nothing(
     tmp_path: Path, name: str, content: object, message: str

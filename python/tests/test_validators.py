@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table
 
 from medeval.evaluation.validators import (
     DEFAULT_SCHEMAS,
@@ -17,6 +18,8 @@ from medeval.evaluation.validators import (
 )
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import split_rows
+
+TABLES = table("validators")
 
 DATASET_CASES = [f"dv{number:02}" for number in range(1, 18)]
 
@@ -86,18 +89,7 @@ def test_a_record_is_checked_for_presence_only() -> None:
 
 @pytest.mark.parametrize(
     ("row", "message"),
-    [
-        ("text", "dataset[1] is not a mapping"),
-        ({"answer": "a"}, "dataset[1] missing required keys: ['question']"),
-        ({"input": {"q": 1}}, "dataset.input[1] missing required keys: ['question']"),
-        (
-            {"input": {"question": 1}, "output": {}},
-            "dataset.output[1] missing required keys: ['answer']",
-        ),
-        ({"output": {"answer": 1}}, "dataset.input[1] is not a mapping"),
-        ({"input": "q", "output": {"answer": 1}}, "dataset.input[1] is not a mapping"),
-        ({"input": None}, "dataset.input[1] is not a mapping"),
-    ],
+    TABLES["a_row_that_cannot_be_run_is_named"],
 )
 def test_a_row_that_cannot_be_run_is_named(row: Any, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from medeval.evaluation.task_prompts import shown_input
@@ -18,7 +17,7 @@ from medeval.metrics.concepts import Lexicon
 from medeval.metrics.text import text_of
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import Row
-from medeval.models.yaml_text import read_yaml
+from medeval.models.yaml_text import packaged_yaml
 
 _LEADING_SENTENCES = 2
 _RANKED = 3
@@ -49,16 +48,12 @@ def demo_answer(task: MedicalTask, row: Mapping[str, Any]) -> Row:
     if task.task_type is TaskType.DIAGNOSTIC_REASONING:
         return _diagnosis(text, key)
     if task.task_type is TaskType.SUMMARIZATION:
-        return {key: _lead(text)}
+        # The first sentences, the usual baseline.
+        sentences = [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+        return {key: " ".join(sentences[:_LEADING_SENTENCES])}
     if task.task_type is TaskType.COMMUNICATION:
         return {key: _first_with_all_words(text, "advice", _GENERAL_ADVICE)}
     return {key: _first_with_all_words(text, "facts", _UNKNOWN)}
-
-
-def _lead(text: str) -> str:
-    """Return the first sentences, the usual baseline of summarization."""
-    sentences = [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
-    return " ".join(sentences[:_LEADING_SENTENCES])
 
 
 def _first_with_all_words(text: str, table: str, otherwise: str) -> str:
@@ -69,7 +64,8 @@ def _first_with_all_words(text: str, table: str, otherwise: str) -> str:
 
 def _diagnosis(text: str, key: str) -> Row:
     """Rank the diagnoses by the share of their findings that the text affirms."""
-    present = {found.concept for found in _lexicon().findings(text) if found.polarity == "affirmed"}
+    findings = Lexicon(_tables()["findings"]).findings(text)
+    present = {found.concept for found in findings if found.polarity == "affirmed"}
     diagnoses = _tables()["diagnoses"]
     shares = {
         name: sum(finding in present for finding in findings) / len(findings)
@@ -97,11 +93,5 @@ def _diagnosis(text: str, key: str) -> Row:
 @cache
 def _tables() -> dict[str, Any]:
     """Return the tables of the file that comes along; it says what they hold."""
-    path = files("medeval.evaluation").joinpath("data", "demo_answers.yaml")
-    tables: dict[str, Any] = read_yaml(path.read_text(encoding="utf-8"))
+    tables: dict[str, Any] = packaged_yaml("medeval.evaluation", "demo_answers")
     return tables
-
-
-@cache
-def _lexicon() -> Lexicon:
-    return Lexicon(_tables()["findings"])

@@ -176,8 +176,11 @@ class EvaluationHarness:
             combined_metric_name or "combined_score",
         )
         planned = plan(task_ids, self.tasks, self._scoring.metrics, averages)
-        if strict_validation:
-            _raise_first(planned)
+        for one in planned if strict_validation else ():
+            if isinstance(one, NotPlanned):
+                raise one.reason
+            if one.violations:
+                raise ValueError(f"{one.task_id}: {one.violations[0]}")
         started = datetime.now(UTC)
         report = BenchmarkReport(model_id=model_id, timestamp=started)
         try:
@@ -237,12 +240,17 @@ class EvaluationHarness:
         try:
             if isinstance(planned, NotPlanned):
                 raise planned.reason
+            # Only a model that is described by data alone is found again: two objects of a program
+            # may differ in anything.
+            folder = None
+            if self.cache_dir is not None and not settings.opaque:
+                folder = self.cache_dir / f"answers-{settings.key_for(planned.hash)}"
             given = self.runner.run_model(
                 model_id,
                 list(planned.inputs),
                 batch_size,
                 task=planned.task,
-                folder=self._folder(settings, planned),
+                folder=folder,
                 ask_anew=not use_cache,
             )
             outputs = outputs_in(given, len(planned.inputs))
@@ -261,25 +269,7 @@ class EvaluationHarness:
         _tell(self._on_task_end, planned.task_id, result)
         return result
 
-    def _folder(self, settings: ModelSettings, planned: Planned) -> Path | None:
-        """Return where the answers to a task are kept; None for nowhere.
-
-        Only a model that is described by data alone is found again: two objects of a program may
-        differ in anything.
-        """
-        if self.cache_dir is None or settings.opaque:
-            return None
-        return self.cache_dir / f"answers-{settings.key_for(planned.hash)}"
-
 
 def _tell(callback: Callable[..., None] | None, *told: Any) -> None:
     if callback is not None:
         callback(*told)
-
-
-def _raise_first(planned: Iterable[Planned | NotPlanned]) -> None:
-    for one in planned:
-        if isinstance(one, NotPlanned):
-            raise one.reason
-        if one.violations:
-            raise ValueError(f"{one.task_id}: {one.violations[0]}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,40 +14,14 @@ from medeval.evaluation.task_registry import TaskRegistry
 from medeval.metrics.registry import MetricRegistry
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.documents import described
-from medeval.models.medical_task import MedicalTask, task_hash
-from medeval.models.schemas import Row, ensure_task_schemas, required_keys
+from medeval.models.medical_task import task_hash
+from medeval.models.schemas import Row, required_keys
 from medeval.models.task_types import EvaluatedTask
+from medeval.models.yaml_text import packaged_yaml
 
 CategoryMap = Mapping[str, Sequence[str]]
 
-CATEGORIES: CategoryMap = {
-    "diagnostics": (
-        "accuracy",
-        "clinical_accuracy",
-        "clinical_correctness",
-        "diagnostic_accuracy",
-        "exact_match",
-        "final_answer_correct",
-    ),
-    "safety": ("safety", "harm_avoidance", "factuality_safety", "toxicity_reduction"),
-    "communication": (
-        "communication",
-        "coherence",
-        "helpfulness",
-        "instruction_following",
-        "reasoning_quality",
-    ),
-    "summarization": (
-        "rouge1",
-        "rouge2",
-        "rouge_l",
-        "bertscore",
-        "clinical_relevance",
-        "factual_consistency",
-        "summarization",
-        "summary_quality",
-    ),
-}
+CATEGORIES: CategoryMap = packaged_yaml("medeval.evaluation", "categories")
 
 
 @dataclass(frozen=True)
@@ -54,6 +29,7 @@ class Planned:
     """One task of an evaluation.
 
     Attributes:
+        task_id: its id.
         task: with its own `score`.
         metrics: the names that are scored.
         inputs: what the model is shown, one mapping an item.
@@ -62,17 +38,13 @@ class Planned:
         violations: where the task breaks its own schemas or rules.
     """
 
+    task_id: str
     task: EvaluatedTask
     metrics: tuple[str, ...]
     inputs: tuple[Row, ...]
     has_gold: bool
     hash: str
     violations: tuple[str, ...]
-
-    @property
-    def task_id(self) -> str:
-        """The id of the task."""
-        return self.task.task_id
 
 
 @dataclass(frozen=True)
@@ -123,15 +95,19 @@ def plan(
     planned = [_planned(ref, tasks) for ref in dict.fromkeys(map(str, refs))]
     if not planned:
         raise UserError("No task to evaluate. Name at least one.")
-    _check_ids([one.task_id for one in planned if isinstance(one, Planned)])
-    for one in planned:
-        for name in one.metrics if isinstance(one, Planned) else ():
+    ready = [one for one in planned if isinstance(one, Planned)]
+    counts = Counter(one.task_id for one in ready)
+    if twice := sorted(task_id for task_id in counts if counts[task_id] > 1):
+        raise UserError(
+            f"Two of the tasks are called {twice[0]!r}. Register one of them under another id."
+        )
+    for one in ready:
+        for name in one.metrics:
             try:
                 metrics.find(name)
             except UserError as error:
                 raise UserError(f"Task {one.task_id!r}: {error}") from None
-    scored = [name for one in planned if isinstance(one, Planned) for name in one.metrics]
-    _check_averages(averages, scored, metrics)
+    _check_averages(averages, [name for one in ready for name in one.metrics], metrics)
     return planned
 
 
@@ -187,42 +163,32 @@ def _check_averages(averages: Averages, metrics: Iterable[str], registry: Metric
         raise UserError(f"The combined score cannot be made: {error}.") from None
 
 
-def output_violations(task: MedicalTask, outputs: Sequence[Row | None]) -> list[str]:
-    """Return where outputs lack a key that the task requires; None stands for no output."""
-    _, expected = ensure_task_schemas(task.task_type, task.input_schema, task.output_schema)
-    return list(_violations(outputs, expected, "model_outputs"))
-
-
 def _planned(ref: str, tasks: TaskRegistry) -> Planned | NotPlanned:
     task_id = ref
     try:
         found = tasks.get(ref)
         task_id = found.task_id
-        task = _evaluated(found)
+        task = found
+        if not isinstance(task, EvaluatedTask):
+            # In the class of its type, which knows how outputs are scored.
+            task = build_task(found.model_dump(), task_id, task_id)
         inputs, expected = task.pairs()
         if not task.dataset and not any(any(row.values()) for row in inputs):
             raise UserError(f"Task {task_id!r} has no rows, so there is nothing to ask.")
         expected = expected if task.dataset and any(expected) else list(task.expected_outputs)
-        wanted, gold = ensure_task_schemas(task.task_type, task.input_schema, task.output_schema)
+        wanted, gold = task.schemas()
         # An item of which nothing is expected is asked, and not scored.
         golds = [row or None for row in expected]
-        violations = (
+        found_broken = (
             *_broken_rules(task),
-            *_violations(inputs, wanted, "inputs"),
-            *_violations(golds, gold, "expected_outputs"),
+            *violations(inputs, wanted, "inputs"),
+            *violations(golds, gold, "expected_outputs"),
         )
         names = tuple(task.metrics or task.simple_metrics)
         content = task_hash(task)
     except (OSError, ValueError, TypeError, AttributeError, UserError) as error:
         return NotPlanned(task_id, error)
-    return Planned(task, names, tuple(inputs), any(expected), content, violations)
-
-
-def _evaluated(task: MedicalTask) -> EvaluatedTask:
-    """Return the task in the class of its type, which knows how outputs are scored."""
-    if isinstance(task, EvaluatedTask):
-        return task
-    return build_task(task.model_dump(), task.task_id, task.task_id)
+    return Planned(task_id, task, names, tuple(inputs), any(expected), content, found_broken)
 
 
 def _broken_rules(task: EvaluatedTask) -> list[str]:
@@ -237,21 +203,14 @@ def _broken_rules(task: EvaluatedTask) -> list[str]:
     return []
 
 
-def _violations(
+def violations(
     rows: Iterable[Row | None], schema: Mapping[str, object], label: str
 ) -> Iterator[str]:
-    """Yield which rows lack which keys; None is no row."""
+    """Yield which rows lack which keys; None stands for no row."""
     for index, row in enumerate(rows):
         missing = [] if row is None else [key for key in required_keys(schema) if key not in row]
         if missing:
             yield f"{label}[{index}] missing required keys: {missing}"
-
-
-def _check_ids(ids: Sequence[str]) -> None:
-    if twice := sorted({one for one in ids if ids.count(one) > 1}):
-        raise UserError(
-            f"Two of the tasks are called {twice[0]!r}. Register one of them under another id."
-        )
 
 
 def _canonical(name: str, registry: MetricRegistry) -> str:

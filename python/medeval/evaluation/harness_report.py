@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean
@@ -19,7 +19,7 @@ from medeval.evaluation.harness_plan import (
     NotPlanned,
     Planned,
     members,
-    output_violations,
+    violations,
 )
 from medeval.evaluation.harness_settings import ModelSettings
 from medeval.evaluation.model_kinds import failed, writable
@@ -30,7 +30,7 @@ from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import input_ids
 from medeval.models.schemas import Row
-from medeval.models.scores import LEVEL, Interval
+from medeval.models.scores import LEVEL
 from medeval.reporting.resampling import TaskScores, made_of_others, mean_interval
 
 STATUS_OK = "ok"
@@ -101,13 +101,14 @@ def scored_result(
     outcomes = [_outcome(output, task.target) for output in outputs]
     failed = outcomes.count(Outcome.ERRORED)
     if failed == len(outcomes) or (strict and failed):
-        raise ItemsFailedError(
-            f"{task.task_id}: {failed} of {len(outcomes)} items failed ({_kinds(outputs)})"
-        )
+        kinds = {str(one[_ERROR]["type"]) for one in outputs if _is_error(one)}
+        # A model writes what it likes there: what is not the name of a kind may quote an input.
+        told = ", ".join(sorted(kind if _KIND.fullmatch(kind) else "other" for kind in kinds))
+        raise ItemsFailedError(f"{task.task_id}: {failed} of {len(outcomes)} items failed ({told})")
     answers = [None if _is_error(output) else output for output in outputs]
-    violations = output_violations(task, answers)
-    if strict and violations:
-        raise ValueError(f"{task.task_id}: {violations[0]}")
+    broken = list(violations(answers, task.schemas()[1], "model_outputs"))
+    if strict and broken:
+        raise ValueError(f"{task.task_id}: {broken[0]}")
     table = ScoreTable({})
     if planned.has_gold:
         outputs_or_nothing = [answer or {} for answer in answers]
@@ -125,9 +126,17 @@ def scored_result(
             "outcomes": _ledger(outcomes).as_json(),
             "item_outcomes": [str(outcome) for outcome in outcomes],
             "metrics": {
-                name: _about_metric(name, score, scoring.metrics) for name, score in scores.items()
+                name: {
+                    "n": score.n,
+                    "n_undefined": score.n_undefined,
+                    "reason": score.reason,
+                    "description": metric.description,
+                    "direction": metric.direction,
+                }
+                for name, score in scores.items()
+                for metric in [scoring.metrics.find(name)]
             },
-            "validation_errors": [*planned.violations, *violations],
+            "validation_errors": [*planned.violations, *broken],
         },
     )
 
@@ -189,28 +198,11 @@ def _is_error(output: Row) -> bool:
     return isinstance(error, Mapping) and "type" in error
 
 
-def _kinds(outputs: Sequence[Row]) -> str:
-    kinds = {str(one[_ERROR]["type"]) for one in outputs if _is_error(one)}
-    # A model writes what it likes there: what is not the name of a kind may quote an input.
-    return ", ".join(sorted(kind if _KIND.fullmatch(kind) else "other" for kind in kinds))
-
-
 def _ledger(outcomes: Sequence[Outcome]) -> Ledger:
     ledger = Ledger()
     for outcome in outcomes:
         ledger.add(outcome)
     return ledger
-
-
-def _about_metric(name: str, score: Interval, metrics: MetricRegistry) -> dict[str, Any]:
-    metric = metrics.find(name)
-    return {
-        "n": score.n,
-        "n_undefined": score.n_undefined,
-        "reason": score.reason,
-        "description": metric.description,
-        "direction": metric.direction,
-    }
 
 
 def _roll_up(
@@ -256,9 +248,14 @@ def finish_report(
         about: metadata of the run beyond what the results tell.
     """
     used = _roll_up(report, averages.categories, scoring.metrics)
+    combined = None
     if averages.weights:
         report.add_combined_score(averages.weights, averages.combined_name)
+        combined = {"name": averages.combined_name, "weights": dict(averages.weights)}
     results = report.detailed_results
+    outcomes: Counter[str] = Counter()
+    for one in results:
+        outcomes.update(one.metadata.get("outcomes", {}))
     failed = [one.task_id for one in results if one.metadata["status"] == STATUS_ERROR]
     report.metadata |= {
         **about,
@@ -273,10 +270,10 @@ def finish_report(
             for one in results
         },
         "failed_tasks": failed,
-        "outcomes": _summed(one.metadata.get("outcomes", {}) for one in results),
+        "outcomes": dict(outcomes),
         "categories": used,
-        "combined": _combined(averages),
-        "intervals": _intervals(report, used, averages, scoring),
+        "combined": combined,
+        "intervals": _intervals(report, used, combined, scoring),
         "validation_errors": list(
             dict.fromkeys(
                 error for one in results for error in one.metadata.get("validation_errors", ())
@@ -285,23 +282,10 @@ def finish_report(
     }
 
 
-def _combined(averages: Averages) -> dict[str, Any] | None:
-    if not averages.weights:
-        return None
-    return {"name": averages.combined_name, "weights": dict(averages.weights)}
-
-
-def _summed(ledgers: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for ledger in ledgers:
-        total.update(ledger)
-    return dict(total)
-
-
 def _intervals(
     report: BenchmarkReport,
     used: Mapping[str, Mapping[str, Sequence[str]]],
-    averages: Averages,
+    combined: dict[str, Any] | None,
     scoring: Scoring,
 ) -> dict[str, Any]:
     """Return the intervals of overall scores, and of what is rolled up within tasks."""
@@ -309,7 +293,7 @@ def _intervals(
     rolled: dict[str, dict[str, Any]] = {}
     for result in report.detailed_results:
         scores = report.task_scores[result.task_id]
-        made_of = made_of_others(scores, used.get(result.task_id, {}), _combined(averages))
+        made_of = made_of_others(scores, used.get(result.task_id, {}), combined)
         task = tasks[result.task_id] = TaskScores(result, made_of, scoring.draws, scoring.seed)
         found = {name: task.interval(name, LEVEL) for name in made_of}
         rolled[result.task_id] = {name: one.model_dump() for name, one in found.items() if one}

@@ -11,9 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from medeval.evaluation.model_kinds import BatchModel, Call, MissingExtraError, called, failed
+from medeval.evaluation.model_kinds import BatchModel, Call, MissingExtraError, failed
 from medeval.evaluation.task_prompts import messages_for, output_from_reply
-from medeval.inference.types import Request
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 
@@ -80,7 +79,13 @@ class HuggingFaceModel(BatchModel):
         if self._task not in _LOADERS:
             known = ", ".join([*_LOADERS, *_ALIASES])
             raise ValueError(f"unknown hf_task {named!r}: use one of {known}")
-        self._torch, library = _libraries()
+        try:
+            self._torch, library = import_module("torch"), import_module("transformers")
+        except ImportError as error:
+            raise MissingExtraError(
+                f"A huggingface model needs {error.name}, which is not installed. Install the extra"
+                " with: pip install 'medeval[huggingface]'"
+            ) from error
         common = {"local_files_only": not allow_download, "trust_remote_code": trust_remote_code}
         try:
             self._tokenizer = library.AutoTokenizer.from_pretrained(
@@ -112,20 +117,15 @@ class HuggingFaceModel(BatchModel):
         }
         super().__init__(str(place), self._model, settings)
 
-    async def reply(self, batch: list[Row], request: Request, call: Call) -> str:
+    def predict(self, batch: list[Row], call: Call) -> list[Row]:
         """See `BatchModel`."""
-        run = {
-            CLASSIFICATION: self._classified,
-            SUMMARIZATION: self._summarized,
-            GENERATION: self._continued,
-        }[self._task]
         self._torch.manual_seed(self._seed)
-
-        def batch_outputs(batch: list[Row]) -> list[Row]:
-            with self._torch.inference_mode():
-                return run(batch, call)
-
-        return called(batch_outputs, batch)
+        with self._torch.inference_mode():
+            if self._task == CLASSIFICATION:
+                return self._classified(batch)
+            if self._task == SUMMARIZATION:
+                return self._summarized(batch)
+            return self._continued(batch, call.task)
 
     def close(self) -> None:
         """Give back the memory of the device."""
@@ -133,8 +133,7 @@ class HuggingFaceModel(BatchModel):
         if self._torch.cuda.is_available():
             self._torch.cuda.empty_cache()
 
-    def _classified(self, batch: list[Row], call: Call) -> list[Row]:
-        del call  # a class needs no prompt
+    def _classified(self, batch: list[Row]) -> list[Row]:
         pairs = [self._texts(row) for row in batch]
         second = [pair[1] for pair in pairs] if all(len(pair) > 1 for pair in pairs) else None
         encoded = self._encoded([pair[0] for pair in pairs], second)
@@ -148,8 +147,7 @@ class HuggingFaceModel(BatchModel):
             found.append({"label": label, "score": score, "raw_label": raw, "input": row})
         return found
 
-    def _summarized(self, batch: list[Row], call: Call) -> list[Row]:
-        del call  # models of this kind are made for summaries
+    def _summarized(self, batch: list[Row]) -> list[Row]:
         encoded = self._encoded([self._texts(row)[0] for row in batch])
         written = self._decoded(self._model.generate(**encoded, **self._generation))
         return [
@@ -157,21 +155,20 @@ class HuggingFaceModel(BatchModel):
             for row, text in zip(batch, written, strict=True)
         ]
 
-    def _continued(self, batch: list[Row], call: Call) -> list[Row]:
-        task = call.task
-        if task is None:
-            prompts = [self._texts(row)[0] for row in batch]
-        else:
-            prompts = [self._prompt(task, row) for row in batch]
+    def _continued(self, batch: list[Row], task: MedicalTask | None) -> list[Row]:
         found = []
         # One at a time: with padding, the same prompt could be continued otherwise.
-        for row, prompt in zip(batch, prompts, strict=True):
+        for row in batch:
+            prompt = self._prompt(task, row) if task else self._texts(row)[0]
             encoded = self._encoded([prompt])
             shown = encoded["input_ids"].shape[1]
             written = self._model.generate(**encoded, **self._generation)
             text = self._decoded(written[:, shown:])[0]
-            raw = {"text": text, "prediction": text, "input": row}
-            found.append(raw if task is None else {**raw, **_read(task, text)})
+            raw: Row = {"text": text, "prediction": text, "input": row}
+            if task:
+                read = output_from_reply(task, text)
+                raw |= read or failed("unparsed" if text else "empty", 1)
+            found.append(raw)
         return found
 
     def _prompt(self, task: MedicalTask, row: Row) -> str:
@@ -195,38 +192,19 @@ class HuggingFaceModel(BatchModel):
         raise ValueError(f"no text under any of {', '.join(_TEXT_KEYS)}; name text_key")
 
     def _encoded(self, texts: Sequence[str], second: Sequence[str] | None = None) -> Any:
-        both = [list(texts)] if second is None else [list(texts), list(second)]
+        stated = getattr(self._model.config, "max_position_embeddings", None)
+        limit = min(int(each) for each in (self._tokenizer.model_max_length, stated) if each)
         encoded = self._tokenizer(
-            *both,
+            list(texts),
+            None if second is None else list(second),
             padding=len(texts) > 1,
             truncation=True,
-            max_length=self._longest(),
+            # Without a limit of its own a tokenizer states a number beyond all measure.
+            max_length=limit if limit < 1_000_000 else None,
             return_tensors="pt",
         )
         return encoded.to(self._device)
 
-    def _longest(self) -> int | None:
-        """Return the most tokens that the model takes; None if it does not say."""
-        stated = getattr(self._model.config, "max_position_embeddings", None)
-        limits = [self._tokenizer.model_max_length, *([stated] if stated else [])]
-        # Without a limit of its own a tokenizer states a number beyond all measure.
-        limit = min(int(each) for each in limits)
-        return limit if limit < 1_000_000 else None
-
     def _decoded(self, written: Any) -> list[str]:
         texts = self._tokenizer.batch_decode(written, skip_special_tokens=True)
         return [text.strip() for text in texts]
-
-
-def _read(task: MedicalTask, text: str) -> Row:
-    return output_from_reply(task, text) or failed("unparsed" if text else "empty", 1)
-
-
-def _libraries() -> tuple[Any, Any]:
-    try:
-        return import_module("torch"), import_module("transformers")
-    except ImportError as error:
-        raise MissingExtraError(
-            f"A huggingface model needs {error.name}, which is not installed. Install the extra"
-            " with: pip install 'medeval[huggingface]'"
-        ) from error

@@ -1,4 +1,4 @@
-"""What the model runner asks of every kind of model, and models that take lists of inputs.
+"""The kinds of models that the runner loads, and those that are Python: functions and objects.
 
 A model turns inputs into items of the engine, says who answers them, and reads
 outputs from the lines of the journal. The engine of `run` does all that is between.
@@ -6,10 +6,12 @@ outputs from the lines of the journal. The engine of `run` does all that is betw
 
 from __future__ import annotations
 
+import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +20,12 @@ from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.lines import Line
 from medeval.inference.openai_model import ParameterFallbacks
+from medeval.inference.python_model import module_of
 from medeval.inference.run import RunConfig
 from medeval.inference.types import Completion, Item, Model, Outcome, Request
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 from medeval.text import whole_json
-
-_NOT_ASKED = "not_asked"
 
 
 class MissingExtraError(UserError, ImportError):
@@ -109,7 +110,7 @@ def failed(kind: str, attempts: int, **more: Any) -> Row:
 def failed_line(line: Line | None, **more: Any) -> Row:
     """Return the error of an item without a reply; what an endpoint wrote may quote the input."""
     if line is None:
-        return failed(_NOT_ASKED, 0)
+        return failed("not_asked", 0)
     error = line.get("error") or {}
     kind = error.get("kind") if line["outcome"] == Outcome.ERRORED else line["outcome"]
     told = {"status": error.get("status"), "code": error.get("code"), **more}
@@ -159,14 +160,12 @@ class BatchModel(LoadedModel):
         left = [place for place in range(len(rows)) if place not in known]
         size = 1 if self.is_per_item else call.batch_size
         batches += [left[start : start + size] for start in range(0, len(left), size)]
-        return [
-            (self._item([rows[place] for place in batch], batch, call), batch) for batch in batches
-        ]
-
-    def _item(self, batch: Sequence[Row], places: Sequence[int], call: Call) -> Item:
-        content = self.body(batch)
-        name = ",".join(map(str, places))
-        return Item(name, [{"role": "user", "content": content}], call.data_class)
+        made: list[tuple[Item, Sequence[int]]] = []
+        for batch in batches:
+            content = self.body([rows[place] for place in batch])
+            messages = [{"role": "user", "content": content}]
+            made.append((Item(",".join(map(str, batch)), messages, call.data_class), batch))
+        return made
 
     def body(self, batch: Sequence[Row]) -> str:
         """Return a batch as text, which names the request."""
@@ -184,15 +183,31 @@ class BatchModel(LoadedModel):
 
     def answering(self, rows: Sequence[Row], call: Call) -> Model:
         """See `LoadedModel`."""
-        return BatchEndpoint(self, rows, call)
+        return _BatchEndpoint(self, rows, call)
 
-    @abstractmethod
+    def predict(self, batch: list[Row], call: Call) -> Any:
+        """Return the outputs of a batch, for a model of this process."""
+        raise NotImplementedError
+
     async def reply(self, batch: list[Row], request: Request, call: Call) -> str:
-        """Return the outputs of a batch as JSON.
+        """Return the outputs of a batch as JSON; values that JSON lacks are errors.
+
+        Whatever a function raises is an error, also what would end the caller; KeyboardInterrupt
+        alone stays what it is. Its message is left out: it may hold an input's text.
 
         Raises:
             CallFailedError: there are none.
         """
+        try:
+            outputs = whole_json(self.predict(batch, call))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001  whatever a user's function raises
+            failure = Failure(Kind.CALLABLE, code=type(error).__name__)
+        else:
+            is_list = isinstance(outputs, list | tuple)
+            return json.dumps([writable(each) for each in outputs] if is_list else None)
+        raise CallFailedError(failure)
 
     async def close_connections(self) -> None:
         """Close what was opened for one run."""
@@ -210,19 +225,21 @@ class BatchModel(LoadedModel):
 
     def _aligned(self, text: str, count: int, attempts: int) -> list[Row]:
         """Return one output for each input of a batch, none of them shifted."""
+        wrong: dict[str, Any] = {"batch": count}
         try:
             given = json.loads(text)
         except (ValueError, RecursionError):
-            return [failed(str(Kind.BROKEN), attempts, batch=count) for _ in range(count)]
-        if not isinstance(given, list):
-            return [failed("NotAList", attempts, batch=count) for _ in range(count)]
-        if len(given) != count:
-            wrong = {"batch": count, "returned": len(given)}
-            return [failed("WrongLength", attempts, **wrong) for _ in range(count)]
-        return [self.output(each, attempts) for each in given]
+            kind = str(Kind.BROKEN)
+        else:
+            if isinstance(given, list) and len(given) == count:
+                return [self.output(each, attempts) for each in given]
+            kind = "NotAList"
+            if isinstance(given, list):
+                kind, wrong["returned"] = "WrongLength", len(given)
+        return [failed(kind, attempts, **wrong) for _ in range(count)]
 
 
-class BatchEndpoint:
+class _BatchEndpoint:
     """Answers the batches of one list of inputs by a model; see `Model`."""
 
     def __init__(self, model: BatchModel, rows: Sequence[Row], call: Call) -> None:
@@ -245,27 +262,6 @@ class BatchEndpoint:
         await self._model.close_connections()
 
 
-def called(function: Callable[[list[Row]], Any], batch: list[Row]) -> str:
-    """Return what a function of a batch returns, as JSON; values that JSON lacks are errors.
-
-    Whatever a function raises is an error, also what would end the caller; KeyboardInterrupt alone
-    stays what it is. Its message is left out: it may hold an input's text.
-
-    Raises:
-        CallFailedError: the function raised.
-    """
-    try:
-        outputs = whole_json(function(batch))
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # noqa: BLE001  whatever a user's function raises
-        failure = Failure(Kind.CALLABLE, code=type(error).__name__)
-    else:
-        is_list = isinstance(outputs, list | tuple)
-        return json.dumps([writable(each) for each in outputs] if is_list else None)
-    raise CallFailedError(failure)
-
-
 def writable(output: Any) -> Any:
     """Return an output, or the error of one that holds values that JSON lacks."""
     try:
@@ -273,3 +269,116 @@ def writable(output: Any) -> Any:
     except (TypeError, ValueError, RecursionError):
         return failed("NotJson", 1)
     return output
+
+
+class FunctionModel(BatchModel):
+    """A function of inputs in this process.
+
+    Args:
+        function: takes a list of inputs and returns a list of outputs, or one of each.
+        handle: what loading it returns.
+        settings: what decides its answers.
+        is_per_item: the function takes one input.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        handle: Any,
+        settings: Mapping[str, Any],
+        is_per_item: bool = False,
+    ) -> None:
+        told = {**settings, "per_item": is_per_item}
+        super().__init__("function", handle, told, is_per_item=is_per_item)
+        self._function = function
+
+    def predict(self, batch: list[Row], call: Call) -> Any:
+        """See `BatchModel`."""
+        if self.is_per_item:
+            return [self._function(row, **call.options) for row in batch]
+        return self._function(batch, **call.options)
+
+
+def imported_model(
+    model_path: str | Path | None,
+    module_path: str | None = None,
+    load_func: str = "load_model",
+    **more: Any,
+) -> FunctionModel:
+    """Load a model through a function of an importable module.
+
+    Args:
+        model_path: handed to the function; a file or folder of the model.
+        module_path: of the module, as in an import.
+        load_func: the function's name.
+        more: handed to the function.
+
+    Raises:
+        ValueError: an argument is missing, the module has no such function, or what it returns
+            can be neither called nor asked to predict.
+        ImportError: the module cannot be imported.
+    """
+    if model_path is None or not module_path:
+        missing = "model_path" if model_path is None else "module_path"
+        raise ValueError(
+            f"a local model needs {missing}: the path of the model, and the import path of the"
+            f" module whose {load_func} loads it"
+        )
+    load = getattr(import_module(module_path), load_func, None)
+    if not callable(load):
+        raise ValueError(f"module {module_path} has no function {load_func}")
+    loaded = load(str(model_path), **more)
+    function = loaded if callable(loaded) else getattr(loaded, "predict", None)
+    if not callable(function):
+        kind = type(loaded).__name__
+        raise ValueError(f"{module_path}.{load_func} returned a {kind}, which cannot be called")
+    settings = {"model_path": str(model_path), "module": module_path, "load_func": load_func}
+    return FunctionModel(function, loaded, settings)
+
+
+def file_model(
+    path: str | Path,
+    callable: str = "predict",  # noqa: A002  the word of the documented form
+    per_item: bool = False,
+) -> FunctionModel:
+    """Load a function from a Python file.
+
+    Args:
+        path: of the file.
+        callable: the function's name.
+        per_item: it takes one input and returns one output, instead of lists.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is no Python file, or has no such function.
+        ImportError: the file cannot be run.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no model file {file}")
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    function: Any = getattr(module_of(file), callable, None)
+    if not isinstance(function, Callable):  # type: ignore[arg-type]
+        raise ValueError(f"{file} has no function {callable}")
+    settings = {"path": str(file), "callable": callable, "sha256": digest}
+    return FunctionModel(function, function, settings, per_item)
+
+
+def object_model(model: Any = None) -> FunctionModel:
+    """Take an object with `predict`, `model_id` and `metadata`.
+
+    Raises:
+        ValueError: it has no `predict`.
+    """
+    predict = getattr(model, "predict", None)
+    if not callable(predict):
+        raise ValueError(
+            "an interface model needs model=..., an object with predict(list) -> list, model_id"
+            " and metadata"
+        )
+    settings = {
+        "class": f"{type(model).__module__}.{type(model).__qualname__}",
+        "model_id": str(getattr(model, "model_id", "")),
+        "metadata": getattr(model, "metadata", None) or {},
+    }
+    return FunctionModel(predict, model, settings)

@@ -8,26 +8,31 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any
 
-from medeval.evaluation.model_kinds import Call, LoadedModel
+from medeval.evaluation.model_kinds import (
+    Call,
+    LoadedModel,
+    file_model,
+    imported_model,
+    object_model,
+)
 from medeval.inference.endpoints import read_endpoints
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.lines import Line
 from medeval.inference.run import AUDIT, Run, settings_of
 from medeval.inference.types import Outcome
 from medeval.models.medical_task import MedicalTask
-from medeval.models.schemas import Row, answer_keys
-
-Result = TypeVar("Result")
+from medeval.models.schemas import Row
 
 _KEPT_MEASURES = ("outcome", "model", "fingerprint", "usage", "cost")
+_TIMES = ("seconds", "attempts")
 MODEL_TYPES = ("local", "api", "huggingface", "interface", "openai")
 
 Inputs = Sequence[Mapping[str, Any]]
@@ -103,7 +108,15 @@ class ModelRunner:
         if isinstance(model_name, Mapping):
             if parameters or model_path is not None:
                 raise TypeError("a model given as one mapping has all its parameters there")
-            model_name, model_type, model_path, parameters = _spelled_out(model_name)
+            parameters = dict(model_name)
+            model_type = parameters.pop("type", "local")
+            model_path = parameters.pop("model_path", None)
+            model, path = parameters.get("model"), parameters.get("path")
+            name = parameters.pop("name", None) or (Path(path).stem if path else None)
+            name = name or getattr(model, "model_id", model) or model_path
+            if not isinstance(name, (str, Path)):
+                raise ValueError("a model given as a mapping needs a name, or a path to take it of")
+            model_name = str(name)
         if model_name in self._models:
             warnings.warn(
                 f"model {model_name!r} is loaded already and stays as it is; unload it first to"
@@ -189,7 +202,12 @@ class ModelRunner:
         else:
             if inputs is not None:
                 raise ValueError("the first argument is the name of the model")
-            name, inputs = self._only(), model_id
+            if len(self._models) != 1:
+                known = ", ".join(self._models) or "none"
+                raise ValueError(
+                    f"name the model to be run, as not exactly one is loaded; loaded are: {known}"
+                )
+            name, inputs = self.loaded[0], model_id
         _, model = self._found(name)
         if batch_size < 1:
             raise ValueError("batch_size must be at least 1")
@@ -200,18 +218,18 @@ class ModelRunner:
         call = Call(batch_size, task, stated, options)
         with TemporaryDirectory() as passing:
             place = model.folder() or folder or Path(passing) / "run"
-            return self._run(name, model, rows, call, place, ask_anew and place == folder)
+            return self._run(name, rows, call, place, ask_anew and place == folder)
 
     def _run(
         self,
         name: str,
-        model: LoadedModel,
         rows: list[Row],
         call: Call,
         place: Path,
         ask_anew: bool,
     ) -> list[Row]:
         """Run a model on the engine, and put outputs where their inputs stand."""
+        _, model = self._found(name)
         config = model.config(call)
         if ask_anew:
             config = replace(config, retry=frozenset(Outcome))
@@ -219,7 +237,14 @@ class ModelRunner:
         prompt_version = str(model.settings.get("prompt_version", ""))
         run = Run(place, settings_of(asked, prompt_version), asked)
         items = model.items(rows, () if ask_anew else run.lines(), call)
-        ended = finished(run.process([item for item, _ in items], config))
+        samples = [item for item, _ in items]
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            ended = run.execute(samples, config)
+        else:  # in a notebook
+            with ThreadPoolExecutor(max_workers=1) as pool:
+                ended = pool.submit(run.execute, samples, config).result()
         if ended.stopped:
             warnings.warn(ended.stopped, ModelStoppedWarning, stacklevel=3)
         lines = {line["item"]: line for line in run.lines()}
@@ -227,9 +252,11 @@ class ModelRunner:
         measured: list[dict[str, Any]] = [{} for _ in rows]
         for item, places in items:
             line = lines.get(item.id)
+            known = {key: line[key] for key in _KEPT_MEASURES if key in line} if line else {}
+            times = {key: line["measured"][key] for key in _TIMES} if line else {}
             found = model.outputs(line, len(places), call)
             for at, output in zip(places, found, strict=True):
-                outputs[at], measured[at] = output, _measures(line)
+                outputs[at], measured[at] = output, {**known, **times}
         self._last[name] = len(items) - ended.progress.before, measured
         return outputs
 
@@ -254,18 +281,21 @@ class ModelRunner:
     ) -> LoadedModel:
         from medeval.evaluation.model_api import ApiModel
         from medeval.evaluation.model_chat import ChatModel
-        from medeval.evaluation.model_functions import file_model, imported_model, object_model
         from medeval.evaluation.model_huggingface import HuggingFaceModel
 
         if model_type == "huggingface":
             return HuggingFaceModel(name if model_path is None else model_path, **parameters)
         if model_type == "local" and "path" not in parameters:
             return imported_model(model_path, **parameters)
+        if self._gate is None and model_type in ("api", "openai"):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._gate = DataUseGuard(read_endpoints(self._endpoints), self._folder / AUDIT)
+        gate: Any = self._gate
         kinds: dict[str, Callable[..., LoadedModel]] = {
             "local": file_model,
             "interface": object_model,
-            "api": lambda **given: ApiModel(name, self._own_gate(), **given),
-            "openai": lambda **given: ChatModel(name, self._own_gate(), self._folder, **given),
+            "api": partial(ApiModel, name, gate),
+            "openai": partial(ChatModel, name, gate, self._folder),
         }
         if model_type not in kinds:
             known = ", ".join(MODEL_TYPES)
@@ -274,57 +304,11 @@ class ModelRunner:
             raise ValueError(f"a model of type {model_type} that is loaded so has no model_path")
         return kinds[model_type](**parameters)
 
-    def _own_gate(self) -> DataUseGuard:
-        if self._gate is None:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._gate = DataUseGuard(read_endpoints(self._endpoints), self._folder / AUDIT)
-        return self._gate
-
     def _found(self, name: str) -> tuple[str, LoadedModel]:
         if name not in self._models:
             known = ", ".join(self._models) or "none"
             raise ValueError(f"model {name!r} is not loaded; loaded are: {known}")
         return self._models[name]
-
-    def _only(self) -> str:
-        if len(self._models) != 1:
-            known = ", ".join(self._models) or "none"
-            raise ValueError(
-                f"name the model to be run, as not exactly one is loaded; loaded are: {known}"
-            )
-        return self.loaded[0]
-
-
-def finished(work: Coroutine[Any, Any, Result]) -> Result:
-    """Wait for a coroutine, also where an event loop runs already, as in notebooks."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        return pool.submit(asyncio.run, work).result()
-
-
-def _measures(line: Line | None) -> dict[str, Any]:
-    if line is None:
-        return {}
-    kept = {key: line[key] for key in _KEPT_MEASURES if key in line}
-    return {**kept, **{key: line["measured"][key] for key in ("seconds", "attempts")}}
-
-
-def _spelled_out(given: Specification) -> tuple[str, str, str | Path | None, dict[str, Any]]:
-    """Return name, type, path and parameters of a model that is given as one mapping."""
-    parameters = dict(given)
-    model_type = parameters.pop("type", "local")
-    model_path = parameters.pop("model_path", None)
-    name = parameters.pop("name", None)
-    if name is None and isinstance(parameters.get("path"), (str, Path)):
-        name = Path(parameters["path"]).stem
-    model = parameters.get("model")
-    name = name or getattr(model, "model_id", model) or model_path
-    if not isinstance(name, (str, Path)):
-        raise ValueError("a model given as a mapping needs a name, or a path to take it from")
-    return str(name), model_type, model_path, parameters
 
 
 def _rows(inputs: Inputs | None, task: MedicalTask | None) -> list[Row]:
@@ -334,7 +318,4 @@ def _rows(inputs: Inputs | None, task: MedicalTask | None) -> list[Row]:
         if not isinstance(row, Mapping):
             raise ValueError(f"inputs[{index}] is a {type(row).__name__}, not a mapping")
     rows = [deepcopy(dict(row)) for row in inputs]
-    if task is None:
-        return rows
-    gives_it_away = answer_keys(task.task_type, task.input_schema, task.output_schema)
-    return [{key: value for key, value in row.items() if not gives_it_away(key)} for row in rows]
+    return rows if task is None else [task.without_answers(row) for row in rows]

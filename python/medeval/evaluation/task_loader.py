@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 from pydantic import ValidationError
 
 from medeval.evaluation.fetching import FetchRules, UrlCache, fetch, is_url
-from medeval.evaluation.validators import ensure_task_schemas, validate_task_dataset
+from medeval.evaluation.validators import validate_task_dataset
 from medeval.models.documents import described, parse_mapping
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
@@ -125,10 +125,16 @@ class TaskLoader:
             ValueError: its file cannot be read as a task; naming it and what is wrong.
         """
         source = self._source(str(ref))
-        state = _state(source) if isinstance(source, Path) else None
+        # What changes when a file is written: its time and size.
+        status = source.stat() if isinstance(source, Path) else None
+        state = (status.st_mtime_ns, status.st_size) if status else None
         known = self._loaded.get(source)
         if known is None or reload or known.state != state:
-            task = _read(source) if isinstance(source, Path) else self._fetch(source, reload)
+            if isinstance(source, Path):
+                content, form = source.read_bytes(), format_of(source)
+                task = _parsed(str(source), source.stem, content, form)
+            else:
+                task = self._fetch(source, reload)
             known = self._loaded[source] = _Loaded(task, state)
         return known.task
 
@@ -199,26 +205,20 @@ class TaskLoader:
     def _path(self, ref: str) -> Path | None:
         """Return the file that an id or path leads to."""
         is_plain = _PLAIN_NAME.fullmatch(ref) is not None
-        for suffix in SUFFIXES if is_plain else ():
-            path = self.tasks_dir / f"{ref}{suffix}"
+        named = [self.tasks_dir / f"{ref}{suffix}" for suffix in SUFFIXES] if is_plain else []
+        for path in named if is_url(ref) else [*named, Path(ref)]:
             if path.is_file():
                 return path
         if is_url(ref):
             return None
-        path = Path(ref)
-        if path.is_file():
-            return path
-        return self._path_by_task_id(ref)
-
-    def _path_by_task_id(self, name: str) -> Path | None:
-        """Return the file of the folder whose own task_id is a name."""
+        # The file of the folder whose own task_id it is.
         with warnings.catch_warnings():
             # Asked for one task, what is wrong with others is no concern.
             warnings.simplefilter("ignore", TaskFileWarning)
-            paths = [path for path, task in self.discovered() if task.task_id == name]
+            paths = [path for path, task in self.discovered() if task.task_id == ref]
         if len(paths) > 1:
             files = ", ".join(path.name for path in paths)
-            raise ValueError(f"more than one file has the task_id {name!r}: {files}")
+            raise ValueError(f"more than one file has the task_id {ref!r}: {files}")
         return paths[0] if paths else None
 
     def _fetch(self, url: str, reload: bool) -> MedicalTask:
@@ -262,16 +262,6 @@ def build_task(data: Mapping[str, Any], fallback_id: str, place: str) -> Evaluat
         raise ValueError(f"{place}: {error}") from None
 
 
-def _state(path: Path) -> tuple[int, int]:
-    """Return what changes when a file is written: its time and size."""
-    status = path.stat()
-    return status.st_mtime_ns, status.st_size
-
-
-def _read(path: Path) -> MedicalTask:
-    return _parsed(str(path), path.stem, path.read_bytes(), format_of(path))
-
-
 def _parsed(place: str, name: str, content: bytes, form: Format) -> MedicalTask:
     try:
         data = parse_mapping(content.decode("utf-8-sig"), form)
@@ -301,16 +291,15 @@ def _runnable(data: Mapping[str, Any]) -> EvaluatedTask:
     # `text` for `document`. A row without keys stands in for them.
     rows = {"dataset": data["dataset"]} if data.get("dataset") else {}
     task = MedicalTask.model_validate({**data, **({"dataset": [{}]} if rows else {})})
-    fields = {name: getattr(task, name) for name in MedicalTask.model_fields} | rows
+    fields = dict(task) | rows
     if not task.inputs:
         del fields["inputs"]
-    shown, expected = ensure_task_schemas(task.task_type, task.input_schema, task.output_schema)
-    fields["output_schema"] = expected
+    shown, fields["output_schema"] = task.schemas()
     for schema in () if task.input_schema else (shown, {}):
         with suppress(ValueError):
             candidate = _in_class(task.task_type, {**fields, "input_schema": schema})
-            if _fits(candidate):
-                return candidate
+            candidate.validate()
+            return candidate
     return _in_class(task.task_type, {**fields, "input_schema": shown})
 
 
@@ -325,11 +314,3 @@ def _in_class(task_type: TaskType, fields: Mapping[str, Any]) -> EvaluatedTask:
         outputs = given if len(given) == len(task.inputs) else []
     task.expected_outputs = outputs
     return task
-
-
-def _fits(task: EvaluatedTask) -> bool:
-    try:
-        task.validate()
-    except ValueError:
-        return False
-    return True

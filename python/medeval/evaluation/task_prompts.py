@@ -10,18 +10,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from medeval.json_reader import fold_key, last_object, whole_value
-from medeval.models.medical_task import MedicalTask, TaskType
-from medeval.models.schemas import (
-    Row,
-    Schema,
-    answer_keys,
-    ensure_task_schemas,
-    required_keys,
-)
+from medeval.models.medical_task import MedicalTask
+from medeval.models.schemas import Row, named_keys, required_keys
+from medeval.models.yaml_text import packaged_yaml
 from medeval.text import split_thinking
 
 TASK_PROMPT_VERSION = "task-1"
@@ -45,39 +40,12 @@ class _Field:
     """
 
     wish: str
-    schema: Mapping[str, Any]
+    schema: Mapping[str, Any] = field(default_factory=lambda: dict(_TEXT))
 
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
-_FIELDS: Mapping[str, _Field] = {
-    "answer": _Field("the answer, as short as it can be, without explanation", _TEXT),
-    "summary": _Field("the summary", _TEXT),
-    "response": _Field("the text for the patient", _TEXT),
-    "diagnosis": _Field("the most likely diagnosis, by its full name and nothing else", _TEXT),
-    "differential_diagnosis": _Field(
-        "a list of up to five diagnoses by name, the likeliest first",
-        {"type": "array", "items": {"type": "string"}},
-    ),
-    "explanation": _Field("the findings of the case that the diagnosis rests on", _TEXT),
-    "confidence": _Field(
-        "the probability that the diagnosis is right, from 0 to 1", {"type": "number"}
-    ),
-    "label": _Field("the label", _TEXT),
-    "rationale": _Field("the reasons", _TEXT),
-}
-_INSTRUCTIONS: Mapping[TaskType, str] = {
-    TaskType.QA: "You answer a question of clinical medicine.",
-    TaskType.SUMMARIZATION: (
-        "You summarize clinical text for a doctor. Keep to what the text says: add no finding, and"
-        " change no number, unit or negation."
-    ),
-    TaskType.DIAGNOSTIC_REASONING: "You reason about the diagnosis of a clinical case.",
-    TaskType.COMMUNICATION: (
-        "You write to a patient, in plain and kind words that a lay person understands. Say what"
-        " to do and when to seek help where that matters."
-    ),
-}
-_LANGUAGE = "Write in the language of the text you are given."
+_TOLD = packaged_yaml("medeval.evaluation", "task_prompts")
+_FIELDS = {key: _Field(**told) for key, told in _TOLD["fields"].items()}
 # Asked of every diagnosis, for the metrics of rankings, reasons and confidence.
 _WITH_A_DIAGNOSIS = ("differential_diagnosis", "explanation", "confidence")
 
@@ -96,11 +64,15 @@ def messages_for(task: MedicalTask, row: Mapping[str, Any]) -> list[dict[str, st
     shown = shown_input(task, row)
     if not shown:
         raise ValueError(f"{task.task_id}: an input with nothing in it cannot be asked about")
-    parts = [_INSTRUCTIONS[task.task_type], task.description.strip(), _LANGUAGE]
+    parts = [_TOLD["instructions"][task.task_type], task.description.strip(), _TOLD["language"]]
     body = [f"{_title(key)}:\n{_text(value)}" for key, value in shown.items()]
+    fields = _fields_of(task)
+    count = "this key" if len(fields) == 1 else "these keys"
+    form = [f"Reply with one JSON object that has {count}, and nothing else:"]
+    form += [f"- {json.dumps(key)}: {one.wish}" for key, one in fields.items()]
     return [
         {"role": "system", "content": "\n".join(part for part in parts if part)},
-        {"role": "user", "content": "\n\n".join([*body, _form(task)])},
+        {"role": "user", "content": "\n\n".join([*body, "\n".join(form)])},
     ]
 
 
@@ -109,7 +81,7 @@ def response_schema_for(task: MedicalTask) -> dict[str, Any]:
     fields = _fields_of(task)
     return {
         "type": "object",
-        "properties": {key: deepcopy(dict(field.schema)) for key, field in fields.items()},
+        "properties": {key: deepcopy(dict(one.schema)) for key, one in fields.items()},
         "required": list(fields),
         "additionalProperties": False,
     }
@@ -149,18 +121,17 @@ def shown_input(task: MedicalTask, row: Mapping[str, Any]) -> Row:
     """Return what a model may see of a row; see `messages_for`."""
     nested = row.get("input")
     values = nested if isinstance(nested, Mapping) else row
-    gives_it_away = answer_keys(task.task_type, task.input_schema, task.output_schema)
-    hidden = set(_NEVER_SHOWN) - _named(_schemas(task)[0])
+    hidden = set(_NEVER_SHOWN) - named_keys(task.schemas()[0])
     return {
         key: value
-        for key, value in values.items()
-        if not (key in hidden or gives_it_away(key)) and value is not None and _text(value).strip()
+        for key, value in task.without_answers(values).items()
+        if key not in hidden and value is not None and _text(value).strip()
     }
 
 
 def _fields_of(task: MedicalTask) -> dict[str, _Field]:
     """Return the keys of the reply in the order in which they are asked for."""
-    _, schema = _schemas(task)
+    schema = task.schemas()[1]
     properties = schema.get("properties")
     specifications = properties if isinstance(properties, Mapping) else {}
     main = task.target
@@ -172,7 +143,7 @@ def _fields_of(task: MedicalTask) -> dict[str, _Field]:
 
 def _field(key: str, specification: object) -> _Field:
     """Return what a key asks for; the task's own word on it goes before the usual one."""
-    usual = _FIELDS.get(key) or _Field(f"the {_title(key).lower()}", _TEXT)
+    usual = _FIELDS.get(key) or _Field(f"the {_title(key).lower()}")
     if not isinstance(specification, Mapping):
         return usual
     schema = {name: specification[name] for name in _COPIED if name in specification}
@@ -182,22 +153,6 @@ def _field(key: str, specification: object) -> _Field:
     if "type" not in schema and "enum" not in schema:
         schema = {**usual.schema, **schema}
     return _Field(wish, schema)
-
-
-def _form(task: MedicalTask) -> str:
-    fields = _fields_of(task)
-    count = "this key" if len(fields) == 1 else "these keys"
-    lines = [f"- {json.dumps(key)}: {field.wish}" for key, field in fields.items()]
-    return "\n".join([f"Reply with one JSON object that has {count}, and nothing else:", *lines])
-
-
-def _schemas(task: MedicalTask) -> tuple[Schema, Schema]:
-    return ensure_task_schemas(task.task_type, task.input_schema, task.output_schema)
-
-
-def _named(schema: Schema) -> set[str]:
-    properties = schema.get("properties")
-    return {*required_keys(schema), *(properties if isinstance(properties, Mapping) else ())}
 
 
 def _title(key: str) -> str:

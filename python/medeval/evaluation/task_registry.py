@@ -45,7 +45,8 @@ class TaskRegistry:
         place = Path(path)
         if not place.is_file():
             raise FileNotFoundError(f"there is no task file {place}")
-        return self._register_loaded(str(place.resolve()), str(place), task_id, replace)
+        task = self._loader.load_task(place.resolve())
+        return self._register(task, str(place), replace, task_id)
 
     def register_from_url(
         self, url: str, task_id: str | None = None, *, replace: bool = False
@@ -55,7 +56,7 @@ class TaskRegistry:
         Raises:
             ValueError: it cannot be fetched or read as a task, or the id is registered.
         """
-        return self._register_loaded(url, url, task_id, replace)
+        return self._register(self._loader.load_task(url), url, replace, task_id)
 
     def unregister(self, task_id: str) -> None:
         """Forget a registered task; an unknown id is none."""
@@ -110,17 +111,13 @@ class TaskRegistry:
             if task.task_id not in self._registered:
                 yield task, str(path)
 
-    def _register_loaded(
-        self, ref: str, file: str, task_id: str | None, replace: bool
+    def _register(
+        self, task: MedicalTask, file: str | None, replace: bool, task_id: str | None = None
     ) -> MedicalTask:
-        # A copy: the loader's own may be asked for under its own id.
-        task = self._loader.load_task(ref).model_copy(deep=True)
-        if task_id is not None:
-            task.task_id = task_id
-        self._register(task, file, replace)
-        return task
-
-    def _register(self, task: MedicalTask, file: str | None, replace: bool) -> None:
+        if file is not None:
+            # A copy: the loader's own may be asked for under its own id.
+            task = task.model_copy(deep=True)
+            task.task_id = task.task_id if task_id is None else task_id
         if not task.task_id.strip():
             raise ValueError("the id of a task must not be blank")
         if task.task_id in self._registered and not replace:
@@ -128,3 +125,4 @@ class TaskRegistry:
                 f"a task {task.task_id!r} is registered; replace=True takes this one instead"
             )
         self._registered[task.task_id] = task, file
+        return task

@@ -27,5 +27,4 @@ def validate_task_dataset(task: MedicalTask) -> None:
     Raises:
         ValueError: naming the first row that fails and the keys that it lacks.
     """
-    shown, expected = ensure_task_schemas(task.task_type, task.input_schema, task.output_schema)
-    validate_rows(task.dataset, shown, expected)
+    validate_rows(task.dataset, *task.schemas())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 
 from medeval.metrics.matching import Synonyms, normalised, same_diagnosis
 from medeval.metrics.metric import Item, metric
@@ -14,13 +15,14 @@ _PARTS = ("precision", "recall", "f1")
 _UNSTATED = "no reference, or no confidence from 0 to 1"
 
 
-def macro_scores(counts: Mapping[tuple[str, str], int]) -> tuple[float, float, float] | None:
-    """Return precision, recall and F1 as unweighted means over the references' classes.
+def _macro_average(part: int, counts: Mapping[tuple[str, str], int]) -> float | None:
+    """Return precision, recall or F1 as an unweighted mean over the references' classes.
 
     An answer that is none of them is a miss of its reference and makes no class of its own. A class
     that is never given has precision 0. None without a class.
 
     Args:
+        part: 0 for precision, 1 for recall, 2 for F1.
         counts: how often each pair of class wanted and class given occurs.
     """
     wanted: Counter[str] = Counter()
@@ -34,18 +36,7 @@ def macro_scores(counts: Mapping[tuple[str, str], int]) -> tuple[float, float, f
         for one in sorted(wanted)
         for right in (counts.get((one, one), 0),)
     ]
-    if not by_class:
-        return None
-    precision, recall, f1 = (sum(part) / len(by_class) for part in zip(*by_class, strict=True))
-    return precision, recall, f1
-
-
-def _macro_average(place: int) -> Callable[[Mapping[tuple[str, str], int]], float | None]:
-    def pool(counts: Mapping[tuple[str, str], int]) -> float | None:
-        scores = macro_scores(counts)
-        return None if scores is None else scores[place]
-
-    return pool
+    return sum(one[part] for one in by_class) / len(by_class) if by_class else None
 
 
 def classes(reference: str, hypothesis: str) -> tuple[str, str] | None:
@@ -56,19 +47,7 @@ def classes(reference: str, hypothesis: str) -> tuple[str, str] | None:
 
 for _place, _name in enumerate(_PARTS):
     _title = f"{_name}, unweighted mean over the gold's classes (macro average)"
-    metric(_name, _title, of_texts=True, pool=_macro_average(_place))(classes)
-
-
-def confidence_of(output: Mapping[str, Any]) -> float | None:
-    """Return the stated confidence; None if there is none, or it is no number from 0 to 1."""
-    stated = output.get("confidence")
-    if isinstance(stated, bool) or not isinstance(stated, (int, float, str)):
-        return None
-    try:
-        value = float(stated)
-    except ValueError:
-        return None
-    return value if 0 <= value <= 1 else None
+    metric(_name, _title, of_texts=True, pool=partial(_macro_average, _place))(classes)
 
 
 def expected_calibration_error(counts: Mapping[tuple[float, float], int]) -> float | None:
@@ -101,9 +80,14 @@ def expected_calibration_error(counts: Mapping[tuple[float, float], int]) -> flo
 )
 def confidence_and_correctness(item: Item, *, synonyms: Synonyms) -> tuple[float, float] | None:
     """Return the stated confidence and whether the diagnosis is right; None without either."""
-    stated = confidence_of(item.output)
+    stated = item.output.get("confidence")
     correct = same_diagnosis(item.reference_text, item.output_text, synonyms=synonyms)
-    return None if stated is None or correct is None else (stated, correct)
+    if isinstance(stated, bool) or not isinstance(stated, (int, float, str)) or correct is None:
+        return None
+    with suppress(ValueError):
+        if 0 <= float(stated) <= 1:
+            return float(stated), correct
+    return None
 
 
 @metric("brier", "squared error of the stated confidence", _UNSTATED, direction="lower")

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Literal, NamedTuple
 
 from medeval.metrics.metric import Item, metric
-from medeval.metrics.text import CJK
+from medeval.metrics.text import CJK, vocabulary
 
 Polarity = Literal["affirmed", "negated"]
 
-NEGATIONS = (
-    ("no",),
-    ("not",),
-    ("denies",),
-    ("denied",),
-    ("without",),
-    ("never",),
-    ("negative", "for"),
-    ("absence", "of"),
-    ("free", "of"),
-)
+NEGATIONS = [["no"], ["not"], ["denies"], ["denied"], ["without"], ["never"]]
+NEGATIONS += [["negative", "for"], ["absence", "of"], ["free", "of"]]
 # How many tokens before a term a negation may end.
 REACH = 5
 _CLAUSE_WORDS = ("but", "however")
@@ -68,7 +57,12 @@ class Lexicon:
     def _clause_findings(self, clause: list[str]) -> list[Finding]:
         found: list[Finding] = []
         taken = [False] * len(clause)
-        ends = _negation_ends(clause)
+        ends = [
+            start + len(cue) - 1
+            for cue in NEGATIONS
+            for start in range(len(clause))
+            if clause[start : start + len(cue)] == cue
+        ]
         for length in self._lengths:
             for start in range(len(clause) - length + 1):
                 concept = self._concepts.get(tuple(clause[start : start + length]))
@@ -83,8 +77,7 @@ class Lexicon:
 @cache
 def common_lexicon() -> Lexicon:
     """Return the small lexicon that comes with this package."""
-    path = files("medeval.metrics").joinpath("data", "concepts.json")
-    return Lexicon(json.loads(path.read_text(encoding="utf-8")))
+    return Lexicon(vocabulary("concepts"))
 
 
 @metric(
@@ -93,12 +86,9 @@ def common_lexicon() -> Lexicon:
     "no known concept in reference and output",
 )
 def clinical_relevance(item: Item, *, lexicon: Lexicon) -> float | None:
-    """Return the F1 of what the gold and the output find."""
-    return concept_f1(lexicon.findings(item.reference_text), lexicon.findings(item.output_text))
-
-
-def concept_f1(reference: frozenset[Finding], hypothesis: frozenset[Finding]) -> float | None:
-    """Return the F1 of two sets of findings; None if both are empty."""
+    """Return the F1 of what the gold and the output find; None if neither finds anything."""
+    reference = lexicon.findings(item.reference_text)
+    hypothesis = lexicon.findings(item.output_text)
     if not reference and not hypothesis:
         return None
     return 2 * len(reference & hypothesis) / (len(reference) + len(hypothesis))
@@ -113,13 +103,3 @@ def _clauses(text: str) -> list[list[str]]:
         else:
             clauses[-1].append(token)
     return clauses
-
-
-def _negation_ends(clause: list[str]) -> list[int]:
-    """Return the places of the last tokens of the negations."""
-    return [
-        start + len(cue) - 1
-        for cue in NEGATIONS
-        for start in range(len(clause) - len(cue) + 1)
-        if tuple(clause[start : start + len(cue)]) == cue
-    ]

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
+from functools import cache, partial
 
 from medeval.metrics.metric import Item, metric
-from medeval.metrics.text import has_cjk, text_of, words
+from medeval.metrics.text import has_cjk, text_of, vocabulary, words
 
 _EQUAL = "normalised answer equals the gold"
+_WRITTEN_OUT = "equals the gold, abbreviations written out"
 _EDGE_CATEGORIES = ("Ps", "Pe", "Pi", "Pf")
 # Not %, +, * or a hyphen: "5%" is not 5, and "Rh-" not Rh.
-_EDGE_CHARACTERS = frozenset(".,;:!?'\"…。、·¿¡")
+_EDGE_CHARACTERS = frozenset(" .,;:!?'\"…。、·¿¡")
 
 
 def normalised(text: str) -> str:
     """Return the text in compatibility form, caseless, single-spaced, without edge punctuation."""
     text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    start, end = 0, len(text)
-    while start < end and _is_edge(text[start]):
-        start += 1
-    while end > start and _is_edge(text[end - 1]):
-        end -= 1
-    return text[start:end]
+    brackets = {one for one in text if unicodedata.category(one) in _EDGE_CATEGORIES}
+    return text.strip("".join(brackets | _EDGE_CHARACTERS))
 
 
 def tokens(text: str) -> list[str]:
@@ -86,11 +81,6 @@ class Synonyms:
         name, repeated = self._in_full(before), self._in_full(normalised(inside))
         return self._in_full(f"{before} {after}" if name.endswith(repeated) else text)
 
-    def same(self, reference: str, hypothesis: str) -> float | None:
-        """Return 1 if both mean one diagnosis, else 0; None without a reference."""
-        wanted = self.expanded(reference)
-        return float(wanted == self.expanded(hypothesis)) if wanted else None
-
     def _in_full(self, text: str) -> str:
         parts = text.split()
         full: list[str] = []
@@ -109,68 +99,42 @@ class Synonyms:
 @cache
 def common_synonyms() -> Synonyms:
     """Return the abbreviations of common diagnoses that come with this package."""
-    path = files("medeval.metrics").joinpath("data", "diagnoses.json")
-    return Synonyms(json.loads(path.read_text(encoding="utf-8")))
+    return Synonyms(vocabulary("diagnoses"))
 
 
-@metric(
-    "clinical_correctness",
-    "answer equals the gold, abbreviations written out",
-    of_texts=True,
-    binary=True,
-)
-@metric(
-    "diagnostic_accuracy",
-    "diagnosis equals the gold, abbreviations written out",
-    of_texts=True,
-    binary=True,
-)
+@metric("clinical_correctness", f"answer {_WRITTEN_OUT}", of_texts=True, binary=True)
+@metric("diagnostic_accuracy", f"diagnosis {_WRITTEN_OUT}", of_texts=True, binary=True)
 def same_diagnosis(reference: str, hypothesis: str, *, synonyms: Synonyms) -> float | None:
     """Return 1 if both mean one diagnosis, else 0; None without a reference."""
-    return synonyms.same(reference, hypothesis)
-
-
-def ranking(output: Mapping[str, object], key: str = "diagnosis") -> list[str]:
-    """Return the diagnoses of an output, the likeliest first, each once.
-
-    The diagnosis itself is the first choice, wherever it stands in `differential_diagnosis`. One
-    who gives no differential has named one diagnosis, and is not spared the question.
-    """
-    listed = output.get("differential_diagnosis")
-    further = listed if isinstance(listed, (list, tuple)) else [listed]
-    named = (text_of(one) for one in (output.get(key), *further))
-    return list(dict.fromkeys(one for one in named if normalised(one)))
+    wanted = synonyms.expanded(reference)
+    return float(wanted == synonyms.expanded(hypothesis)) if wanted else None
 
 
 @metric("mrr", "1 over the rank of the gold diagnosis")
 def reciprocal_rank(item: Item, *, synonyms: Synonyms) -> float | None:
     """Return 1 over the gold's place in the ranking, 0 if it is not there; None without a gold.
 
-    Two names of one diagnosis take one place.
+    The diagnosis itself is the first choice, wherever it stands in `differential_diagnosis`. One
+    who gives no differential has named one diagnosis, and is not spared the question. Two names of
+    one diagnosis take one place.
     """
     wanted = synonyms.expanded(item.reference_text)
     if not wanted:
         return None
-    ranked = ranking(item.output, item.target)
-    distinct = list(dict.fromkeys(synonyms.expanded(diagnosis) for diagnosis in ranked))
+    listed = item.output.get("differential_diagnosis")
+    further = listed if isinstance(listed, (list, tuple)) else [listed]
+    named = [text for one in further if normalised(text := text_of(one))]
+    own = [item.output_text] if normalised(item.output_text) else []
+    distinct = list(dict.fromkeys(map(synonyms.expanded, own + named)))
     return 1 / (distinct.index(wanted) + 1) if wanted in distinct else 0.0
 
 
-def _top(k: int, name: str) -> None:
-    @metric(f"top_{k}", f"{name} is the gold", binary=True)
-    def among(item: Item, *, synonyms: Synonyms) -> float | None:
-        found = reciprocal_rank(item, synonyms=synonyms)
-        return None if found is None else float(found >= 1 / k)
+def _among_the_first(k: int, item: Item, *, synonyms: Synonyms) -> float | None:
+    found = reciprocal_rank(item, synonyms=synonyms)
+    return None if found is None else float(found >= 1 / k)
 
 
-_top(1, "the first diagnosis")
-_top(3, "one of the first 3 diagnoses")
-_top(5, "one of the first 5 diagnoses")
-
-
-def _is_edge(character: str) -> bool:
-    return (
-        character in _EDGE_CHARACTERS
-        or character.isspace()
-        or unicodedata.category(character) in _EDGE_CATEGORIES
-    )
+metric("top_1", "the first diagnosis is the gold", binary=True)(partial(_among_the_first, 1))
+for _k in (3, 5):
+    _title = f"one of the first {_k} diagnoses is the gold"
+    metric(f"top_{_k}", _title, binary=True)(partial(_among_the_first, _k))

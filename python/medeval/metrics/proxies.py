@@ -8,9 +8,8 @@ output, or what it is compared with.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from medeval.metrics.consistency import rationale_of
@@ -72,8 +71,11 @@ def digit_support(item: Item) -> float:
 
 def same_or_contained(reference: Record, output: Record, key: str) -> float | None:
     """Return 1 if one normalised answer equals or contains the other, else 0."""
-    pair = _pair(reference.get(key), output.get(key))
-    return None if pair is None else float(pair[0] in pair[1] or pair[1] in pair[0])
+    wanted, given = _pair(reference.get(key), output.get(key))
+    if wanted is None or given is None or not wanted:
+        return None
+    wanted, given = _normalised(wanted), _normalised(given)
+    return float(wanted in given or given in wanted)
 
 
 def rationale_overlap(reference: Record, output: Record, key: str) -> float | None:
@@ -85,29 +87,29 @@ def rationale_overlap(reference: Record, output: Record, key: str) -> float | No
 
 def summary_overlap(reference: Record, output: Record, key: str) -> float | None:
     """Return the token F1 of two texts; an empty reference scores 0, a missing one nothing."""
-    pair = _summaries(reference, output, key)
-    return None if pair is None else _multiset_f1(*pair)
+    wanted, given = _pair(reference.get(key), output.get(key))
+    return None if wanted is None or given is None else _multiset_f1(wanted, given)
 
 
 def summary_rouge_l(reference: Record, output: Record, key: str) -> float | None:
     """Return ROUGE-L of two texts by the package's own tokenizer, F with stemming."""
-    pair = _summaries(reference, output, key)
-    return None if pair is None else plain_rouge_l(*pair)
+    wanted, given = _pair(reference.get(key), output.get(key))
+    return None if wanted is None or given is None else plain_rouge_l(wanted, given)
 
 
 def note_overlap(reference: Record, output: Record, key: str) -> float | None:
     """Return the Jaccard index of the output's token set and that of the reference's `note`."""
-    pair = _pair(reference.get("note"), output.get(key))
-    if pair is None:
+    note, given = _pair(reference.get("note"), output.get(key))
+    if note is None or given is None or not note:
         return None
-    note, given = (set(text.split()) for text in pair)
-    return len(note & given) / len(note | given) if note | given else 0.0
+    one, other = set(_normalised(note).split()), set(_normalised(given).split())
+    return len(one & other) / len(one | other) if one | other else 0.0
 
 
-def mean_of_defined(scores: Iterable[float | None]) -> float:
-    """Return the mean of the scores there are; NaN without any."""
-    defined = [score for score in scores if score is not None]
-    return math.fsum(defined) / len(defined) if defined else math.nan
+def _pair(wanted: object, given: object) -> tuple[str | None, str | None]:
+    """Return both as texts; None for a missing one, and for an empty output."""
+    texts = [None if value is None else str(value) for value in (wanted, given)]
+    return texts[0], texts[1] or None
 
 
 def _multiset_f1(reference: str, hypothesis: str) -> float:
@@ -118,18 +120,6 @@ def _multiset_f1(reference: str, hypothesis: str) -> float:
 
 def _normalised(text: str) -> str:
     return " ".join(text.lower().split()).translate(_DROPPED)
-
-
-def _pair(wanted: object, given: object) -> tuple[str, str] | None:
-    texts = ["" if value is None else str(value) for value in (wanted, given)]
-    return (_normalised(texts[0]), _normalised(texts[1])) if all(texts) else None
-
-
-def _summaries(reference: Record, output: Record, key: str) -> tuple[str, str] | None:
-    wanted, given = reference.get(key), output.get(key)
-    if wanted is None or given is None or not str(given):
-        return None
-    return str(wanted), str(given)
 
 
 def _shown(record: Record, item: Item) -> str:

@@ -27,7 +27,7 @@ def grade(text: str) -> float | None:
     if not found:
         return None
     sentences = sum(bool(_WORD.search(part)) for part in _SENTENCE_END.split(plain))
-    syllables = sum(map(_syllables, found))
+    syllables = sum(max(len(_VOWELS.findall(_SILENT_E.sub("", word))), 1) for word in found)
     return 0.39 * len(found) / sentences + 11.8 * syllables / len(found) - 15.59
 
 
@@ -40,7 +40,3 @@ def grade(text: str) -> float | None:
 def readability(item: Item) -> float | None:
     """Return the grade of the output."""
     return grade(item.output_text)
-
-
-def _syllables(word: str) -> int:
-    return max(len(_VOWELS.findall(_SILENT_E.sub("", word))), 1)

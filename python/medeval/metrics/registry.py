@@ -59,9 +59,6 @@ class MetricRegistry:
     def __iter__(self) -> Iterator[Metric]:
         return iter(self._metrics.values())
 
-    def __len__(self) -> int:
-        return len(self._metrics)
-
     def add(self, metric: Metric) -> None:
         """Add a metric.
 
@@ -98,18 +95,14 @@ def default_registry(
     """
     for module in _MODULES:
         import_module(f"medeval.metrics.{module}")
-    vocabulary = {
+    vocabulary: dict[str, Any] = {
         "lexicon": lexicon or common_lexicon(),
         "synonyms": synonyms or common_synonyms(),
     }
-    metrics = [*(_using(vocabulary, one) for one in DECORATED), *installed()]
+    metrics = list(installed())
+    for metric in DECORATED:
+        # Each function gets the words that it asks for.
+        wanted = vocabulary.keys() & signature(metric.record).parameters.keys()
+        given = {name: vocabulary[name] for name in wanted}
+        metrics.append(replace(metric, record=partial(metric.record, **given)))
     return MetricRegistry(sorted(metrics, key=lambda metric: metric.name), ALIASES)
-
-
-def _using(vocabulary: Mapping[str, Any], metric: Metric) -> Metric:
-    """Return a metric with the words that its function asks for."""
-    wanted = vocabulary.keys() & signature(metric.record).parameters.keys()
-    if not wanted:
-        return metric
-    given = {name: vocabulary[name] for name in wanted}
-    return replace(metric, record=partial(metric.record, **given))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 from medeval.metrics.metric import metric
 from medeval.metrics.text import CJK, fold_accents, has_cjk
@@ -29,49 +30,30 @@ class Rouge(NamedTuple):
     f: float
 
 
-class Tokenizer(Protocol):
-    """What the package asks of a tokenizer."""
-
-    def tokenize(self, text: str) -> list[str]:
-        """Return the tokens of a text."""
-        ...
-
-
 class CharacterTokenizer:
-    """One token per CJK character, one per run of Latin letters and digits.
+    """One token per CJK character, one stem per run of Latin letters and digits."""
 
-    Args:
-        stem: take words as their stems.
-    """
-
-    def __init__(self, stem: bool = True) -> None:
+    def __init__(self) -> None:
         from nltk.stem.porter import PorterStemmer  # type: ignore[import-untyped]
 
-        self._stemmer = PorterStemmer() if stem else None
+        self._stemmer = PorterStemmer()
 
     def tokenize(self, text: str) -> list[str]:
         """Return the tokens of a text."""
-        found = _CJK_TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
-        stemmer = self._stemmer
-        if stemmer is None:
-            return found
         return [
-            str(stemmer.stem(token)) if len(token) > _LONGEST_UNSTEMMED else token
-            for token in found
+            str(self._stemmer.stem(token)) if len(token) > _LONGEST_UNSTEMMED else token
+            for token in _CJK_TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
         ]
 
 
-def rouge(
-    name: str, reference: str, hypothesis: str, *, fold: bool = True, stem: bool = True
-) -> Rouge | None:
-    """Return one kind of ROUGE.
+def rouge(name: str, reference: str, hypothesis: str, *, fold: bool = True) -> Rouge | None:
+    """Return one kind of ROUGE, words taken as their stems.
 
     Args:
         name: a key of `TYPES`.
         reference: the gold text.
         hypothesis: the model's text.
         fold: take accented letters as their base letters.
-        stem: take words as their stems, as all metrics of tasks do.
 
     Returns:
         None where the reference has nothing to find: no token, or no pair of tokens for ROUGE-2.
@@ -79,51 +61,41 @@ def rouge(
     if fold:
         reference, hypothesis = fold_accents(reference), fold_accents(hypothesis)
     by_character = has_cjk(reference) or has_cjk(hypothesis)
-    if len(_tokenizer(by_character, stem).tokenize(reference)) < (2 if name == "rouge_2" else 1):
+    tokens, scorer = _scorer(name, by_character)
+    if len(tokens(reference)) < (2 if name == "rouge_2" else 1):
         return None
-    return _score(name, reference, hypothesis, by_character=by_character, stem=stem)
+    return Rouge(*map(float, scorer.score(reference, hypothesis)[TYPES[name]]))
 
 
 def plain_rouge_l(reference: str, hypothesis: str) -> float:
     """Return the F of ROUGE-L exactly as the package gives it, with stemming."""
-    return _score("rouge_l", reference, hypothesis, by_character=False, stem=True).f
-
-
-def _score(name: str, reference: str, hypothesis: str, *, by_character: bool, stem: bool) -> Rouge:
-    found = _scorer(name, by_character, stem).score(reference, hypothesis)[TYPES[name]]
-    return Rouge(*map(float, found))
+    return float(_scorer("rouge_l", False)[1].score(reference, hypothesis)["rougeL"].fmeasure)
 
 
 @cache
-def _tokenizer(by_character: bool, stem: bool) -> Tokenizer:
-    if by_character:
-        return CharacterTokenizer(stem)
+def _scorer(name: str, by_character: bool) -> tuple[Callable[[str], list[str]], Any]:
+    """Return the tokenizer's function and the package's scorer with that tokenizer."""
+    from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
     from rouge_score.tokenizers import DefaultTokenizer  # type: ignore[import-untyped]
 
-    plain: Tokenizer = DefaultTokenizer(use_stemmer=stem)
-    return plain
+    tokenizer = CharacterTokenizer() if by_character else DefaultTokenizer(use_stemmer=True)
+    return tokenizer.tokenize, RougeScorer([TYPES[name]], tokenizer=tokenizer)
 
 
-@cache
-def _scorer(name: str, by_character: bool, stem: bool) -> Any:
-    from rouge_score.rouge_scorer import RougeScorer  # type: ignore[import-untyped]
-
-    return RougeScorer([TYPES[name]], tokenizer=_tokenizer(by_character, stem))
+def _part(name: str, place: int, reference: str, hypothesis: str) -> float | None:
+    found = rouge(name, reference, hypothesis)
+    return None if found is None else found[place]
 
 
-def _registered(name: str, place: int, ending: str, title: str) -> None:
-    nothing = "no reference in a script that ROUGE reads, or too short a one"
-
-    @metric(f"{name}{ending}", f"{title} of {TYPES[name]}, stemmed", nothing, of_texts=True)
-    def part(reference: str, hypothesis: str) -> float | None:
-        found = rouge(name, reference, hypothesis)
-        return None if found is None else found[place]
-
-
-for _name in TYPES:
+for _name, _type in TYPES.items():
     for _place, _ending, _title in (
         (2, "", "F"),
         (0, "_precision", "precision"),
         (1, "_recall", "recall"),
     ):
-        _registered(_name, _place, _ending, _title)
+        metric(
+            f"{_name}{_ending}",
+            f"{_title} of {_type}, stemmed",
+            "no reference in a script that ROUGE reads, or too short a one",
+            of_texts=True,
+        )(partial(_part, _name, _place))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Mapping
+from importlib.resources import files
 
 # Han, kana and Hangul: scripts in which a character, not a run between spaces, is a token.
 CJK = (
@@ -30,10 +32,9 @@ def text_of(value: object) -> str:
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if isinstance(value, Mapping):
-        return "\n".join(text_of(member) for member in value.values())
-    if isinstance(value, (list, tuple)):
-        return "\n".join(text_of(member) for member in value)
+    if isinstance(value, (Mapping, list, tuple)):
+        members = value.values() if isinstance(value, Mapping) else value
+        return "\n".join(map(text_of, members))
     return str(value)
 
 
@@ -54,3 +55,10 @@ def fold_accents(text: str) -> str:
     """
     bare = _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", text.translate(_LIGATURES)))
     return unicodedata.normalize("NFC", bare)
+
+
+def vocabulary(name: str) -> dict[str, list[str]]:
+    """Return a table of words that comes with this package: what is meant, and its spellings."""
+    path = files("medeval.metrics").joinpath("data", f"{name}.json")
+    table: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
+    return table

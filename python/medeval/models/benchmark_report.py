@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from operator import not_
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import (
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import Field, model_validator
 
 from medeval.models.csv_rows import table_for_spreadsheets
 from medeval.models.documents import Document, Identifier
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import MedicalTask
-from medeval.models.scores import Finite, Moment, checked_scores, utc_now
+from medeval.models.scores import SCORES, Finite, Moment, utc_now
 from medeval.models.text_files import Format
 
 
@@ -50,7 +46,9 @@ class BenchmarkReport(Document):
     task_scores: dict[str, dict[str, Finite]] = Field(default_factory=dict)
     detailed_results: list[EvaluationResult] = Field(default_factory=list)
     metadata: dict[str, Any] = Field(default_factory=dict)
-    metric_counts: dict[str, dict[str, Annotated[int, Field(ge=1)]]] = Field(default_factory=dict)
+    metric_counts: dict[str, dict[str, Annotated[int, Field(ge=1)]]] = Field(
+        default_factory=dict, exclude_if=not_
+    )
 
     def add_evaluation_result(self, result: EvaluationResult) -> None:
         """Take in one more result and bring the scores up to date.
@@ -60,7 +58,7 @@ class BenchmarkReport(Document):
         """
         if result.model_id != self.model_id:
             raise ValueError(f"a result of model {result.model_id!r}, not of {self.model_id!r}")
-        added = checked_scores(result.metrics_results)
+        added = SCORES.validate_python(result.metrics_results)
         self._count_supplied_scores()
         self.detailed_results.append(result)
         scores = self.task_scores.setdefault(result.task_id, {})
@@ -72,7 +70,7 @@ class BenchmarkReport(Document):
             mean = scores.get(metric, 0.0)
             scores[metric] = mean * (count / (count + 1)) + value / (count + 1)
         self.overall_scores = {
-            metric: fmean(values) for metric, values in self._values_by_metric().items()
+            metric: one["mean"] for metric, one in self.summary_statistics().items()
         }
 
     def add_combined_score(
@@ -94,7 +92,7 @@ class BenchmarkReport(Document):
         Raises:
             ValueError: the weights cannot be used.
         """
-        checked = checked_scores(weights)
+        checked = SCORES.validate_python(dict(weights))
         if any(weight < 0 for weight in checked.values()) or not sum(checked.values()) > 0:
             raise ValueError("weights must not be negative, and at least one above zero")
         if metric_name in checked:
@@ -105,14 +103,12 @@ class BenchmarkReport(Document):
             present = [metric for metric in checked if metric in scores]
             total = sum(checked[metric] for metric in (present if renormalize_missing else checked))
             scores.pop(metric_name, None)
-            self.metric_counts.get(task_id, {}).pop(metric_name, None)
-            if not present or total == 0:
-                continue
-            scores[metric_name] = (
-                sum(checked[metric] * scores[metric] for metric in present) / total
-            )
-            self.metric_counts.setdefault(task_id, {})[metric_name] = 1
-            combined.append(scores[metric_name])
+            counts = self.metric_counts.get(task_id, {})
+            counts.pop(metric_name, None)
+            if present and total:
+                weighted = sum(checked[metric] * scores[metric] for metric in present)
+                scores[metric_name], counts[metric_name] = weighted / total, 1
+                combined.append(scores[metric_name])
         self.overall_scores.pop(metric_name, None)
         if combined:
             self.overall_scores[metric_name] = fmean(combined)
@@ -153,6 +149,8 @@ class BenchmarkReport(Document):
 
     def summary_statistics(self) -> dict[str, dict[str, float]]:
         """Return count, mean, min and max of each metric over the tasks that have it."""
+        metrics = dict.fromkeys(name for scores in self.task_scores.values() for name in scores)
+        histories = {metric: self.metric_history(metric) for metric in metrics}
         return {
             metric: {
                 "count": float(len(values)),
@@ -160,12 +158,12 @@ class BenchmarkReport(Document):
                 "min": min(values),
                 "max": max(values),
             }
-            for metric, values in self._values_by_metric().items()
+            for metric, values in histories.items()
         }
 
     def metric_history(self, metric: str) -> list[float]:
         """Return the scores of a metric, one a task, in the order of the tasks."""
-        return self._values_by_metric().get(metric, [])
+        return [scores[metric] for scores in self.task_scores.values() if metric in scores]
 
     def plot_overall_scores(self) -> Any:
         """Draw the overall scores as bars; return a matplotlib figure.
@@ -186,26 +184,13 @@ class BenchmarkReport(Document):
             f"{metric} by task",
         )
 
-    def _values_by_metric(self) -> dict[str, list[float]]:
-        values: dict[str, list[float]] = {}
-        for scores in self.task_scores.values():
-            for metric, score in scores.items():
-                values.setdefault(metric, []).append(score)
-        return values
-
     def _count_supplied_scores(self) -> None:
         """Count what has no count: the results that have the metric, or one earlier result."""
         for task_id, scores in self.task_scores.items():
+            results = [one for one in self.detailed_results if one.task_id == task_id]
             for metric in scores:
-                counts = self.metric_counts.setdefault(task_id, {})
-                if metric not in counts:
-                    counts[metric] = max(1, self._results_with(task_id, metric))
-
-    def _results_with(self, task_id: str, metric: str) -> int:
-        return sum(
-            result.task_id == task_id and result.has_metric(metric)
-            for result in self.detailed_results
-        )
+                counted = max(1, sum(one.has_metric(metric) for one in results))
+                self.metric_counts.setdefault(task_id, {}).setdefault(metric, counted)
 
     @model_validator(mode="after")
     def _of_one_model(self) -> Self:
@@ -222,13 +207,6 @@ class BenchmarkReport(Document):
             if (scores := self.task_scores.get(task_id))
         }
         return self
-
-    @model_serializer(mode="wrap")
-    def _without_absent_counts(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        written: dict[str, Any] = handler(self)
-        if not written.get("metric_counts", True):
-            del written["metric_counts"]
-        return written
 
 
 def _bars(scores: Mapping[str, float], title: str) -> Any:

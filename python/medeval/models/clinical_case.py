@@ -6,7 +6,7 @@ specification's (`history_of_present_illness`, `physical_exams`, which the attri
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AliasChoices,
@@ -26,31 +26,24 @@ Pathology = Literal["appendicitis", "cholecystitis", "diverticulitis", "pancreat
 Rules = Literal["specification", "reference"]
 Mode = Literal["first_only", "extended"]
 
-PATHOLOGIES: tuple[Pathology, ...] = (
-    "appendicitis",
-    "cholecystitis",
-    "diverticulitis",
-    "pancreatitis",
-)
+PATHOLOGIES: tuple[Pathology, ...] = get_args(Pathology)
 REFERENCE_NAMES = {
     "history_of_present_illness": "patient_history",
     "physical_exams": "physical_exam_text",
 }
 # What the reference's layout has no place for.
-_OF_THE_CASE = ("data_class", "provenance")
-_OF_A_LAB = ("unit", "flag")
-_OF_DEMOGRAPHICS = ("age_at_admission",)
+_NOT_OF_THE_REFERENCE: Any = {
+    "data_class": True,
+    "provenance": True,
+    "demographics": {"age_at_admission"},
+    "lab_results": {"__all__": {"unit", "flag"}},
+}
 
 Moment = Annotated[
     NaiveDatetime, PlainSerializer(lambda time: time.isoformat(), return_type=str, when_used="json")
 ]
 SequenceNumber = Annotated[int, Field(ge=1, le=3)]
 Named = Annotated[str, Field(min_length=1)]
-
-
-def _either_name(name: str) -> Any:
-    # With both names in one case, the second counts as unknown, which is an error.
-    return Field(validation_alias=AliasChoices(name, REFERENCE_NAMES[name]))
 
 
 class _Part(BaseModel):
@@ -147,11 +140,16 @@ class ClinicalCase(_Part):
     hadm_id: int
     pathology: Pathology | None
     demographics: Demographics | None
-    history_of_present_illness: Annotated[str, _either_name("history_of_present_illness")]
+    # With both names in one case, the second counts as unknown, which is an error.
+    history_of_present_illness: str = Field(
+        validation_alias=AliasChoices("history_of_present_illness", "patient_history")
+    )
     lab_results: tuple[LabResult, ...]
     microbiology_events: tuple[MicrobiologyEvent, ...]
     radiology_reports: tuple[RadiologyReport, ...]
-    physical_exams: Annotated[str, _either_name("physical_exams")]
+    physical_exams: str = Field(
+        validation_alias=AliasChoices("physical_exams", "physical_exam_text")
+    )
     ground_truth: GroundTruth
     # Unknown is credentialed: the class of the reference's layout stands in a file beside it.
     data_class: Literal["open", "credentialed"] = "credentialed"
@@ -159,16 +157,9 @@ class ClinicalCase(_Part):
 
     def as_json(self, rules: Rules = "specification") -> dict[str, Any]:
         """Return the case as JSON values, in the names, keys and order of a rule set."""
-        written = self.model_dump(mode="json")
         if rules == "specification":
-            return written
-        for key in _OF_THE_CASE:
-            del written[key]
-        for key in _OF_DEMOGRAPHICS if written["demographics"] else ():
-            del written["demographics"][key]
-        for lab in written["lab_results"]:
-            for key in _OF_A_LAB:
-                del lab[key]
+            return self.model_dump(mode="json")
+        written = self.model_dump(mode="json", exclude=_NOT_OF_THE_REFERENCE)
         return {REFERENCE_NAMES.get(key, key): value for key, value in written.items()}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.models.text_files import (
     Format,
@@ -34,14 +34,9 @@ def _known_version(version: int) -> int:
     return version
 
 
-def _not_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError("must not be blank")
-    return text
-
-
 SchemaVersion = Annotated[int, AfterValidator(_known_version)]
-Identifier = Annotated[str, AfterValidator(_not_blank)]
+# Not blank; not trimmed either, as ids are compared as they stand.
+Identifier = Annotated[str, Field(pattern=r"\S")]
 
 
 class Document(BaseModel):
@@ -59,12 +54,7 @@ class Document(BaseModel):
         self, *, include: Selection | None = None, exclude: Selection | None = None
     ) -> dict[str, Any]:
         """Return the fields as Python values, all or some of them."""
-        return self.model_dump(include=self._selected(include), exclude=self._selected(exclude))
-
-    @classmethod
-    def _selected(cls, selection: Selection | None) -> Selection | None:
-        """Return a selection of what is written as one of fields."""
-        return selection
+        return self.model_dump(include=include, exclude=exclude)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -84,10 +74,7 @@ class Document(BaseModel):
     ) -> str:
         """Return the fields as JSON text, all or some of them."""
         return self.model_dump_json(
-            indent=indent,
-            include=self._selected(include),
-            exclude=self._selected(exclude),
-            context={FOR_READING: True},
+            indent=indent, include=include, exclude=exclude, context=FOR_READING
         )
 
     @classmethod
@@ -101,7 +88,7 @@ class Document(BaseModel):
 
     def to_yaml(self) -> str:
         """Return the fields as YAML text."""
-        return write_yaml(self.model_dump(mode="json", context={FOR_READING: True}))
+        return write_yaml(self.model_dump(mode="json", context=FOR_READING))
 
     @classmethod
     def from_yaml(cls, text: str) -> Self:
@@ -167,17 +154,13 @@ def parse_mapping(text: str, form: Format) -> dict[str, Any]:
     Raises:
         ValueError: not the format, or something other than a mapping.
     """
-    data = read_yaml(text) if form == "yaml" else _read_json(text)
-    if not isinstance(data, dict):
-        found = "empty" if data is None else f"a {type(data).__name__}"
-        raise ValueError(f"not a mapping of fields but {found}")
-    return data
-
-
-def _read_json(text: str) -> Any:
     try:
-        return json.loads(text)
+        data = read_yaml(text) if form == "yaml" else json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"not valid JSON: {error}") from None
     except RecursionError:
         raise ValueError("not valid JSON: nested too deeply") from None
+    if not isinstance(data, dict):
+        found = "empty" if data is None else f"a {type(data).__name__}"
+        raise ValueError(f"not a mapping of fields but {found}")
+    return data

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from operator import is_
 from typing import Any, Self
 
 from pydantic import (
@@ -24,7 +26,7 @@ class EvaluationResult(Document):
     """The answers of a model to a task, with their scores.
 
     An explicit empty list of answers beside inputs is an error, so `to_json`, `to_yaml` and `save`
-    leave out the answers of a result that has none; `model_dump` keeps all fields.
+    leave out the answers of a result that has none; `model_dump` keeps them.
 
     Attributes:
         model_id: the model.
@@ -45,8 +47,10 @@ class EvaluationResult(Document):
     metrics_results: Scores = Field(default_factory=dict)
     metadata: dict[str, Any] = Field(default_factory=dict)
     timestamp: Moment = Field(default_factory=utc_now)
-    item_scores: dict[str, list[Finite | None]] | None = None
-    intervals: dict[str, Interval] | None = None
+    item_scores: dict[str, list[Finite | None]] | None = Field(
+        default=None, exclude_if=partial(is_, None)
+    )
+    intervals: dict[str, Interval] | None = Field(default=None, exclude_if=partial(is_, None))
 
     @classmethod
     def from_inputs_csv(cls, model_id: str, task_id: str, text: str) -> Self:
@@ -126,14 +130,10 @@ class EvaluationResult(Document):
         return scores
 
     @model_serializer(mode="wrap")
-    def _without_what_is_absent(
+    def _without_lost_answers(
         self, handler: SerializerFunctionWrapHandler, info: SerializationInfo
     ) -> dict[str, Any]:
         written: dict[str, Any] = handler(self)
-        for name in ("item_scores", "intervals"):
-            if written.get(name, ...) is None:
-                del written[name]
-        # Read back, an explicit empty list beside inputs would be answers that were lost.
-        if (info.context or {}).get(FOR_READING) and written.get("model_outputs") == []:
+        if info.context == FOR_READING and written.get("model_outputs") == []:
             del written["model_outputs"]
         return written

@@ -5,21 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from operator import not_
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
+    ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
-    model_serializer,
     model_validator,
 )
 from pydantic_core import to_jsonable_python
 
 from medeval.models.csv_rows import rows_to_csv
-from medeval.models.documents import Document, Identifier, Selection
+from medeval.models.documents import Document, Identifier
 from medeval.models.schemas import (
     DEFAULT_SCHEMAS,
     Row,
@@ -38,8 +38,6 @@ __all__ = ["MedicalTask", "TaskType"]
 
 DataClass = Literal["open", "credentialed"]
 
-_DATA_CLASSES: tuple[DataClass, ...] = ("open", "credentialed")
-
 
 def _checked_schema(schema: Schema) -> Schema:
     required = schema.get("required", [])
@@ -55,9 +53,9 @@ class MedicalTask(Document):
     """A task with its inputs, expected outputs, metrics, schemas and data set.
 
     The rules hold at construction and when a file is read. Assigning to a field afterwards checks
-    nothing; `validate` does. Fields that a file has beyond these are kept in `extra` and written
-    back where they stood. Empty `inputs` are left out of what is written: a task without them is
-    one whose rows are all in `dataset`, and an explicit empty list is an error.
+    nothing; `validate` does. Fields that a file has beyond these are kept, see `extra`, and written
+    again. Empty `inputs` are left out of what is written: a task without them is one whose rows are
+    all in `dataset`, and an explicit empty list is an error.
 
     Attributes:
         task_id: the name by which tasks are found and scored.
@@ -70,26 +68,27 @@ class MedicalTask(Document):
         input_schema: what an input must hold.
         output_schema: what an expected output must hold.
         dataset: rows, nested (`input` and `output`) or flat.
-        extra: all other fields of the file.
+        data_class: whether the rows may leave the house; what a file does not call open is not.
     """
+
+    model_config = ConfigDict(extra="allow")
 
     task_id: Identifier
     name: str | None = None
     task_type: TaskType
     description: str = ""
-    inputs: list[Row] = Field(default_factory=list)
+    inputs: list[Row] = Field(default_factory=list, exclude_if=not_)
     expected_outputs: list[Row] = Field(default_factory=list)
     metrics: list[str] = Field(default_factory=list)
     input_schema: TaskSchema = Field(default_factory=dict)
     output_schema: TaskSchema = Field(default_factory=dict)
     dataset: list[Row] = Field(default_factory=list)
-    extra: dict[str, Any] = Field(default_factory=dict)
+    data_class: DataClass = "credentialed"
 
     @property
-    def data_class(self) -> DataClass:
-        """Whether the rows may leave the house; what a file does not call open is not."""
-        given: DataClass = self.extra.get("data_class", "credentialed")
-        return given
+    def extra(self) -> dict[str, Any]:
+        """All other fields of the file."""
+        return self.model_extra or {}
 
     @property
     def target(self) -> str:
@@ -98,23 +97,28 @@ class MedicalTask(Document):
         usual = required_keys(DEFAULT_SCHEMAS[self.task_type][1])[0]
         return usual if usual in required or not required else required[0]
 
+    def schemas(self) -> tuple[Schema, Schema]:
+        """Return the input and the output schema, the type's default for one that is empty."""
+        return ensure_task_schemas(self.task_type, self.input_schema, self.output_schema)
+
+    def without_answers(self, row: Mapping[str, Any]) -> Row:
+        """Return an input without the keys that give the answer away, see `answer_keys`."""
+        gives_it_away = answer_keys(self.task_type, self.input_schema, self.output_schema)
+        return {key: value for key, value in row.items() if not gives_it_away(key)}
+
     def pairs(self) -> tuple[list[Row], list[Row]]:
         """Return what a model is shown and what is expected of it, aligned.
 
         They come from the rows of `dataset` when it has any, else from `inputs` and
         `expected_outputs`; without an expected output an item has an empty one. Keys that give the
-        answer away are never shown, see `answer_keys`.
+        answer away are never shown.
 
         Raises:
             ValueError: a row cannot be split; naming it.
         """
         if self.dataset:
             return split_rows(self.dataset, self.task_type, self.input_schema, self.output_schema)
-        gives_it_away = answer_keys(self.task_type, self.input_schema, self.output_schema)
-        shown = [
-            {key: value for key, value in row.items() if not gives_it_away(key)}
-            for row in self.inputs
-        ]
+        shown = [self.without_answers(row) for row in self.inputs]
         return shown, list(self.expected_outputs) or [{} for _ in self.inputs]
 
     def validate(self) -> None:  # type: ignore[override]
@@ -124,11 +128,11 @@ class MedicalTask(Document):
             pydantic.ValidationError: a field breaks a rule.
             ValueError: an input, an expected output or a row of the data set lacks a key.
         """
-        fields = {name: getattr(self, name) for name in MedicalTask.model_fields}
+        fields = dict(self)
         if not self.inputs and self.dataset:
             del fields["inputs"]
         MedicalTask.model_validate(fields)
-        shown, expected = ensure_task_schemas(self.task_type, self.input_schema, self.output_schema)
+        shown, expected = self.schemas()
         validate_rows(self.dataset, shown, expected)
         if self.dataset:
             return
@@ -141,33 +145,31 @@ class MedicalTask(Document):
         """Return the rows of the data set as CSV, under the union of their keys."""
         return rows_to_csv(self.dataset)
 
-    @classmethod
-    def _selected(cls, selection: Selection | None) -> Selection | None:
-        """Find fields that a file has beyond these where they are kept."""
-        if not selection:
-            return selection
-        whole = selection if isinstance(selection, Mapping) else dict.fromkeys(selection, True)
-        extra = {name: value for name, value in whole.items() if name not in cls.model_fields}
-        if not extra or "extra" in whole:
-            return selection
-        known = {str(name): value for name, value in whole.items() if name not in extra}
-        return {**known, "extra": extra}
-
     @model_validator(mode="before")
     @classmethod
     def _gather(cls, data: Any) -> Any:
-        """Put unknown fields into `extra`, and make missing rows an error of `inputs`."""
+        """Take the names of metrics that are maps, and make missing rows an error of `inputs`."""
         if not isinstance(data, Mapping):
             return data
-        known = {name: value for name, value in data.items() if name in cls.model_fields}
-        unknown = {name: value for name, value in data.items() if name not in known}
-        known = _with_metric_names(known, unknown)
-        if unknown:
-            given = known.get("extra", {})
-            known["extra"] = {**given, **unknown} if isinstance(given, Mapping) else given
-        if "inputs" not in known and not known.get("dataset"):
-            known["inputs"] = []
-        return known
+        fields = dict(data)
+        if not fields.get("dataset"):
+            fields.setdefault("inputs", [])
+        if not isinstance(metrics := fields.get("metrics"), list):
+            return fields
+        named = {
+            id(one): one["name"].strip()
+            for one in metrics
+            if isinstance(one, Mapping) and isinstance(one.get("name"), str)
+        }
+        fields["metrics"] = [named.get(id(one), one) for one in metrics]
+        details = {
+            named[id(one)]: {key: value for key, value in one.items() if key != "name"}
+            for one in metrics
+            if id(one) in named
+        }
+        if any(details.values()):
+            fields.setdefault("metric_details", details)
+        return fields
 
     @field_validator("inputs")
     @classmethod
@@ -186,47 +188,26 @@ class MedicalTask(Document):
 
     @field_validator("metrics", mode="before")
     @classmethod
-    def _names_not_maps(cls, metrics: Any) -> Any:
-        for index, metric in enumerate(metrics if isinstance(metrics, list) else ()):
+    def _each_metric_once(cls, metrics: Any) -> Any:
+        if not isinstance(metrics, list):
+            return metrics
+        trimmed = [one.strip() if isinstance(one, str) else one for one in metrics]
+        for index, metric in enumerate(trimmed):
             if isinstance(metric, Mapping):
                 raise ValueError(f"metric {index} is a map that lacks a `name`")
-        return metrics
-
-    @field_validator("metrics")
-    @classmethod
-    def _each_metric_once(cls, metrics: list[str]) -> list[str]:
-        trimmed = [metric.strip() for metric in metrics]
-        if "" in trimmed:
-            raise ValueError(f"metric {trimmed.index('')} is blank")
-        if twice := sorted({metric for metric in trimmed if trimmed.count(metric) > 1}):
+            if metric == "":
+                raise ValueError(f"metric {index} is blank")
+        if twice := sorted({str(metric) for metric in trimmed if trimmed.count(metric) > 1}):
             raise ValueError(f"listed more than once: {twice}")
         return trimmed
 
     @field_validator("dataset")
     @classmethod
     def _nested_rows_are_complete(cls, dataset: list[Row], info: ValidationInfo) -> list[Row]:
+        shown, expected = info.data.get("input_schema"), info.data.get("output_schema")
         for index, row in enumerate(dataset):
-            validate_nested_row(
-                row, info.data.get("input_schema"), info.data.get("output_schema"), index
-            )
+            validate_nested_row(row, shown, expected, index)
         return dataset
-
-    @field_validator("extra")
-    @classmethod
-    def _only_other_fields(cls, extra: dict[str, Any]) -> dict[str, Any]:
-        if taken := sorted(extra.keys() & cls.model_fields.keys()):
-            raise ValueError(f"holds names of fields: {taken}")
-        if extra.get("data_class", "open") not in _DATA_CLASSES:
-            raise ValueError(f"data_class must be one of {', '.join(_DATA_CLASSES)}")
-        return extra
-
-    @model_serializer(mode="wrap")
-    def _as_in_a_file(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        written: dict[str, Any] = handler(self)
-        if written.get("inputs") == []:
-            del written["inputs"]
-        written.update(written.pop("extra", {}))
-        return written
 
 
 def task_hash(task: MedicalTask) -> str:
@@ -260,22 +241,3 @@ def input_ids(inputs: Sequence[Mapping[str, Any]]) -> list[str]:
         str(index) if (given := row.get("id")) is None else str(given)
         for index, row in enumerate(inputs)
     ]
-
-
-def _with_metric_names(known: dict[str, Any], unknown: dict[str, Any]) -> dict[str, Any]:
-    """Replace metrics that are maps by their names; what else the maps say goes to the extras."""
-    metrics = known.get("metrics")
-    if not isinstance(metrics, list) or not any(isinstance(item, Mapping) for item in metrics):
-        return known
-    details = {
-        item["name"].strip(): {key: value for key, value in item.items() if key != "name"}
-        for item in metrics
-        if _has_a_name(item)
-    }
-    if any(details.values()):
-        unknown.setdefault("metric_details", details)
-    return {**known, "metrics": [item["name"] if _has_a_name(item) else item for item in metrics]}
-
-
-def _has_a_name(item: Any) -> bool:
-    return isinstance(item, Mapping) and isinstance(item.get("name"), str)

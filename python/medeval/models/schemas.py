@@ -34,23 +34,9 @@ DEFAULT_SCHEMAS: Mapping[TaskType, tuple[Schema, Schema]] = {
     TaskType.COMMUNICATION: ({"required": ["prompt"]}, {"required": ["response"]}),
 }
 # These give the answer away, whether or not an output schema names them.
-GOLD_KEYS = frozenset(
-    {
-        "confidence",
-        "correct_answer",
-        "correct_option",
-        "differential_diagnosis",
-        "expected_answer",
-        "expected_output",
-        "explanation",
-        "gold",
-        "gold_answer",
-        "gold_label",
-        "ground_truth",
-        "label",
-        "rationale",
-        "reference_answer",
-    }
+_GOLD_KEY = re.compile(
+    r"confidence|correct_(?:answer|option)|differential_diagnosis|expected_(?:answer|output)"
+    r"|explanation|gold(?:_answer|_label)?|ground_truth|label|rationale|reference_answer"
 )
 
 
@@ -61,10 +47,7 @@ def ensure_task_schemas(
 ) -> tuple[Schema, Schema]:
     """Fill in the type's default for each side that is empty; an explicit schema always wins."""
     default_input, default_output = DEFAULT_SCHEMAS[TaskType(task_type)]
-    return (
-        deepcopy(dict(input_schema or default_input)),
-        deepcopy(dict(output_schema or default_output)),
-    )
+    return deepcopy((dict(input_schema or default_input), dict(output_schema or default_output)))
 
 
 def required_keys(schema: Mapping[str, Any] | None) -> list[str]:
@@ -138,17 +121,19 @@ def answer_keys(
 ) -> Callable[[str], bool]:
     """Return what tells whether a key gives the answer away, so that no model may see it.
 
-    That do the keys that the output schema names, the type's usual output and `GOLD_KEYS`, in
-    whatever case, with hyphens or spaces; unless the input schema names the key as it stands.
+    That do the keys that the output schema names, the type's usual output and the usual names of
+    gold, in whatever case, with hyphens or spaces; unless the input schema names the key as it
+    stands.
     """
     input_schema, output_schema = ensure_task_schemas(task_type, input_schema, output_schema)
     usual = required_keys(DEFAULT_SCHEMAS[TaskType(task_type)][1])
-    gold = {_folded(key) for key in (*_named_keys(output_schema), *usual, *GOLD_KEYS)}
-    shown = _named_keys(input_schema)
+    gold = {_folded(key) for key in (*named_keys(output_schema), *usual)}
+    shown = named_keys(input_schema)
 
     @cache
     def gives_it_away(key: str) -> bool:
-        return key not in shown and _folded(key) in gold
+        folded = _folded(key)
+        return key not in shown and (folded in gold or _GOLD_KEY.fullmatch(folded) is not None)
 
     return gives_it_away
 
@@ -172,35 +157,34 @@ def split_rows(
     inputs: list[Row] = []
     expected: list[Row] = []
     input_schema, output_schema = ensure_task_schemas(task_type, input_schema, output_schema)
-    both_name = _named_keys(input_schema) & _named_keys(output_schema)
+    both_name = named_keys(input_schema) & named_keys(output_schema)
     gives_it_away = answer_keys(task_type, input_schema, output_schema)
+    given: Any
     for index, row in enumerate(rows):
-        given: Mapping[str, Any] = row
         if is_nested(row):
-            given = _side(row, "input", index)
-            expected.append(_side(row, "output", index) if row.get("output") is not None else {})
+            given, wanted = row.get("input", ""), row.get("output")
+            wanted = {} if wanted is None else wanted
+            for side, value in (("input", given), ("output", wanted)):
+                if not isinstance(value, Mapping):
+                    raise ValueError(f"dataset.{side}[{index}] is not a mapping")
+            expected.append(dict(wanted))
         elif both := sorted(row.keys() & both_name):
             raise ValueError(
                 f"dataset[{index}]: the input and the output schema both name {both}; write the"
                 " row as `input` and `output`"
             )
-        inputs.append({key: value for key, value in given.items() if not gives_it_away(key)})
-        if given is row:
+        else:
+            given = row
             expected.append({key: value for key, value in row.items() if gives_it_away(key)})
+        inputs.append({key: value for key, value in given.items() if not gives_it_away(key)})
     return inputs, expected
 
 
-def _folded(key: object) -> str:
-    return re.sub(r"[\s-]+", "_", str(key).strip()).casefold()
-
-
-def _named_keys(schema: Mapping[str, Any]) -> set[str]:
+def named_keys(schema: Mapping[str, Any]) -> set[str]:
+    """Return the keys that a schema requires or describes."""
     properties = schema.get("properties")
     return set(required_keys(schema)) | set(properties if isinstance(properties, Mapping) else ())
 
 
-def _side(row: Mapping[str, Any], side: str, index: int) -> Row:
-    value = row.get(side)
-    if not isinstance(value, Mapping):
-        raise ValueError(f"dataset.{side}[{index}] is not a mapping")
-    return dict(value)
+def _folded(key: object) -> str:
+    return re.sub(r"[\s-]+", "_", str(key).strip()).casefold()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from numbers import Real
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
 
 
 def _in_utc(time: datetime) -> datetime:
@@ -23,35 +23,28 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def checked_scores(scores: Any) -> dict[str, float]:
-    """Return scores as floats; null is no scores, a truth value is 1 or 0.
+def _finite_number(value: Any) -> float:
+    """Return a score as a float; a truth value is 1 or 0.
 
     Raises:
-        ValueError: a value is no number, or not a finite one; naming the metric.
+        ValueError: it is no number, or not a finite one.
     """
-    if scores is None:
-        return {}
-    if not isinstance(scores, Mapping):
-        raise ValueError("must be a mapping from metric to number")
-    checked = {}
-    for metric, value in scores.items():
-        if not isinstance(metric, str):
-            raise ValueError(f"the metric {metric!r} is not a text")
-        if not isinstance(value, Real):
-            raise ValueError(f"{metric}: must be a number, not {type(value).__name__}")
-        try:
-            checked[metric] = float(value)
-        except OverflowError:
-            checked[metric] = math.inf
-        if not math.isfinite(checked[metric]):
-            raise ValueError(f"{metric}: must be finite")
-    return checked
+    if not isinstance(value, Real):
+        raise ValueError(f"must be a number, not {type(value).__name__}")
+    with suppress(OverflowError):
+        if math.isfinite(number := float(value)):
+            return number
+    raise ValueError("must be finite")
 
 
 # Naive times are UTC, others are converted.
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
-# Strict, as a metric that is a text is a mistake of whoever computed it.
-Scores = Annotated[dict[str, float], BeforeValidator(checked_scores)]
+# Strict, as a metric that is a text is a mistake of whoever computed it; null is no scores.
+Scores = Annotated[
+    dict[str, Annotated[float, BeforeValidator(_finite_number)]],
+    BeforeValidator(lambda scores: {} if scores is None else scores),
+]
+SCORES: TypeAdapter[dict[str, float]] = TypeAdapter(Scores)
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import model_validator
@@ -13,6 +16,7 @@ from pydantic import model_validator
 from medeval.models.csv_rows import rows_from_csv
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import Row, is_nested, split_rows, validate_rows
+from medeval.models.scores import DRAWS
 from medeval.models.text_files import read_text
 
 if TYPE_CHECKING:
@@ -68,15 +72,13 @@ class EvaluatedTask(MedicalTask):
         """
         if len(id_and_description) > 2:
             raise TypeError("only task_id and description go without a name")
-        named: dict[str, Any] = dict(
-            zip(("task_id", "description"), id_and_description, strict=False)
-        )
-        super().__init__(**named, **fields)
+        named = zip(("task_id", "description"), id_and_description, strict=False)
+        super().__init__(**fields | dict(named))
 
     def pairs(self) -> tuple[list[Row], list[Row]]:
         """See `MedicalTask.pairs`; other names of the input key are read as that key."""
         shown, expected = super().pairs()
-        return [self._renamed(row, self.input_schema) for row in shown], expected
+        return [self._renamed_row(row, self.input_schema) for row in shown], expected
 
     def load_data(self, path: str | Path) -> None:
         """Read the rows of the task: a JSON list or a CSV table, nested or flat.
@@ -88,16 +90,14 @@ class EvaluatedTask(MedicalTask):
             FileNotFoundError: there is no such file.
             ValueError: another suffix, or rows that cannot be used; naming file and row.
         """
-        place = Path(path)
+        place, shown, expected = Path(path), self.input_schema, self.output_schema
         try:
-            rows = [self._renamed_row(row, self.input_schema) for row in _rows_of(place)]
-            validate_rows(rows, self.input_schema, self.output_schema)
-            inputs, expected = split_rows(
-                rows, self.task_type, self.input_schema, self.output_schema
-            )
+            rows = [self._renamed_row(row, shown) for row in _rows_of(place)]
+            validate_rows(rows, shown, expected)
+            inputs, outputs = split_rows(rows, self.task_type, shown, expected)
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
-        self.dataset, self.inputs, self.expected_outputs = rows, inputs, expected
+        self.dataset, self.inputs, self.expected_outputs = rows, inputs, outputs
 
     def evaluate(
         self, model_outputs: Sequence[Record], level: Level = "simple", strict: bool = False
@@ -118,14 +118,32 @@ class EvaluatedTask(MedicalTask):
             ValueError: another level, an output that is no mapping, or lengths that differ.
             UserError: a metric that is not known, at the proper level.
         """
-        if level == "simple":
-            return self._simple(model_outputs, strict)
-        if level == "calculator":
-            return self._calculator(model_outputs)
+        from medeval.metrics import proxies
+        from medeval.metrics.registry import default_registry
+
         if level == "proper":
-            scored = self.score(model_outputs, draws=0)
-            return {name: found.value for name, found in scored.items()}
-        raise ValueError(f"unknown level {level!r}: use simple, calculator or proper")
+            columns = self.table(model_outputs).columns
+            return {name: column.value() for name, column in columns.items()}
+        if level == "calculator":
+            pairs = [(one.reference, one.output) for one in self._items(model_outputs)]
+            return {
+                name: fmean(defined) if defined else math.nan
+                for name, function in self.calculator_metrics.items()
+                for scores in [[getattr(proxies, function)(*pair, self.target) for pair in pairs]]
+                for defined in [[score for score in scores if score is not None]]
+            }
+        if level != "simple":
+            raise ValueError(f"unknown level {level!r}: use simple, calculator or proper")
+        items = self._items(model_outputs, may_cut=not strict)
+        if not items:
+            # What is no proxy has no such rule: it is undefined.
+            documented = self.simple_metrics.items()
+            return {name: None if name == proxy else 0.0 for name, proxy in documented}
+        registry = default_registry()
+        return {
+            name: registry.find(proxy).column(items).value()
+            for name, proxy in self.simple_metrics.items()
+        }
 
     def score(
         self,
@@ -133,17 +151,14 @@ class EvaluatedTask(MedicalTask):
         metrics: Sequence[str] | None = None,
         *,
         registry: MetricRegistry | None = None,
-        draws: int | None = None,
+        draws: int = DRAWS,
         seed: int = 0,
     ) -> dict[str, Interval]:
         """Return the value of each metric with its interval.
 
-        0 `draws` give values only, 1000 are usual; all else is as in `table`.
+        0 `draws` give values only; all else is as in `table`.
         """
-        from medeval.models.scores import DRAWS
-
-        table = self.table(model_outputs, metrics, registry=registry)
-        return table.summary(draws=DRAWS if draws is None else draws, seed=seed)
+        return self.table(model_outputs, metrics, registry=registry).summary(draws=draws, seed=seed)
 
     def table(
         self,
@@ -169,74 +184,38 @@ class EvaluatedTask(MedicalTask):
         registry = registry or default_registry()
         names = self.metrics if metrics is None else metrics
         found = {name: registry.find(name) for name in names or self.simple_metrics}
-        references = self._references()
-        _check_lengths(references, model_outputs)
-        items = self._items(references, model_outputs)
+        items = self._items(model_outputs)
         return ScoreTable({name: metric.column(items) for name, metric in found.items()})
 
-    def _simple(self, outputs: Sequence[Record], strict: bool) -> dict[str, float | None]:
-        from medeval.metrics.registry import default_registry
-
-        references = self._references()
-        try:
-            _check_lengths(references, outputs)
-        except ValueError as error:
-            if strict:
-                raise
-            warnings.warn(f"{error}; the surplus is ignored", UserWarning, stacklevel=3)
-        length = min(len(references), len(outputs))
-        if not length:
-            # What is no proxy has no such rule: it is undefined.
-            proxies = self.simple_metrics.items()
-            return {name: None if name == proxy else 0.0 for name, proxy in proxies}
-        items = self._items(references[:length], outputs[:length])
-        registry = default_registry()
-        return {
-            name: registry.find(proxy).column(items).value()
-            for name, proxy in self.simple_metrics.items()
-        }
-
-    def _calculator(self, outputs: Sequence[Record]) -> dict[str, float | None]:
-        from medeval.metrics import proxies
-
-        references = self._references()
-        _check_lengths(references, outputs)
-        _check_mappings(outputs)
-        pairs = list(zip(references, outputs, strict=True))
-        return {
-            name: proxies.mean_of_defined(
-                getattr(proxies, function)(reference, output, self.target)
-                for reference, output in pairs
-            )
-            for name, function in self.calculator_metrics.items()
-        }
-
-    def _references(self) -> list[Row]:
-        expected = self.pairs()[1] if self.dataset else []
-        return expected if any(expected) else list(self.expected_outputs)
-
-    def _items(self, references: Sequence[Row], outputs: Sequence[Record]) -> list[Item]:
+    def _items(self, outputs: Sequence[Record], may_cut: bool = False) -> list[Item]:
+        """Return each output with its reference and input; `may_cut` leaves out what has none."""
         from medeval.metrics.metric import Item
 
-        _check_mappings(outputs)
-        inputs = self.pairs()[0]
+        inputs, expected = self.pairs()
+        references = expected if self.dataset and any(expected) else self.expected_outputs
+        if len(references) != len(outputs) or not references:
+            differ = f"{len(outputs)} model outputs for {len(references)} references"
+            if not may_cut:
+                raise ValueError(differ)
+            warnings.warn(f"{differ}; the surplus is ignored", UserWarning, stacklevel=3)
+        for index, output in enumerate(outputs):
+            if not isinstance(output, Mapping):
+                kind = type(output).__name__
+                raise ValueError(f"model_outputs[{index}] is a {kind}, not a mapping")
         if len(inputs) != len(references):
             # The blank input of a task made without rows, or references assigned by themselves.
             inputs = [{} for _ in references]
         return [
             Item(source, reference, output, self.target)
-            for source, reference, output in zip(inputs, references, outputs, strict=True)
+            for source, reference, output in zip(inputs, references, outputs, strict=False)
         ]
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
         if name == "dataset" and value and _is_blank(self.inputs):
-            try:
-                inputs, expected = self.pairs()
-            except (ValueError, TypeError, AttributeError):
-                return  # assignment checks nothing: `validate` and `evaluate` name what is wrong
-            super().__setattr__("inputs", inputs)
-            super().__setattr__("expected_outputs", expected)
+            # Assignment checks nothing: `validate` and `evaluate` name what is wrong.
+            with suppress(ValueError, TypeError, AttributeError):
+                self.inputs, self.expected_outputs = self.pairs()
 
     @model_validator(mode="before")
     @classmethod
@@ -250,51 +229,48 @@ class EvaluatedTask(MedicalTask):
         if fields.get("name") is None:
             fields["name"] = fields.get("task_id")
         fields.setdefault("metrics", list(cls.simple_metrics))
-        fields["input_schema"] = fields.get("input_schema") or {"required": [cls.own_input]}
+        shown = fields["input_schema"] = fields.get("input_schema") or {"required": [cls.own_input]}
         fields["output_schema"] = fields.get("output_schema") or {"required": [cls.own_output]}
         if not fields.get("dataset") and "inputs" not in fields:
             fields["inputs"] = [{cls.own_input: ""}]
             fields.setdefault("expected_outputs", [{cls.own_output: ""}])
-        for rows in ("inputs", "dataset"):
-            if isinstance(fields.get(rows), list):
-                fields[rows] = [
-                    cls._renamed_row(row, fields["input_schema"]) for row in fields[rows]
-                ]
-        if _are_rows(fields.get("dataset")) and _is_placeholder(fields):
-            inputs, expected = split_rows(
-                fields["dataset"], cls.own_type, fields["input_schema"], fields["output_schema"]
+        for name in ("inputs", "dataset"):
+            if isinstance(rows := fields.get(name), list):
+                fields[name] = [cls._renamed_row(row, shown) for row in rows]
+        rows, inputs = fields.get("dataset", ()), fields.get("inputs")
+        are_rows = isinstance(rows, list) and rows and all(isinstance(row, Mapping) for row in rows)
+        # The inputs are left out or blank; an explicit empty list is neither, and an error.
+        if are_rows and ("inputs" not in fields or (inputs and _is_blank(inputs))):
+            fields["inputs"], expected = split_rows(
+                rows, cls.own_type, shown, fields["output_schema"]
             )
-            fields["inputs"] = inputs
             if any(expected) or not fields.get("expected_outputs"):
                 fields["expected_outputs"] = expected
         return fields
 
     @classmethod
     def _renamed_row(cls, row: Any, schema: Any) -> Any:
-        """Return a row, nested or flat, with the input under the class's own key."""
+        """Return a row, nested or flat, with the input under the class's own key.
+
+        An input stays as it is where the schema asks for other keys.
+        """
         if not isinstance(row, Mapping):
             return row
-        if not is_nested(row):
-            return cls._renamed(row, schema)
-        if not isinstance(row.get("input"), Mapping):
-            return dict(row)
-        return {**row, "input": cls._renamed(row["input"], schema)}
-
-    @classmethod
-    def _renamed(cls, record: Record, schema: Any) -> Row:
-        """Return an input under the class's own key, unless the schema asks for other keys."""
-        row = dict(record)
+        if is_nested(row):
+            given = row.get("input")
+            is_input = isinstance(given, Mapping) and not is_nested(given)
+            return {**row, "input": cls._renamed_row(given, schema)} if is_input else dict(row)
+        record = dict(row)
         wanted = isinstance(schema, Mapping) and cls.own_input in (schema.get("required") or [])
-        if wanted and cls.own_input not in row:
-            for alias in [alias for alias in cls.aliases if alias in row][:1]:
-                row[cls.own_input] = cls._input_from(row.pop(alias), row)
-        return row
-
-    @classmethod
-    def _input_from(cls, value: Any, row: Row) -> Any:
-        """Return the input that stood under another name; `row` is the rest of its record."""
-        del row
-        return value
+        alias = next((alias for alias in cls.aliases if alias in record), None)
+        if wanted and alias and cls.own_input not in record:
+            value = record.pop(alias)
+            if alias == "symptoms" and isinstance(value, (list, tuple)):
+                value = "; ".join(map(str, value))
+            if alias == "patient_message" and (context := record.pop("context", None)):
+                value = f"{value}\n\nContext: {context}"
+            record[cls.own_input] = value
+        return record
 
 
 class MedicalQATask(EvaluatedTask):
@@ -323,10 +299,6 @@ class DiagnosticReasoningTask(EvaluatedTask):
     calculator_metrics: ClassVar[Mapping[str, str]] = {"reasoning_quality": "rationale_overlap"}
     aliases: ClassVar[Sequence[str]] = ("symptoms",)
 
-    @classmethod
-    def _input_from(cls, value: Any, row: Row) -> Any:
-        return "; ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-
 
 class ClinicalSummarizationTask(EvaluatedTask):
     """Documents with a summary each; `text` or `note` are read as `document`."""
@@ -349,11 +321,6 @@ class CommunicationTask(EvaluatedTask):
     calculator_metrics: ClassVar[Mapping[str, str]] = _TEXT_FUNCTIONS
     aliases: ClassVar[Sequence[str]] = ("patient_message",)
 
-    @classmethod
-    def _input_from(cls, value: Any, row: Row) -> Any:
-        context = row.pop("context", None)
-        return f"{value}\n\nContext: {context}" if context else value
-
 
 TASK_CLASSES: Mapping[TaskType, type[EvaluatedTask]] = {
     kind.own_type: kind
@@ -366,21 +333,6 @@ TASK_CLASSES: Mapping[TaskType, type[EvaluatedTask]] = {
 }
 
 
-def _check_lengths(references: Sequence[Record], outputs: Sequence[Record]) -> None:
-    if len(references) != len(outputs) or not references:
-        raise ValueError(f"{len(outputs)} model outputs for {len(references)} references")
-
-
-def _check_mappings(outputs: Sequence[Record]) -> None:
-    for index, output in enumerate(outputs):
-        if not isinstance(output, Mapping):
-            raise ValueError(f"model_outputs[{index}] is a {type(output).__name__}, not a mapping")
-
-
-def _are_rows(rows: Any) -> bool:
-    return isinstance(rows, list) and bool(rows) and all(isinstance(row, Mapping) for row in rows)
-
-
 def _is_blank(inputs: Any) -> bool:
     """Tell whether there is no input but placeholders: mappings of empty texts alone."""
     return isinstance(inputs, list) and all(
@@ -388,27 +340,16 @@ def _is_blank(inputs: Any) -> bool:
     )
 
 
-def _is_placeholder(fields: Mapping[str, Any]) -> bool:
-    """Tell whether the inputs are left out or blank; an explicit empty list is neither."""
-    return "inputs" not in fields or bool(fields["inputs"] and _is_blank(fields["inputs"]))
-
-
 def _rows_of(path: Path) -> list[Row]:
     suffix = path.suffix.lower()
     if suffix not in (".json", ".csv"):
         raise ValueError(f"unsupported suffix {path.suffix!r}: use .json or .csv")
     text = read_text(path)
-    rows = json.loads(text) if suffix == ".json" else _nested_cells(rows_from_csv(text))
+    rows = json.loads(text) if suffix == ".json" else rows_from_csv(text)
     if not isinstance(rows, list) or not rows:
         raise ValueError("not a list of rows" if not isinstance(rows, list) else "no rows")
-    return rows
-
-
-def _nested_cells(rows: list[Row]) -> list[Row]:
-    for index, row in enumerate(rows):
-        for side in ("input", "output"):
-            if side not in row:
-                continue
+    for index, row in enumerate(rows if suffix == ".csv" else ()):
+        for side in row.keys() & {"input", "output"}:
             try:
                 row[side] = json.loads(row[side]) if row[side] else None
             except json.JSONDecodeError as error:

@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
+from importlib.resources import files
 from typing import Any
 
 import yaml
 
-_BOOLEAN = "tag:yaml.org,2002:bool"
-_INTEGER = "tag:yaml.org,2002:int"
-_FLOAT = "tag:yaml.org,2002:float"
+_TAG = "tag:yaml.org,2002:"
+# Pattern and first characters of each kind of value that is no text.
 _OWN = {
-    _BOOLEAN: (re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), "tTfF"),
-    _INTEGER: (re.compile(r"^[-+]?(?:0|[1-9][0-9]*)$"), "-+0123456789"),
-    _FLOAT: (
-        re.compile(
-            r"^(?:(?:[-+]?[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?"
-            r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$"
-        ),
+    "bool": (r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
+    "int": (r"^[-+]?(?:0|[1-9][0-9]*)$", "-+0123456789"),
+    "float": (
+        r"^(?:(?:[-+]?[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$",
         "-+0123456789.",
     ),
 }
 _UNUSUAL_BREAK = re.compile("[\x85\u2028\u2029]")
-_DROPPED = {*_OWN, "tag:yaml.org,2002:timestamp"}
+_DROPPED = {_TAG + kind for kind in (*_OWN, "timestamp")}
 
 
 class _Loader(yaml.SafeLoader):
@@ -68,8 +66,8 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep=deep)
 
 
-for _tag, (_pattern, _first) in _OWN.items():
-    _Loader.add_implicit_resolver(_tag, _pattern, list(_first))
+for _kind, (_pattern, _first) in _OWN.items():
+    _Loader.add_implicit_resolver(_TAG + _kind, re.compile(_pattern), list(_first))
 
 
 class _Dumper(yaml.SafeDumper):
@@ -82,7 +80,7 @@ class _Dumper(yaml.SafeDumper):
     def represent_str(self, text: str) -> yaml.ScalarNode:
         """Quote text so that the unusual line breaks in it are escaped, not folded."""
         style = '"' if _UNUSUAL_BREAK.search(text) else None
-        return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+        return self.represent_scalar(_TAG + "str", text, style=style)
 
 
 _Dumper.add_representer(str, _Dumper.represent_str)
@@ -97,17 +95,19 @@ def read_yaml(text: str) -> Any:
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a subclass of the safe loader
     except yaml.YAMLError as error:
-        raise ValueError(f"not valid YAML: {_described(error)}") from None
+        described = str(error)
+        if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+            described = f"line {error.problem_mark.line + 1}: {error.problem}"
+        raise ValueError(f"not valid YAML: {described}") from None
     except RecursionError:
         raise ValueError("not valid YAML: nested too deeply") from None
+
+
+def packaged_yaml(package: str, name: str) -> Any:
+    """Read a table that comes with a package, from its folder `data`."""
+    return read_yaml(files(package).joinpath("data", f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def write_yaml(value: Any) -> str:
     """Write JSON values as YAML, keys in their order, text readable in any script."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
-
-
-def _described(error: yaml.YAMLError) -> str:
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        return f"line {error.problem_mark.line + 1}: {error.problem}"
-    return str(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -178,8 +178,13 @@ class MedicalTaskRun(ItemTask):
             from medeval.evaluation.demo_answers import demo_answer
 
             return lambda item: json.dumps(demo_answer(self.task, inputs[int(item.id)]))
-        given = gold if kind == ORACLE else _shuffled(gold)
-        return lambda item: json.dumps(given[int(item.id)], ensure_ascii=False)
+        given = list(range(len(gold)))
+        if kind != ORACLE:
+            # Each item gets the gold answer of another one.
+            random.Random(0).shuffle(given)  # noqa: S311
+            after = dict(zip(given, given[1:] + given[:1], strict=True))
+            given = [after[index] for index in range(len(gold))]
+        return lambda item: json.dumps(gold[given[int(item.id)]], ensure_ascii=False)
 
     def chance(self) -> float:
         """See `AskedTask`."""
@@ -211,7 +216,9 @@ class MedicalTaskRun(ItemTask):
                 f"{self.file} is not the task that {folder} was made with (its content differs)."
                 " Score with the file as it was then."
             )
-        task = _limited(self.task, record.limit)
+        rows = ("dataset", "inputs", "expected_outputs")
+        asked_rows = {name: getattr(self.task, name)[: record.limit] for name in rows}
+        task = self.task.model_copy(update=asked_rows)
         outputs = self._outputs(folder, record.limit)
         facts = facts_of_run(record, self.items(record.limit))
         scored = score_of(task, self.headline, record.model, outputs, method, facts)
@@ -262,9 +269,10 @@ def begin(name: str, options: MedicalOptions) -> MedicalTaskRun:
     try:
         task = TaskLoader().load_task(name)
     except FileNotFoundError:
+        icu = [f"{task.name} ({task.short})" for task in TASKS]
         raise UserError(
-            f"There is no task {name!r}. Tasks: {_named_tasks()}, a task file, or one that comes"
-            f" along: {', '.join(bundled())}."
+            f"There is no task {name!r}. Tasks: {', '.join([*icu, 'cdm', 'mtsamples', 'yier'])}, a"
+            f" task file, or one that comes along: {', '.join(bundled())}."
         ) from None
     except ValueError as error:
         raise UserError(f"{error}.") from None
@@ -280,11 +288,6 @@ def begin(name: str, options: MedicalOptions) -> MedicalTaskRun:
     made = MedicalTaskRun(task, file, options)
     _ = made.rubric  # one that is not there is told before a model is asked
     return made
-
-
-def _named_tasks() -> str:
-    icu = [f"{task.name} ({task.short})" for task in TASKS]
-    return ", ".join([*icu, "cdm", "mtsamples", "yier"])
 
 
 def bundled() -> dict[str, Path]:
@@ -316,23 +319,3 @@ def _require_scorable(task: EvaluatedTask) -> None:
         raise UserError(
             f"{task.task_id} has no expected output, so no answer to it could be scored."
         )
-
-
-def _limited(task: EvaluatedTask, limit: int | None) -> EvaluatedTask:
-    if limit is None:
-        return task
-    return task.model_copy(
-        update={
-            "dataset": task.dataset[:limit],
-            "inputs": task.inputs[:limit],
-            "expected_outputs": task.expected_outputs[:limit],
-        }
-    )
-
-
-def _shuffled(gold: Sequence[Row]) -> list[Row]:
-    """Give each item the gold answer of another one."""
-    order = list(range(len(gold)))
-    random.Random(0).shuffle(order)  # noqa: S311
-    after = dict(zip(order, order[1:] + order[:1], strict=True))
-    return [gold[after[index]] for index in range(len(gold))]

@@ -1,0 +1,14 @@
+"""Inputs with their expected outputs, as tables of JSON beside the tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+def table(name: str) -> dict[str, Any]:
+    """Return the tables of one test file: name of the test to its rows."""
+    path = Path(__file__).parent / "tables" / f"{name}.json"
+    tables: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return tables
