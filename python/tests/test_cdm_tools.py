@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,10 @@ import duckdb
 import pytest
 import yaml
 from cdm_cases import ask, case, culture, facts, image, lab, report, toolbox
-from commands import PROJECT_ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.facts import DATA, load_facts
+from medeval.cdm.facts import DATA
 from medeval.cdm.lab_names import read_mapping
 from medeval.cdm.laboratory import requested_names
 from medeval.cdm.prompts import definitions
@@ -629,18 +627,6 @@ def test_every_name_of_a_condition_leads_to_criteria() -> None:
 # Facts and the table of tests
 
 
-def copied_data(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(DATA, tmp_path / "data"))
-
-
-def test_the_facts_are_those_of_the_files(tmp_path: Path) -> None:
-    folder = copied_data(tmp_path)
-    assert load_facts(PROJECT_ROOT, folder) == facts()
-    with (folder / "cdm_negation_phrases.csv").open("a", encoding="utf-8") as file:
-        file.write("never\n")
-    assert load_facts(PROJECT_ROOT, folder).negations == (*facts().negations, "never")
-
-
 FACTS = {
     entry["name"]: entry
     for entry in yaml.safe_load((DATA / "facts.yml").read_text(encoding="utf-8"))["facts"]
@@ -697,22 +683,6 @@ def test_what_is_said_of_the_facts_holds(name: str, column: str, test: Any) -> N
         }[kind]
         wrong = f"select * from {table} where not ({holds})"
     assert duckdb.sql(wrong).fetchall() == []
-
-
-@pytest.mark.parametrize(
-    ("seed", "text", "message"),
-    [
-        ("cdm_negation_phrases", "word\nno\n", "no column phrase"),
-        ("cdm_lab_categories", "kind,category,position,itemid\npanel,A,1\n", "row 1 has not one"),
-        ("cdm_lab_categories", "kind,category,position,itemid\npanel,A,1,x\n", "'x' is no whole"),
-    ],
-)
-def test_a_broken_seed_is_named(tmp_path: Path, seed: str, text: str, message: str) -> None:
-    folder = copied_data(tmp_path)
-    (folder / f"{seed}.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=message) as raised:
-        load_facts(PROJECT_ROOT, folder)
-    assert seed in str(raised.value)
 
 
 def test_the_table_of_tests_is_read_from_an_export(tmp_path: Path) -> None:
