@@ -319,7 +319,7 @@ def _imaging(root: Path | None) -> ImagingFacts:
             (name, ImagingPreference(region, modality, int(points), word or None))
             for name, region, modality, points, word in worth
         ),
-        kinds={name: ImagingKind(name, *told, words) for (name, *told), words in kinds.items()},
+        kinds={one[0]: ImagingKind(one[0], one[1], one[2], words) for one, words in kinds.items()},
         modality_phrases={name.lower(): name for _, name, _ in modalities}
         | dict(phrases["modality"]),
         region_phrases=dict(phrases["region"]),
