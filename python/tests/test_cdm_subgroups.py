@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cdm_cases import case, scored
+from cdm_cases import case, rows, scored
 
 from medeval.cdm.aggregate import ScoredCase
 from medeval.cdm.subgroups import attributes_of, gap_tests, subgroups
@@ -75,24 +75,7 @@ def test_the_age_at_admission_goes_before_the_anchor_age(
     assert attributes_of(case()) == {"gender": "unknown", "age_band": "unknown"}
 
 
-@pytest.mark.parametrize(
-    ("table", "expected"),
-    [
-        # Two men and ten women with diverticulitis, among many others.
-        (((20, 15, 10, 12), (18, 17, 2, 24)), [None, None]),
-        (((20, 15, 11, 12), (18, 17, 11, 24)), [58, 70]),
-        # That nobody has a pathology is a number of no patient.
-        (((20, 15, 0, 12), (18, 17, 11, 24)), [47, 70]),
-        # The smallest other group is hidden with a small cell, and another if that is not enough.
-        (((30, 10), (30, 40), (11, 12), (40, 50)), [None, 70, None, 90]),
-        (((30, 2), (30, 9), (11, 12), (70, 50)), [None, None, 23, 120]),
-        (((30, 1), (30, 9), (11, 12), (70, 50)), [None, None, None, 120]),
-        (((30, 1), (30, 5), (60, 5), (70, 50), (80, 60)), [None, None, None, 120, 140]),
-        # If few have a pathology in all, whoever is told shows how few there are of the others.
-        (((30, 1), (30, 0), (40, 2)), [None, None, None]),
-        (((30, 11),), [41]),
-    ],
-)
+@pytest.mark.parametrize(("table", "expected"), rows("groups_with_a_small_cell_are_hidden"))
 def test_groups_with_a_small_cell_are_hidden(table: Table, expected: list[int | None]) -> None:
     assert [group["n"] for group in cells(table)[0]["groups"]] == expected
 

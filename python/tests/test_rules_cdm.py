@@ -5,23 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from cdm_cases import ask, case, facts, scored, toolbox
+from cdm_cases import ask, case, facts, rows, scored, toolbox
 
 from medeval.cdm.scores import calls_by_tool
 from medeval.cdm.tools import understood
 
 
-@pytest.mark.parametrize(
-    ("diagnosis", "right"),
-    [
-        # A negation ends with the last clause before what it is said of.
-        ("Fine. No fever, inflamed appendix", 1),
-        ("Fine. No fever, no inflamed appendix", 0),
-        # The word in which a stem stands is none of the words between.
-        ("no open or large periappendiceal abscess", 0),
-        ("no open or very large periappendiceal abscess", 1),
-    ],
-)
+@pytest.mark.parametrize(("diagnosis", "right"), rows("how_far_a_negation_reaches"))
 def test_how_far_a_negation_reaches(diagnosis: str, right: int) -> None:
     assert scored(case(), diagnosis=diagnosis).scores["Diagnosis"] == right
 
