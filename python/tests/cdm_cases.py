@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import yaml
 from commands import PROJECT_ROOT
 
 from medeval.cdm.facts import Facts, load_facts
@@ -37,6 +39,17 @@ LAB_TESTS = (
     (90201, "Blood Culture, Routine", None, (90201,)),
     (90039, "URINE CULTURE", None, (90039,)),
 )
+
+
+@cache
+def _tables() -> dict[str, list[Any]]:
+    path = Path(__file__).with_name("cdm_tables.yaml")
+    return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def rows(name: str) -> list[Any]:
+    """Return the inputs of a test and what comes of them."""
+    return _tables()[name]
 
 
 @cache

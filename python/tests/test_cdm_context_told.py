@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cdm_bedside import demo_reply
+from cdm_cases import rows
 from cdm_runs import plain, run_cdm
 from inference_runs import provider_of
 from model_server import Script, model_server
@@ -20,15 +21,7 @@ NOBODY_SAYS = "nobody says how much {} takes in; longer than 8,192 tokens is sho
 
 
 @pytest.mark.parametrize(
-    ("limit", "limit_from", "parameters", "told"),
-    [
-        (50, "user", {}, r"takes 50 tokens \(--context-limit\) and 100 are always kept free"),
-        (100, "user", {"max_tokens": 100}, "100 are always kept free"),
-        (100, "server", {}, r"takes 100 tokens \(so the server says\) and 100 are always"),
-        (1000, "user", {"max_tokens": 1000}, r"\(--context-limit\) and max_tokens keeps 1,000"),
-        (101, "user", {"max_tokens": 101}, "max_tokens keeps 101 for the reply"),
-        (8192, "default", {"max_tokens": 9000}, "takes 8,192 tokens and max_tokens keeps 9,000"),
-    ],
+    ("limit", "limit_from", "parameters", "told"), rows("what_leaves_no_room_is_named")
 )
 def test_what_leaves_no_room_is_named(
     tmp_path: Path, limit: int, limit_from: LimitFrom, parameters: dict[str, Any], told: str

@@ -27,6 +27,7 @@ from cdm_bedside import (
     report,
     steps,
 )
+from cdm_cases import rows
 from inference_runs import MODEL, QUICK, content, provider_of
 from model_server import Body, Fault, Script, error, model_server, refuses
 from tokenizing_server import TokenizingServer, tokenizing_server, words
@@ -103,32 +104,7 @@ def test_what_nothing_is_known_of_has_no_block() -> None:
     assert shown(of) == f"# History\n{HISTORY}"
 
 
-@pytest.mark.parametrize(
-    ("changed", "line"),
-    [
-        ({}, "- CRP [Chemistry | Blood]: 9 (ref: 0-5)"),
-        ({"category": None}, "- CRP [Blood]: 9 (ref: 0-5)"),
-        ({"category": None, "fluid": None}, "- CRP: 9 (ref: 0-5)"),
-        ({"ref_range_lower": None}, "- CRP [Chemistry | Blood]: 9 (ref: up to 5)"),
-        ({"ref_range_upper": None}, "- CRP [Chemistry | Blood]: 9 (ref: from 0)"),
-        (
-            {"ref_range_lower": 0.00001, "ref_range_upper": 1234567.0},
-            "- CRP [Chemistry | Blood]: 9 (ref: 1e-05-1234567)",
-        ),
-        (
-            {"ref_range_lower": None, "ref_range_upper": 1234567.25},
-            "- CRP [Chemistry | Blood]: 9 (ref: up to 1234567.25)",
-        ),
-        (
-            {"ref_range_lower": 1234567.25, "ref_range_upper": None},
-            "- CRP [Chemistry | Blood]: 9 (ref: from 1234567.25)",
-        ),
-        (
-            {"ref_range_lower": None, "ref_range_upper": None, "test_name": None},
-            "- Unnamed test [Chemistry | Blood]: 9",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("changed", "line"), rows("a_laboratory_result_shows_what_is_known_of_it"))
 def test_a_laboratory_result_shows_what_is_known_of_it(changed: dict[str, Any], line: str) -> None:
     of = case(lab_results=[lab(50889, "CRP", "9", **changed)])
     assert line in shown(of).splitlines()

@@ -28,6 +28,7 @@ from cdm_bedside import (
     loops,
     steps,
 )
+from cdm_cases import rows
 from inference_runs import content
 from model_server import Body, Script, error, model_server, slow
 
@@ -141,17 +142,7 @@ def test_a_message_that_calls_tools_goes_back_whole_also_after_a_crash(
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (("request_lab_test", "{test_name: CBC"), "no JSON object. The tool takes: test_name."),
-        (("request_lab_test", "[1]"), "no JSON object"),
-        (("no_such_tool", "{{"), "no JSON object. The tool takes: none."),
-        (("request_lab_test", {}), "test_name"),
-        (("request_lab_test", {"test_name": 7}), "test_name"),
-        (("request_imaging", {"region": "Abdomen"}), "modality"),
-        (("biopsy", {}), "no tool biopsy"),
-        (("", {}), "no tool"),
-    ],
+    ("call", "told"), rows("a_call_that_cannot_be_made_is_answered_and_counted")
 )
 def test_a_call_that_cannot_be_made_is_answered_and_counted(
     tmp_path: Path, call: tuple[str, Any], told: str

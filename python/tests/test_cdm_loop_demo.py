@@ -13,7 +13,7 @@ from builds import Build
 from cdm_bedside import MARKS, case, cases, facts, leaks, mapping, report
 from inference_runs import content
 
-from medeval.cdm.demo import DemoModel, reply_to
+from medeval.cdm.demo import MODEL, LocalModel, reply_to
 from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts, tool_loops
 from medeval.cdm.full_information import FullInformationOptions, full_information
 from medeval.cdm.lab_names import LabMapping, read_mapping
@@ -27,11 +27,11 @@ from medeval.models.clinical_case import ClinicalCase, read_case
 MODES = ("native", "text", "full_information")
 
 
-class Listening(DemoModel):
+class Listening(LocalModel):
     """The demo model, and what it was asked."""
 
     def __init__(self, gate: DataUseGuard) -> None:
-        super().__init__(gate)
+        super().__init__(MODEL, gate, lambda item: reply_to(item.messages, item.parameters))
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
     async def ask(self, request: Request) -> Completion:

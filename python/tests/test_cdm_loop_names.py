@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cdm_bedside import EXAMINATION, answering, bedside, calling, case, in_order, loops
+from cdm_cases import rows
 from model_server import Body, Fault, Script, error, model_server
 
 from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts
@@ -45,15 +46,7 @@ def test_a_name_that_is_no_tool_is_sent_back_as_endpoints_take_it(
     assert transcript.calls[0]["tool"] == name
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "functions.physical_examination",
-        "functions.physical_examination:0",
-        "physical_examination<|channel|>commentary",
-        " physical_examination",
-    ],
-)
+@pytest.mark.parametrize("name", rows("a_tool_in_the_words_of_a_template_is_the_tool_and_counted"))
 def test_a_tool_in_the_words_of_a_template_is_the_tool_and_counted(
     tmp_path: Path, name: str
 ) -> None:

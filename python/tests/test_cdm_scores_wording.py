@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cdm_cases import case, facts, scored
+from cdm_cases import case, facts, rows, scored
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,32 +113,12 @@ def test_a_negation_is_as_near_as_it_was_however_long_the_text() -> None:
         assert is_right(f"casino{'-' * length} appendicitis"), length
 
 
-@pytest.mark.parametrize(
-    "treatment",
-    [
-        "Do not delay antibiotics",
-        "Do not withhold antibiotics",
-        "do not stop antibiotics",
-        "Start without delay antibiotics",
-        "No delay in starting antibiotics",
-        "no contraindication to antibiotics",
-        "antibiotics, no surgery",
-    ],
-)
+@pytest.mark.parametrize("treatment", rows("a_treatment_that_must_not_wait_is_asked_for"))
 def test_a_treatment_that_must_not_wait_is_asked_for(treatment: str) -> None:
     assert asks_for_antibiotics(treatment)
 
 
-@pytest.mark.parametrize(
-    "treatment",
-    [
-        "antibiotics not indicated",
-        "antibiotics are not needed",
-        "Antibiotics: not recommended.",
-        "antibiotics contraindicated",
-        "no need for antibiotics",
-    ],
-)
+@pytest.mark.parametrize("treatment", rows("a_treatment_that_is_not_needed_is_not_asked_for"))
 def test_a_treatment_that_is_not_needed_is_not_asked_for(treatment: str) -> None:
     assert not asks_for_antibiotics(treatment)
 
@@ -147,63 +127,13 @@ def test_a_treatment_that_is_not_needed_is_not_asked_for(treatment: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("diagnosis", "pathology"),
-    [
-        # Another clause.
-        ("Perforated viscus; the appendix was seen", "appendicitis"),
-        ("Perforated viscus. The appendix was seen", "appendicitis"),
-        ("perforated viscus\nappendix seen", "appendicitis"),
-        ("perforated viscus but appendix seen", "appendicitis"),
-        ("perforated viscus whereas the appendix was seen", "appendicitis"),
-        # A normal organ.
-        ("inflammation with normal appendix", "appendicitis"),
-        ("inflammation with normal-appearing appendix", "appendicitis"),
-        ("inflammation, appendix normal", "appendicitis"),
-        ("inflammation, the appendix appears unremarkable", "appendicitis"),
-        ("inflammation, appendix is within normal limits", "appendicitis"),
-        ("inflamed, appendix (normal)", "appendicitis"),
-        # Another organ is nearer.
-        ("Perforated duodenal ulcer with prominent appendix", "appendicitis"),
-        ("inflamed gallbladder with long appendix", "appendicitis"),
-        ("Gallbladder polyp, perforated ulcer", "cholecystitis"),
-        ("Pancreatic mass with infection of the urinary tract", "pancreatitis"),
-        ("appendix stone, sigmoid perforation", "appendicitis"),
-        # As ever, both must be there and neither negated.
-        ("appendix without inflammation", "appendicitis"),
-        ("inflamed, no appendix", "appendicitis"),
-        ("appendix", "appendicitis"),
-    ],
+    ("diagnosis", "pathology"), rows("a_change_of_something_else_is_no_diagnosis")
 )
 def test_a_change_of_something_else_is_no_diagnosis(diagnosis: str, pathology: str) -> None:
     assert not is_right(diagnosis, pathology)
 
 
-@pytest.mark.parametrize(
-    ("diagnosis", "pathology"),
-    [
-        ("Appendix, perforated", "appendicitis"),
-        ("perforated, gangrenous appendix", "appendicitis"),
-        ("acute inflammation (appendix)", "appendicitis"),
-        ("Appendiceal abscess of the right lower quadrant", "appendicitis"),
-        ("appendix of 1.5 cm, inflamed", "appendicitis"),
-        ("appendix is not normal: inflamed", "appendicitis"),
-        ("abnormal appendix with abscess", "appendicitis"),
-        ("Gallbladder wall thickening, pericholecystic inflammation", "cholecystitis"),
-        # The nearer organ is the place itself, whatever else is changed.
-        ("perforated gallbladder with liver abscess", "cholecystitis"),
-        ("normal appendix, inflamed gallbladder", "cholecystitis"),
-        # Organs that are joined share the change; as far away is not nearer.
-        ("inflamed gallbladder and appendix", "appendicitis"),
-        ("inflammation of the liver and the pancreas", "pancreatitis"),
-        ("liver inflamed gallbladder", "cholecystitis"),
-        # Its own surroundings are no other organ.
-        ("Perforated diverticulum of the sigmoid colon", "diverticulitis"),
-        ("sigmoid colon with perforated diverticulum", "diverticulitis"),
-        ("abscess of the cecum at the appendix", "appendicitis"),
-        # One clause of several is enough.
-        ("stomach ulcer; perforated appendix; ulcer of the skin", "appendicitis"),
-    ],
-)
+@pytest.mark.parametrize(("diagnosis", "pathology"), rows("a_change_of_the_organ_is_the_diagnosis"))
 def test_a_change_of_the_organ_is_the_diagnosis(diagnosis: str, pathology: str) -> None:
     assert is_right(diagnosis, pathology)
 

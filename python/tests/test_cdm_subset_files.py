@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from cdm_cases import case, mapping
+from cdm_cases import case, mapping, rows
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,21 +27,7 @@ def read(folder: Path, text: str | bytes, name: str = "readers") -> Subset:
     return read_subset(f"{name}={path}", FILES)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "20000001\n20000002\n20000003\n",
-        "20000003\n20000001\n20000002",
-        "20000001\r\n20000002\r\n20000003\r\n",
-        "20000001\r20000002\r20000003\r",
-        "\ufeff20000001\n20000002\n20000003\n",
-        "\n# the readers' cases\n\n  20000001\n\t20000002 # hard\n   # none\n20000003\n\n",
-        "hadm_id\n20000001\n20000002\n20000003\n",
-        "\ufeff# of 2024\r\n\r\nreader,HADM_ID,note\r\n"
-        'a,20000001,"hard, very"\r\n\r\n# 20000009,\r\nb,"20000002",\r\n,,\r\nb, 20000003 ,x#y\r\n',
-        '"reader"," hadm_id "\n1,20000001\n2,20000002\n3,20000003',
-    ],
-)
+@pytest.mark.parametrize("text", rows("every_form_of_a_list_of_cases_is_read"))
 def test_every_form_of_a_list_of_cases_is_read(tmp_path: Path, text: str) -> None:
     found = read(tmp_path, text)
     assert (found.name, found.hadm_ids) == ("readers", IDS)
@@ -69,34 +55,7 @@ def test_what_a_file_looks_like_says_nothing(
     assert found.ids_sha256 == Subset("other", tuple(sorted(ids)), "").ids_sha256
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("", "names no case"),
-        ("\n# nobody\n  \n", "names no case"),
-        ("hadm_id\n# nobody\n", "names no case"),
-        ("20000001\n2000000x\n", "line 2: '2000000x' is not a hadm_id"),
-        ("20000001\n20000002.0\n", "line 2: '20000002.0' is not a hadm_id"),
-        ("20000001\n-20000002\n", "line 2: '-20000002' is not a hadm_id"),
-        ("20000001\n1234567890\n", "line 2: '1234567890' is not a hadm_id"),
-        ("20000001\n2000000\u0662\n", "line 2: .* is not a hadm_id"),
-        ("20000001\n20000002,a\n", "line 2: '20000002,a' is not a hadm_id"),
-        ("20000001\n\n20000001\n", "line 3: hadm_id 20000001 stands in line 1 too"),
-        ("20000001\n020000001\n", "line 2: hadm_id 20000001 stands in line 1 too"),
-        ("# a\nid,hadm_id\n1,20000001\n2,20000001\n", "line 4: hadm_id 20000001 stands in line 3"),
-        ("20000001\n20000004\n", r"line 2: hadm_id 20000004 is none of the 4 cases in .*gies\.$"),
-        ("123456789\n5\n20000001\n", "line 1: hadm_id 123456789 .* first of 2 such lines"),
-        ("stay_id\n20000001\n", "line 1: 'stay_id' is neither a hadm_id nor a header"),
-        ("20000001,a\n20000002,b\n", "line 1: '20000001,a' is neither a hadm_id nor a header"),
-        ("hadm_id;reader\n20000001;a\n", "parted by commas"),
-        ("hadm_id,HADM_ID\n20000001,20000002\n", "a header with one column hadm_id"),
-        ("hadm_id,reader\n20000001\n", "line 2: 1 cells under 2 columns"),
-        ("hadm_id\n20000001,\n", "line 2: 2 cells under 1 columns"),
-        ("hadm_id,reader\n,a\n", "line 2: '' is not a hadm_id"),
-        ('hadm_id,note\n20000001,"no end\n20000002,"\n', "line 2: unexpected end of data"),
-        (b"\xff\xfe2\x000\x00", "is not text in UTF-8"),
-    ],
-)
+@pytest.mark.parametrize(("text", "told"), rows("what_is_wrong_with_a_list_is_told_with_its_place"))
 def test_what_is_wrong_with_a_list_is_told_with_its_place(
     tmp_path: Path, text: str | bytes, told: str
 ) -> None:

@@ -31,17 +31,12 @@ from medeval.cdm.scores import SCORES
 from medeval.errors import UserError
 from medeval.tasks.catalogue import begin
 from medeval.tasks.cdm import CdmTask, options_of
-from medeval.tasks.cdm_tables import (
-    SubsetScores,
-    by_subset,
-    subset_scores,
-    subset_sentences,
-    subset_table,
-)
+from medeval.tasks.cdm_tables import by_subset, subset_scores, subset_sentences, subset_table
 from medeval.tasks.self_check import check_task
 from medeval.tasks.task import Method
 
 POSSIBLE = ["Diagnosis"]
+NOT_IN_RUN = "are not in this run; its values are of the others only."
 
 
 def ids_file(folder: Path, ids: Sequence[int], name: str = "ids.txt") -> Path:
@@ -56,87 +51,48 @@ def task_of(export: Path, **given: Any) -> CdmTask:
     return task
 
 
-def of_run(right: Sequence[bool | None]) -> list[ScoredCase]:
-    """Cases 1, 2, … that are right, wrong, or failed."""
+def scores(right: Sequence[bool | str | None], ids: Sequence[int]) -> dict[str, Any]:
+    """Return the scores of a subset of cases 1, 2, … that are right, wrong, or failed, and why."""
     made = []
-    for number, is_right in enumerate(right, start=1):
-        one = case(hadm_id=number)
-        score = score_of_case(one, diagnosis="appendicitis" if is_right else "gastritis")
-        failed = is_right is None
+    for number, each in enumerate(right, start=1):
+        is_failed = not isinstance(each, bool)
+        score = score_of_case(case(), diagnosis="appendicitis" if each else "gastritis")
         made.append(
             ScoredCase(
-                number, "appendicitis", None if failed else score, "timeout" if failed else None
+                number,
+                "appendicitis",
+                None if is_failed else score,
+                (str(each) if each else "timeout") if is_failed else None,
             )
         )
-    return made
+    return subset_scores(made, [Subset("readers", tuple(ids), "f")], Method(50), POSSIBLE)[0]
 
 
-def scores(cases: Sequence[ScoredCase], ids: Sequence[int], n_iters: int = 50) -> SubsetScores:
-    subset = Subset("readers", tuple(ids), "f")
-    return subset_scores(cases, [subset], Method(n_iters), POSSIBLE)[0]
-
-
-# Scores
-
-
-def test_a_subset_is_scored_over_its_cases_alone() -> None:
-    found = scores(of_run([True, True, False, None, False]), [2, 3, 4])
-    mean = found.scores["Diagnosis"]
-    assert (found.n, found.n_failed, found.n_not_asked, found.not_in_run) == (3, 1, 0, 0)
-    assert mean.as_json()["mean_failures_as_zero"] == pytest.approx(1 / 3)
-    assert mean.as_json()["mean"] == pytest.approx(1 / 2)
-    assert mean.as_json()["low_failures_as_zero"] is not None
-    assert mean.as_json()["high_failures_as_zero"] is not None
-    assert (
-        0
-        <= mean.as_json()["low_failures_as_zero"]
-        <= 1 / 3
-        <= mean.as_json()["high_failures_as_zero"]
-        <= 1
-    )
-    assert subset_sentences([found]) == []
-    assert found.as_json()["scores"]["Diagnosis"] == mean.as_json()
-    assert json.loads(json.dumps(found.as_json())) == found.as_json()
-
-
-def test_cases_that_the_run_does_not_have_are_in_no_value_and_told() -> None:
-    found = scores(of_run([True, False]), [1, 2, 3, 4, 5])
-    assert (found.n, found.not_in_run) == (2, 3)
-    assert found.scores["Diagnosis"].as_json()["mean_failures_as_zero"] == pytest.approx(1 / 2)
-    assert subset_sentences([found]) == [
-        "subset readers: 3 of its 5 cases are not in this run; its values are of the others only."
-    ]
-
-
-def test_cases_that_were_never_asked_count_as_failed_and_are_told() -> None:
-    cases = [*of_run([True]), ScoredCase(2, "appendicitis", None, "not_asked")]
-    found = scores(cases, [1, 2])
-    assert (found.n, found.n_failed, found.n_not_asked, found.not_in_run) == (2, 1, 1, 0)
-    assert found.scores["Diagnosis"].as_json()["mean_failures_as_zero"] == pytest.approx(1 / 2)
-    assert subset_sentences([found]) == [
-        "subset readers: 1 of its 2 cases were never asked and count as failed."
-    ]
-
-
-def test_no_subset_is_too_small_to_be_shown() -> None:
-    """It is named by whoever reads the report, and no group of patients by what they are."""
-    found = scores(of_run([True, False]), [2])
-    mean = found.scores["Diagnosis"]
-    assert (found.n, mean.as_json()["mean_failures_as_zero"]) == (1, 0)
-    # A share has an interval even of one case.
-    assert mean.reason is None
-    row = ("readers", "Diagnosis", "0.0000", "0.0000 to 0.7935", "1")
-    assert row in subset_table([found], "Diagnosis").rows
-
-
-def test_a_subset_without_a_case_of_the_run_has_no_values() -> None:
-    found = scores(of_run([True]), [7, 8])
-    mean = found.scores["Diagnosis"]
-    assert (found.n, found.not_in_run) == (0, 2)
-    assert (mean.as_json()["mean_failures_as_zero"], mean.reason) == (None, "no case")
-    assert by_subset([found])["readers"]["n"] == 0
-    rows = subset_table([found], "Diagnosis").rows
-    assert ("readers", "Diagnosis", "undefined", "", "0") in rows
+@pytest.mark.parametrize(
+    ("right", "ids", "counts", "value", "told"),
+    [
+        ([True, True, False, None, False], [2, 3, 4], (3, 1, 0, 0), "0.3333", ""),
+        ([True, False], [1, 2, 3, 4, 5], (2, 0, 0, 3), "0.5000",
+         f"subset readers: 3 of its 5 cases {NOT_IN_RUN}"),
+        ([True, "not_asked"], [1, 2], (2, 1, 1, 0), "0.5000",
+         "subset readers: 1 of its 2 cases were never asked and count as failed."),
+        # None is too small: it is named by whoever reads it, and a share has its interval.
+        ([True, False], [2], (1, 0, 0, 0), "0.0000", ""),
+        ([True], [7, 8], (0, 0, 0, 2), "undefined",
+         f"subset readers: 2 of its 2 cases {NOT_IN_RUN}"),
+    ],
+)  # fmt: skip
+def test_a_subset_is_scored_over_its_cases_alone(
+    right: list[Any], ids: list[int], counts: tuple[int, ...], value: str, told: str
+) -> None:
+    found = scores(right, ids)
+    names = ("n", "n_failed", "not_asked", "not_in_run")
+    assert tuple(found[name] for name in names) == counts
+    assert list(subset_sentences([found])) == ([told] if told else [])
+    row = subset_table([found]).rows[0]
+    assert (row[:3], row[4]) == (("readers", "Diagnosis", value), str(counts[0]))
+    assert (row[3] != "") is (value != "undefined")
+    assert by_subset([found])["readers"]["n"] == counts[0]
 
 
 # A run of a subset
@@ -252,20 +208,6 @@ def test_subsets_are_scored_beside_the_whole(tmp_path: Path, asked_export: Path)
         values = [result["item_scores"][name][place] for place in places]
         assert mean["mean_failures_as_zero"] == pytest.approx(fmean(values))
         assert mean["low_failures_as_zero"] <= fmean(values) <= mean["high_failures_as_zero"]
-
-
-def test_a_subset_counts_what_was_never_asked(tmp_path: Path, asked_export: Path) -> None:
-    every = hadm_ids(asked_export)
-    path = ids_file(tmp_path, every[:3])
-    folder = folder_of(run_cdm(tmp_path, asked_export, "--model", "demo", "--limit", "5"))
-    journal = folder / "responses.jsonl"
-    kept = [line for line in lines(folder) if line["item"] != str(every[1])]
-    journal.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
-    score = run_medeval("score", "--task", "cdm", folder, "--subset", f"readers={path}")
-    assert score.returncode == 1
-    assert "subset readers: 1 of its 3 cases were never asked" in plain(score.stderr)
-    found = result_of(folder)["metadata"]["subsets"][0]
-    assert (found["n"], found["n_failed"], found["not_asked"], found["not_in_run"]) == (3, 1, 1, 0)
 
 
 def test_subsets_have_names_of_their_own(tmp_path: Path, asked_export: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from cdm_bedside import CT, EXAMINATION, bedside, case, facts, in_order, loops
+from cdm_cases import rows
 from hypothesis import given
 from hypothesis import strategies as st
 from model_server import Body, Fault, Script, model_server, refuses
@@ -62,16 +63,7 @@ def test_action_in_the_layout_is_read_and_a_deviation_is_counted(
     assert asked(text) == (LAB, {"test_name": "CBC"}, is_as_asked)
 
 
-@pytest.mark.parametrize(
-    "given_as",
-    [
-        "CT Abdomen",
-        "region=Abdomen, modality=CT",
-        "Modality: CT; Region: Abdomen",
-        "\n- **Region:** Abdomen\n- **Modality:** CT",
-        '{"Region": "Abdomen", "Modality": "CT"}',
-    ],
-)
+@pytest.mark.parametrize("given_as", rows("two_arguments_are_told_apart"))
 def test_two_arguments_are_told_apart(given_as: str) -> None:
     tool, arguments, _ = asked(f"Action: request_imaging\nAction Input: {given_as}")
     request = understood(arguments["region"], arguments["modality"], facts().imaging)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 import yaml
-from cdm_cases import ask, case, culture, facts, image, lab, report, toolbox
-from commands import PROJECT_ROOT
+from cdm_cases import ask, case, culture, facts, image, lab, report, rows, toolbox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.facts import DATA, load_facts
+from medeval.cdm.facts import DATA
 from medeval.cdm.lab_names import read_mapping
 from medeval.cdm.laboratory import requested_names
 from medeval.cdm.prompts import definitions
@@ -69,20 +67,7 @@ def test_an_unknown_tool_in_the_settings_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("order_ct", {}),
-        ("", {}),
-        ("request_lab_test", {}),
-        ("request_lab_test", {"test_name": 5}),
-        ("request_lab_test", {"test_name": None}),
-        ("request_lab_test", {"test_name": []}),
-        ("request_lab_test", {"test_name": ["CBC", 5]}),
-        ("request_lab_test", {"test": "CBC"}),
-        ("request_imaging", {"region": "Abdomen"}),
-        ("request_imaging", {"region": "Abdomen", "modality": ["CT"]}),
-        ("retrieve_diagnosis_criteria", {}),
-    ],
+    ("name", "arguments"), rows("a_call_that_does_not_fit_is_told_and_recorded__name_arguments")
 )
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_call_that_does_not_fit_is_told_and_recorded(
@@ -127,33 +112,7 @@ def test_the_examination_is_that_of_the_case_or_none() -> None:
 # Names of tests in a request
 
 
-@pytest.mark.parametrize(
-    ("request_text", "first", "second"),
-    [
-        ("CBC", ["CBC"], ["CBC"]),
-        ("CBC, lipase and CRP", ["CBC", "lipase", "CRP"], ["CBC", "lipase", "CRP"]),
-        ("CBC\nlipase", ["CBC", "lipase"], ["CBC", "lipase"]),
-        # Words that say nothing, whatever their case, and not within other words.
-        ("Order Repeat lipase LEVELS", ["lipase"], ["lipase"]),
-        ("please check the amylase of serum", ["amylase serum"], ["amylase serum"]),
-        ("Reordered", ["Reordered"], ["Reordered"]),
-        # A comma in parentheses is part of a name.
-        ("Panel (ALT, AST), CRP", ["Panel (ALT, AST)", "CRP"], ["Panel (ALT, AST)", "CRP"]),
-        ("", [], []),
-        (" , ,", [], []),
-        # What version 2 repairs.
-        ("CBC AND lipase", ["CBC lipase"], ["CBC", "lipase"]),
-        ("CBC; lipase & CRP", ["CBC; lipase & CRP"], ["CBC", "lipase", "CRP"]),
-        ("Hepatitis A virus", ["Hepatitis virus"], ["Hepatitis A virus"]),
-        ("- CBC\n- lipase.", ["- CBC", "- lipase."], ["CBC", "lipase"]),
-        ("a lipase", ["a lipase"], ["lipase"]),
-        ("1. CBC\n2. lipase", ["1. CBC", "2. lipase"], ["CBC", "lipase"]),
-        ("1) CBC\n(2) lipase", ["1) CBC", "(2) lipase"], ["CBC", "lipase"]),
-        ("1. CBC 2. lipase", ["1. CBC 2. lipase"], ["CBC", "lipase"]),
-        ("Tests:\n1) CBC\n2) CRP", ["Tests:,1) CBC,2) CRP"], ["Tests", "CBC", "CRP"]),
-        ("CA 19-9, vitamin B 12", ["CA 19-9", "vitamin B 12"], ["CA 19-9", "vitamin B 12"]),
-    ],
-)
+@pytest.mark.parametrize(("request_text", "first", "second"), rows("names_of_a_request"))
 def test_names_of_a_request(request_text: str, first: list[str], second: list[str]) -> None:
     assert requested_names(request_text, facts().labs, 1) == first
     assert requested_names(request_text, facts().labs, 2) == second
@@ -201,40 +160,7 @@ def test_names_of_panels(name: str, first: str | None, second: str) -> None:
         assert items(name, version) == list(dict.fromkeys(synonyms.get(i, i) for i in wanted))
 
 
-@pytest.mark.parametrize(
-    ("name", "first", "second"),
-    [
-        ("Lipase", [50956], [50956]),
-        ("lipasee", [50956], [50956]),  # a ratio of 92
-        ("lipas", [50956], [50956]),  # 91
-        ("lipa", [], []),  # 80
-        ("glucose", [50931, 51478], [50931, 51478]),
-        # The request's own abbreviation must be a label in full, its long name be like one.
-        ("Enzyme of the pancreas (Lipase)", [50956], [50956]),
-        ("Lipase (serum enzyme)", [50956], [50956]),
-        ("Alanine Aminotransferase", [50861], [50861]),
-        # An item for which another stands.
-        ("Sodium Whole Blood", [50983], [50983]),
-        ("Bilirubin Direct", [50885], [50885]),
-        # A comma parts a label in two, of which the reference knows neither.
-        ("Bilirubin, Direct", [], [50885]),
-        # What clinicians call a test is no label, or that of another test.
-        ("ALT", [], [50861]),
-        ("WBC", [51516], [51301]),
-        ("bilirubin", [], [50885]),
-        ("xyz", [], []),
-        ("ALT (SGPT)", [], [50861]),
-        ("WBC (white count)", [51516], [51301]),
-        ("WBC (urine)", [51516], [51516]),
-        ("LDH", [], [50954]),
-        # Several names in one, where the whole means nothing.
-        ("AST/ALT", [], [50878, 50861]),
-        ("lipase/creatinine level", [], [50956]),
-        ("ptt/INR", [], [51275, 51274]),
-        ("xyz/lipase", [], [50956]),
-        ("xyz/abc", [], []),
-    ],
-)
+@pytest.mark.parametrize(("name", "first", "second"), rows("names_of_tests"))
 def test_names_of_tests(name: str, first: list[int], second: list[int]) -> None:
     assert items(name, 1) == first
     assert items(name, 2) == second
@@ -382,84 +308,13 @@ def test_a_request_without_a_test_is_invalid_in_version_2() -> None:
 # Words of a request for imaging
 
 
-@pytest.mark.parametrize(
-    ("modality", "found", "kind"),
-    [
-        ("CT", "CT", None),
-        ("ct scan with contrast", "CT", None),
-        ("CAT scan", "CT", None),
-        ("CAT", "CT", None),
-        ("C.T.", "CT", None),
-        ("computerised tomography", "CT", None),
-        ("computed axial tomography", "CT", None),
-        ("computed tomography", "CT", None),
-        ("CTU", "CT", "CTU"),
-        ("US", "Ultrasound", None),
-        ("U/S", "Ultrasound", None),
-        ("U.S.", "Ultrasound", None),
-        ("ultra sound", "Ultrasound", None),
-        ("sono", "Ultrasound", None),
-        ("sonographic exam", "Ultrasound", None),
-        ("USG", "Ultrasound", None),
-        ("endoscopic ultra sound", "Ultrasound", "EUS"),
-        ("abdominal ultrasonography", "Ultrasound", None),
-        ("Doppler", "Ultrasound", None),
-        ("EUS", "Ultrasound", "EUS"),
-        ("Endoscopic ultrasound (EUS)", "Ultrasound", "EUS"),
-        ("hepatobiliary ultrasound", "Ultrasound", None),
-        ("X-ray", "Radiograph", None),
-        ("xray", "Radiograph", None),
-        ("plain film", "Radiograph", None),
-        ("ERCP", "Radiograph", "ERCP"),
-        ("Upper GI series", "Radiograph", "Upper GI Series"),
-        ("UGI", "Radiograph", "Upper GI Series"),
-        ("UGI series", "Radiograph", "Upper GI Series"),
-        ("X-rays", "Radiograph", None),
-        ("xrays", "Radiograph", None),
-        ("radiographs", "Radiograph", None),
-        ("MRI", "MRI", None),
-        ("M.R.I.", "MRI", None),
-        ("MRCP", "MRI", "MRCP"),
-        ("MRI with MRCP", "MRI", "MRCP"),
-        ("MR enterography", "MRI", "MRE"),
-        ("HIDA scan", "NM", "HIDA"),
-        ("hepatobiliary scintigraphy", "NM", "HIDA"),
-        ("nuclear medicine", "NM", None),
-        ("fluoroscopy", "FL", None),
-        ("mammography", "Mammogram", None),
-        # Regions, and parts of words, are no modality.
-        ("abdomen", None, None),
-        ("bus", None, None),
-        ("category", None, None),
-        ("sonorous", None, None),
-        ("c", None, None),
-        ("", None, None),
-    ],
-)
+@pytest.mark.parametrize(("modality", "found", "kind"), rows("modalities_of_a_request"))
 def test_modalities_of_a_request(modality: str, found: str | None, kind: str | None) -> None:
     request = understood("Abdomen", modality, facts().imaging)
     assert (request.modality, request.kind) == (found, kind)
 
 
-@pytest.mark.parametrize(
-    ("region", "found"),
-    [
-        ("abdomen", "Abdomen"),
-        ("Abd", "Abdomen"),
-        ("abdomen and pelvis", "Abdomen"),
-        ("RUQ", "Abdomen"),
-        ("right upper quadrant", "Abdomen"),
-        ("Gallbladder", "Abdomen"),
-        ("biliary", "Abdomen"),
-        ("Chest", "Chest"),
-        ("lungs", "Chest"),
-        ("pelvis", "Pelvis"),
-        ("brain", "Head"),
-        ("testicular", "Scrotum"),
-        ("whole body", None),
-        ("", None),
-    ],
-)
+@pytest.mark.parametrize(("region", "found"), rows("regions_of_a_request"))
 def test_regions_of_a_request(region: str, found: str | None) -> None:
     assert understood(region, "CT", facts().imaging).region == found
 
@@ -629,18 +484,6 @@ def test_every_name_of_a_condition_leads_to_criteria() -> None:
 # Facts and the table of tests
 
 
-def copied_data(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(DATA, tmp_path / "data"))
-
-
-def test_the_facts_are_those_of_the_files(tmp_path: Path) -> None:
-    folder = copied_data(tmp_path)
-    assert load_facts(PROJECT_ROOT, folder) == facts()
-    with (folder / "cdm_negation_phrases.csv").open("a", encoding="utf-8") as file:
-        file.write("never\n")
-    assert load_facts(PROJECT_ROOT, folder).negations == (*facts().negations, "never")
-
-
 FACTS = {
     entry["name"]: entry
     for entry in yaml.safe_load((DATA / "facts.yml").read_text(encoding="utf-8"))["facts"]
@@ -697,22 +540,6 @@ def test_what_is_said_of_the_facts_holds(name: str, column: str, test: Any) -> N
         }[kind]
         wrong = f"select * from {table} where not ({holds})"
     assert duckdb.sql(wrong).fetchall() == []
-
-
-@pytest.mark.parametrize(
-    ("seed", "text", "message"),
-    [
-        ("cdm_negation_phrases", "word\nno\n", "no column phrase"),
-        ("cdm_lab_categories", "kind,category,position,itemid\npanel,A,1\n", "row 1 has not one"),
-        ("cdm_lab_categories", "kind,category,position,itemid\npanel,A,1,x\n", "'x' is no whole"),
-    ],
-)
-def test_a_broken_seed_is_named(tmp_path: Path, seed: str, text: str, message: str) -> None:
-    folder = copied_data(tmp_path)
-    (folder / f"{seed}.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(UserError, match=message) as raised:
-        load_facts(PROJECT_ROOT, folder)
-    assert seed in str(raised.value)
 
 
 def test_the_table_of_tests_is_read_from_an_export(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cdm_cases import LAB_TESTS, ask, case, facts, lab, mapping, toolbox
+from cdm_cases import LAB_TESTS, ask, case, facts, lab, mapping, rows, toolbox
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,31 +73,7 @@ def test_each_label_of_the_reference_s_table_is_its_own_test(shared: Path) -> No
         assert laboratory.requested(label, 2) == [Requested(label, wanted)], label
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("Calcium, Total", ["Calcium, Total"]),
-        ("calcium,total", ["calcium,total"]),
-        ("CRP, Calcium, Total, lipase", ["CRP", "Calcium, Total", "lipase"]),
-        ("Calcium, Total, Bilirubin, Total", ["Calcium, Total", "Bilirubin, Total"]),
-        ("Calcium, Total and Bilirubin, Direct", ["Calcium, Total", "Bilirubin, Direct"]),
-        ("order Calcium, Total level", ["Calcium, Total"]),
-        # The longest name first, of at most four parts.
-        ("Albumin, Urine", ["Albumin, Urine"]),
-        ("Albumin, lipase", ["Albumin", "lipase"]),
-        ("Factor, Total, Urine, Timed", ["Factor, Total, Urine, Timed"]),
-        # No name goes over the end of a line or a semicolon.
-        ("Calcium\nTotal", ["Calcium", "Total"]),
-        ("Calcium; Total", ["Calcium", "Total"]),
-        ("1. Calcium 2. Total", ["Calcium", "Total"]),
-        ("1. Calcium, Total 2. CRP", ["Calcium, Total", "CRP"]),
-        # What is no word makes no name longer.
-        ("lipase, (#)", ["lipase", "(#)"]),
-        ("OVA + PARASITES, CRP", ["OVA + PARASITES", "CRP"]),
-        ("Rapid Viral Screen & Culture", ["Rapid Viral Screen & Culture"]),
-        ("Smear with stain or culture", ["Smear with stain or culture"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "names"), rows("words_that_are_one_name_together_are_one_test"))
 def test_words_that_are_one_name_together_are_one_test(text: str, names: list[str]) -> None:
     assert [test.name for test in requested(text)] == names
 
@@ -121,21 +97,7 @@ def test_the_reference_takes_a_label_with_a_comma_for_two_names() -> None:
 # What sets names apart
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "CBC + lipase",
-        "CBC+lipase",
-        "CBC plus lipase",
-        "CBC with lipase",
-        "CBC or lipase",
-        "CBC and/or lipase",
-        "CBC & lipase",
-        "CBC with differential, lipase",
-        "CBC with diff PLUS lipase",
-        "1. CBC with diff\n2. lipase",
-    ],
-)
+@pytest.mark.parametrize("text", rows("names_are_set_apart"))
 def test_names_are_set_apart(text: str) -> None:
     assert items_of_each(text) == [panel(CBC), LIPASE]
 
@@ -162,19 +124,7 @@ def test_leukocytes_are_those_of_blood() -> None:
 # Words that say nothing of the test
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "STAT lipase",
-        "stat. lipase",
-        "urgent serum lipase",
-        "lipase for the patient",
-        "please get a lipase test today",
-        "lipase U/L",
-        "lipase, stat",
-        "plasma lipase",
-    ],
-)
+@pytest.mark.parametrize("text", rows("words_that_say_nothing_are_dropped"))
 def test_words_that_say_nothing_are_dropped(text: str) -> None:
     assert items_of_each(text) == [LIPASE]
 

@@ -4,49 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from cdm_cases import ask, case, facts, scored, toolbox
+from cdm_cases import ask, case, facts, rows, scored, toolbox
 
-from medeval.cdm.aggregate import ScoredCase
-from medeval.cdm.gaps import gap_tests
 from medeval.cdm.scores import calls_by_tool
-from medeval.cdm.subgroups import subgroups
 from medeval.cdm.tools import understood
 
 
-@pytest.mark.parametrize(
-    ("diagnosis", "right"),
-    [
-        # A negation ends with the last clause before what it is said of.
-        ("Fine. No fever, inflamed appendix", 1),
-        ("Fine. No fever, no inflamed appendix", 0),
-        # The word in which a stem stands is none of the words between.
-        ("no open or large periappendiceal abscess", 0),
-        ("no open or very large periappendiceal abscess", 1),
-    ],
-)
+@pytest.mark.parametrize(("diagnosis", "right"), rows("how_far_a_negation_reaches"))
 def test_how_far_a_negation_reaches(diagnosis: str, right: int) -> None:
     assert scored(case(), diagnosis=diagnosis).scores["Diagnosis"] == right
-
-
-def test_the_unknown_come_last_whatever_the_names_of_groups() -> None:
-    right = scored(case(), diagnosis="appendicitis")
-    names = ["white", "unknown", "asian"]
-    cases = [ScoredCase(number, "appendicitis", right) for number in range(6)]
-    attributes = {number: {"race": names[number % 3]} for number in range(6)}
-    found = subgroups(cases, attributes, min_cell=1, n_iters=5, n_permutations=9)
-    assert [group.name for group in found.groupings["race"].groups] == ["asian", "white", "unknown"]
-
-
-def test_patients_are_exchanged_within_their_pathology_only() -> None:
-    """What all of a pathology have in common exchanges nothing: four cases decide."""
-    values = np.array([[1.0]] * 10 + [[1.0], [0.0], [0.0], [0.0]])
-    is_first = np.array([True] * 8 + [False] * 2 + [True] + [False] * 3)
-    strata = ["a"] * 10 + ["b"] * 4
-    _, _, p_values = gap_tests(values, is_first, strata, seed=5, n=4000)
-    # The one right case of b is of the first group in one of four exchanges.
-    assert p_values[0] == pytest.approx(0.25, abs=0.03)
 
 
 def test_a_call_that_was_not_valid_is_in_the_total_only() -> None:

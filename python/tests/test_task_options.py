@@ -8,7 +8,7 @@ import pytest
 
 from medeval.commands.judging import JudgeFlags, taken_from_arguments
 from medeval.errors import UserError
-from medeval.tasks.cdm_options import CdmOptions
+from medeval.tasks.cdm import CdmOptions
 from medeval.tasks.medical import MedicalOptions
 from medeval.tasks.mtsamples import MtsamplesOptions
 from medeval.tasks.options import parse_arguments, read_options

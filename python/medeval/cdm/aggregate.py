@@ -60,6 +60,11 @@ class Mean:
     zeroed: Interval | None
     reason: str | None
 
+    @property
+    def shown(self) -> Interval:
+        """What tables show: failed cases count as zero, but in counts."""
+        return self.answered if self.zeroed is None else self.zeroed
+
     def as_json(self) -> dict[str, Any]:
         """Return the values by name."""
         zeroed = self.zeroed
@@ -114,18 +119,16 @@ def aggregate(
         ValueError: a case twice, or scores of two versions.
     """
     check_cases(cases)
-    names = [*score_names(cases, possible), *_present(cases, COUNTS)]
-    failed = [case for case in cases if case.score is None]
-    reasons = Counter(case.failure or UNKNOWN_FAILURE for case in failed)
-    groups = {name: [case for case in cases if case.pathology == name] for name in PATHOLOGIES}
+    names = [*score_names(cases, possible), *(name for name in COUNTS if name in _present(cases))]
+    failed = [case.failure or UNKNOWN_FAILURE for case in cases if case.score is None]
+    chosen = partial(means, names=names, seed=seed, n_iters=n_iters)
     return Aggregate(
         n=len(cases),
         n_failed=len(failed),
-        failures=dict(sorted(reasons.items())),
-        overall=means(cases, names, seed=seed, n_iters=n_iters, counts=COUNTS),
+        failures=dict(sorted(Counter(failed).items())),
+        overall=chosen(cases),
         by_pathology={
-            name: means(found, names, seed=seed, n_iters=n_iters, counts=COUNTS)
-            for name, found in groups.items()
+            name: chosen([case for case in cases if case.pathology == name]) for name in PATHOLOGIES
         },
     )
 
@@ -133,10 +136,9 @@ def aggregate(
 def values_of(cases: Sequence[ScoredCase], names: Sequence[str]) -> Floats:
     """Return the values of scores and counts, shape (cases, names); NaN where a case failed."""
     rows = [
-        [
-            {**case.score.scores, **case.score.counts}[name] if case.score else math.nan
-            for name in names
-        ]
+        [math.nan] * len(names)
+        if case.score is None
+        else [{**case.score.scores, **case.score.counts}[name] for name in names]
         for case in cases
     ]
     return np.array(rows, dtype=np.float64).reshape(len(cases), len(names))
@@ -148,18 +150,17 @@ def means(
     *,
     seed: int,
     n_iters: int = N_ITERS,
-    counts: Sequence[str] = (),
 ) -> dict[str, Mean]:
     """Return the mean of each score over the cases, whatever their order.
 
     Shares have Wilson's interval, all else that of resampled cases; see `medeval.scoring.table`.
+    For counts zero is no worst value, so a failure is none.
 
     Args:
         cases: the cases.
         names: scores and counts.
         seed: of the draws.
         n_iters: how many draws; 0 gives values without intervals.
-        counts: those of the names for which zero is no worst value, so a failure is none.
     """
     n_failed = sum(case.score is None for case in cases)
     made = {}
@@ -167,8 +168,12 @@ def means(
         own = [None if math.isnan(value) else float(value) for value in column]
         found = partial(mean, is_share=name in SHARES, draws=n_iters, seed=seed)
         answered = found(own)
-        zeroed = None if name in counts else found([value or 0.0 for value in own])
-        reason = _reason(answered, n_iters) if cases else NO_CASE
+        zeroed = None if name in COUNTS else found([value or 0.0 for value in own])
+        reason = None
+        if answered.value is None:
+            reason = NO_ANSWER if cases else NO_CASE
+        elif answered.low is None:
+            reason = ONE_CASE if n_iters else NO_DRAWS
         made[name] = Mean(len(cases), n_failed, answered, zeroed, reason)
     return made
 
@@ -189,19 +194,9 @@ def check_cases(cases: Sequence[ScoredCase]) -> None:
 
 def score_names(cases: Sequence[ScoredCase], possible: Sequence[str] = SCORES) -> list[str]:
     """Return the scores that the cases have; all that are possible if every case failed."""
-    return _present(cases, possible) or list(possible)
+    return [name for name in possible if name in _present(cases)] or list(possible)
 
 
-def _present(cases: Sequence[ScoredCase], names: Sequence[str]) -> list[str]:
-    found = {
-        name for case in cases if case.score for name in (*case.score.scores, *case.score.counts)
-    }
-    return [name for name in names if name in found]
-
-
-def _reason(answered: Interval, n_iters: int) -> str | None:
-    if answered.value is None:
-        return NO_ANSWER
-    if answered.low is not None:
-        return None
-    return ONE_CASE if n_iters else NO_DRAWS
+def _present(cases: Sequence[ScoredCase]) -> set[str]:
+    scores = [case.score for case in cases if case.score]
+    return {name for score in scores for name in (*score.scores, *score.counts)}

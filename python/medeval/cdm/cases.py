@@ -56,6 +56,11 @@ class CaseFiles:
     mapping_sha256: str
 
     @property
+    def hashes(self) -> tuple[str, str]:
+        """The hashes by which a run knows its cases, wherever they are."""
+        return self.sha256, self.mapping_sha256
+
+    @property
     def is_open(self) -> bool:
         """Tell whether all cases may go anywhere."""
         return all(case.data_class == OPEN for case in self.cases)

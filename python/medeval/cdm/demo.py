@@ -10,8 +10,11 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from medeval.cdm import prompts
 from medeval.cdm.facts import Facts, LabFacts, TreatmentFacts
@@ -30,51 +33,23 @@ from medeval.cdm.scores import (
 from medeval.cdm.tools import PHYSICAL_EXAMINATION, REQUEST_IMAGING, REQUEST_LAB_TEST
 from medeval.inference.guard import IN_PROCESS, DataUseGuard
 from medeval.inference.openai_model import ParameterFallbacks
-from medeval.inference.types import Completion, Message, Request, ToolCall, body_of
+from medeval.inference.types import Completion, Item, Message, Request, ToolCall, body_of
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.task import DEMO, EMPTY, ORACLE
 
-if TYPE_CHECKING:
-    from medeval.inference.types import Model
-
 MODEL = "demo-policy-1"
 
-LABS = "Complete blood count, C-reactive protein, lipase, liver function panel"
 _LONGEST_SUMMARY = 1200
 _SURE = 3
 
-# Words, and how much they say: 1 for where it hurts, 2 for what was found.
+_WORDS: dict[str, Any] = tomllib.loads(
+    (Path(__file__).with_name("data") / "demo.toml").read_text("utf-8")
+)
+# Words for a diagnosis, and how much they say.
 _SIGNS: Mapping[str, Mapping[str, int]] = {
-    "appendicitis": {
-        "right lower quadrant": 1,
-        "mcburney": 2,
-        "navel": 1,
-        "periumbilical": 1,
-        "appendix": 2,
-        "appendiceal": 2,
-        "blind-ending": 2,
-    },
-    "cholecystitis": {
-        "right upper quadrant": 1,
-        "murphy": 2,
-        "gallbladder": 2,
-        "pericholecystic": 2,
-        "gallstone": 2,
-    },
-    "diverticulitis": {
-        "left lower quadrant": 1,
-        "sigmoid": 2,
-        "descending colon": 2,
-        "outpouching": 2,
-        "diverticul": 2,
-    },
-    "pancreatitis": {
-        "epigastr": 1,
-        "through to the back": 1,
-        "radiating to the back": 1,
-        "pancreas is": 2,
-        "peripancreatic": 2,
-    },
+    diagnosis: dict.fromkeys(words["where_it_hurts"], 1) | dict.fromkeys(words["what_was_found"], 2)
+    for diagnosis, words in _WORDS.items()
+    if isinstance(words, dict)
 }
 _ABSENT = re.compile(
     r"\b(?:no|without|denies|normal|unremarkable|negative|hidden|hides|not (?:seen|visible))\b"
@@ -84,13 +59,6 @@ _LIPASE = re.compile(
     r"lipase[^:\n]{0,40}:\s*(?P<value>\d+(?:\.\d+)?)[^(\n]{0,80}\(ref:[^)\n]{0,40}?(?P<upper>\d+(?:\.\d+)?)\)",
     re.IGNORECASE,
 )
-_TREATMENTS = {
-    "appendicitis": ("Laparoscopic appendectomy", "Intravenous antibiotics"),
-    "cholecystitis": ("Laparoscopic cholecystectomy", "Intravenous antibiotics"),
-    "diverticulitis": ("Intravenous antibiotics", "Colonoscopy after recovery"),
-    "pancreatitis": ("Close monitoring", "Nothing by mouth at first"),
-}
-_SUPPORT = ("Intravenous fluids", "Pain control")
 
 
 class LocalModel:
@@ -99,89 +67,54 @@ class LocalModel:
     Args:
         name: what runs call it.
         gate: its audit records each request.
+        reply: to an item.
     """
 
-    def __init__(self, name: str, gate: DataUseGuard) -> None:
+    def __init__(self, name: str, gate: DataUseGuard, reply: Callable[[Item], Completion]) -> None:
         self.address = IN_PROCESS
         self.model = name
         self.parameters: Mapping[str, Any] = {}
         self.fallbacks = ParameterFallbacks()
         self._gate = gate
+        self._reply = reply
 
     async def ask(self, request: Request) -> Completion:
         """Reply to the conversation."""
         body = json.dumps(body_of(request, request.all_parameters)).encode()
         self._gate.authorize(request, body, "answer")
-        return self.reply(request)
-
-    def reply(self, request: Request) -> Completion:
-        """Say nothing."""
-        return Completion("", finish_reason="stop", model=self.model)
+        return replace(self._reply(request.item), model=self.model)
 
     async def close(self) -> None:
         """Nothing was opened."""
 
 
-class DemoModel(LocalModel):
-    """Replies by the rules."""
-
-    def __init__(self, gate: DataUseGuard) -> None:
-        super().__init__(MODEL, gate)
-
-    def reply(self, request: Request) -> Completion:
-        """Reply to the conversation."""
-        return reply_to(request.item.messages, request.item.parameters)
-
-
-class GoldModel(LocalModel):
-    """Makes the calls and gives the answer of the gold, of the same case or of another one.
-
-    Args:
-        name: what runs call it.
-        gate: its audit records each request.
-        gold: whose gold each case is answered with, by its id.
-        facts: the facts.
-    """
-
-    def __init__(
-        self, name: str, gate: DataUseGuard, gold: Mapping[str, ClinicalCase], facts: Facts
-    ) -> None:
-        super().__init__(name, gate)
-        self._gold = gold
-        self._facts = facts
-
-    def reply(self, request: Request) -> Completion:
-        """Make the next call, or answer when all are made."""
-        case = self._gold[request.item.id]
-        calls = oracle_calls(case, self._facts)
-        made = sum(message["role"] == "tool" for message in request.item.messages)
-        if "tools" in request.item.parameters and made < len(calls):
-            call = calls[made]
-            wanted = ToolCall(f"call-{made}", call["name"], json.dumps(call["arguments"]))
-            return Completion(
-                "", finish_reason="tool_calls", model=self.model, tool_calls=(wanted,)
-            )
-        # The answer under the keys of either way of asking.
-        gold = oracle_answer(case, self._facts)
-        answer = {"thought": "", **gold, "diagnosis": gold["final_diagnosis"]}
-        return Completion(json.dumps(answer), finish_reason="stop", model=self.model)
-
-
 def local_provider(
     kind: str, cases: Sequence[ClinicalCase], facts: Facts, gate: DataUseGuard
-) -> Model:
+) -> LocalModel:
     """Return a built-in model: demo, oracle, empty or shuffled."""
     if kind == DEMO:
-        return DemoModel(gate)
-    own = {str(case.hadm_id): case for case in cases}
+        return LocalModel(MODEL, gate, lambda item: reply_to(item.messages, item.parameters))
     if kind == EMPTY:
-        return LocalModel(kind, gate)
-    if kind == ORACLE:
-        return GoldModel(kind, gate, own, facts)
+        return LocalModel(kind, gate, lambda item: _said(""))
     order = list(cases)
     random.Random(0).shuffle(order)  # noqa: S311
-    after = zip(order, order[1:] + order[:1], strict=True)
-    return GoldModel(kind, gate, {str(one.hadm_id): other for one, other in after}, facts)
+    after = cases if kind == ORACLE else order[1:] + order[:1]
+    before = cases if kind == ORACLE else order
+    gold = {str(one.hadm_id): other for one, other in zip(before, after, strict=True)}
+
+    def reply(item: Item) -> Completion:
+        """Make the next call of the gold, or give its answer when all are made."""
+        case = gold[item.id]
+        calls = oracle_calls(case, facts)
+        made = sum(message["role"] == "tool" for message in item.messages)
+        if "tools" in item.parameters and made < len(calls):
+            return _call(calls[made]["name"], calls[made]["arguments"], f"call-{made}")
+        # The answer under the keys of either way of asking.
+        told = oracle_answer(case, facts)
+        answer = {"thought": "", **told, "diagnosis": told["final_diagnosis"]}
+        return _said(json.dumps(answer))
+
+    return LocalModel(kind, gate, reply)
 
 
 def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Completion:
@@ -194,20 +127,27 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Comp
         return _said(seen[:_LONGEST_SUMMARY])
     if system == prompts.SYSTEM_FULL_INFORMATION:
         diagnosis, treatment, _ = _decision(seen)
-        return _said(json.dumps({"diagnosis": diagnosis, "treatment": list(treatment)}))
+        return _said(json.dumps({"diagnosis": diagnosis, "treatment": treatment}))
     is_text = "tools" not in parameters and "Action Input:" in system
     done = list(_calls_made(messages))
     must_decide = parameters.get("tool_choice") == "none" or seen.endswith(
         (prompts.DECIDE_TEXT, prompts.DECIDE_NATIVE)
     )
-    wish = None if must_decide else next(_wishes(seen, done, _tools(parameters, system)), None)
+    tools = [tool["function"]["name"] for tool in parameters.get("tools", ())]
+    if "tools" not in parameters:
+        tools = re.findall(r"^- (\w+): ", system, re.MULTILINE)
+    wish = None if must_decide else next(_wishes(seen, done, tools), None)
+    if wish is not None and is_text:
+        given = json.dumps(wish[1]) if wish[1] else "none"
+        action = f"Action: {wish[0]}\nAction Input: {given}"
+        return _said(f"Thought: more is to be known.\n{action}")
     if wish is not None:
-        return _action(*wish) if is_text else _call(*wish, number=len(done))
+        return _call(*wish, f"call_{len(done)}")
     diagnosis, treatment, why = _decision(seen)
     if is_text:
         parts = f"Diagnosis: {diagnosis}\nTreatment: {'; '.join(treatment)}"
         return _said(f"Thought: {why}\n{parts}")
-    answer = {"thought": why, "final_diagnosis": diagnosis, "treatment": list(treatment)}
+    answer = {"thought": why, "final_diagnosis": diagnosis, "treatment": treatment}
     return _said(json.dumps(answer))
 
 
@@ -215,38 +155,30 @@ def _wishes(
     seen: str, done: Sequence[str], tools: Sequence[str]
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield what is still to be asked for, first things first."""
-    if "physical_examination" in tools and "physical_examination" not in done:
-        yield "physical_examination", {}
-    if "request_lab_test" in tools and "request_lab_test" not in done:
-        yield "request_lab_test", {"test_name": LABS}
-    if "request_imaging" not in tools:
+    if PHYSICAL_EXAMINATION in tools and PHYSICAL_EXAMINATION not in done:
+        yield PHYSICAL_EXAMINATION, {}
+    if REQUEST_LAB_TEST in tools and REQUEST_LAB_TEST not in done:
+        yield REQUEST_LAB_TEST, {"test_name": _WORDS["labs"]}
+    if REQUEST_IMAGING not in tools:
         return
-    images = done.count("request_imaging")
+    images = done.count(REQUEST_IMAGING)
     scores = sorted(_scores(seen).values(), reverse=True)
     is_sure = scores[0] - scores[1] >= _SURE
     # Ultrasound first, unless the colon is suspected; CT where that leaves doubt.
     first = "CT" if _leading(seen) == "diverticulitis" else "Ultrasound"
     if images == 0:
-        yield "request_imaging", {"region": "Abdomen", "modality": first}
+        yield REQUEST_IMAGING, {"region": "Abdomen", "modality": first}
     elif images == 1 and not is_sure:
         used_ct = "Modality: CT" in seen or "Abdomen CT" in seen
         other = "Ultrasound" if used_ct else "CT"
-        yield "request_imaging", {"region": "Abdomen", "modality": other}
+        yield REQUEST_IMAGING, {"region": "Abdomen", "modality": other}
 
 
 def _calls_made(messages: Sequence[Message]) -> Iterator[str]:
     for message in messages:
-        if message["role"] != "assistant":
-            continue
-        for call in message.get("tool_calls", ()):
-            yield call["function"]["name"]
-        yield from re.findall(r"^Action: (\w+)", str(message["content"]), re.MULTILINE)
-
-
-def _tools(parameters: Mapping[str, Any], system: str) -> list[str]:
-    if "tools" in parameters:
-        return [tool["function"]["name"] for tool in parameters["tools"]]
-    return re.findall(r"^- (\w+): ", system, re.MULTILINE)
+        if message["role"] == "assistant":
+            yield from (call["function"]["name"] for call in message.get("tool_calls", ()))
+            yield from re.findall(r"^Action: (\w+)", str(message["content"]), re.MULTILINE)
 
 
 def _scores(seen: str) -> dict[str, int]:
@@ -270,26 +202,21 @@ def _leading(seen: str) -> str:
     return best if scores[best] else ""
 
 
-def _decision(seen: str) -> tuple[str, tuple[str, ...], str]:
-    best = _leading(seen)
+def _decision(seen: str) -> tuple[str, list[str], str]:
+    best, support = _leading(seen), _WORDS["support"]
     if not best:
-        return "Abdominal pain of unknown cause", _SUPPORT, "Nothing points to one organ."
-    why = f"The findings fit acute {best} best."
-    return f"Acute {best}", (*_TREATMENTS[best], *_SUPPORT), why
+        return "Abdominal pain of unknown cause", support, "Nothing points to one organ."
+    treatment = [*_WORDS[best]["treatment"], *support]
+    return f"Acute {best}", treatment, f"The findings fit acute {best} best."
 
 
 def _said(text: str) -> Completion:
     return Completion(text, finish_reason="stop", model=MODEL)
 
 
-def _call(tool: str, arguments: Mapping[str, str], number: int) -> Completion:
-    call = ToolCall(f"call_{number}", tool, json.dumps(dict(arguments)))
+def _call(tool: str, arguments: Mapping[str, str], name: str) -> Completion:
+    call = ToolCall(name, tool, json.dumps(dict(arguments)))
     return Completion("", finish_reason="tool_calls", model=MODEL, tool_calls=(call,))
-
-
-def _action(tool: str, arguments: Mapping[str, str]) -> Completion:
-    given = json.dumps(dict(arguments)) if arguments else "none"
-    return _said(f"Thought: more is to be known.\nAction: {tool}\nAction Input: {given}")
 
 
 def oracle_calls(case: ClinicalCase, facts: Facts) -> list[dict[str, Any]]:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -110,15 +110,11 @@ class Settings:
 
 @dataclass
 class _Written:
-    """What became of the cases."""
+    """What became of the cases: cases by pathology, results by kind, issues of those left out."""
 
     pathologies: Counter[str] = field(default_factory=Counter)
     results: Counter[str] = field(default_factory=Counter)
     skipped: dict[int, list[str]] = field(default_factory=dict)
-
-    @property
-    def cases(self) -> int:
-        return self.pathologies.total()
 
 
 def export(warehouse: Warehouse, request: Request) -> list[str]:
@@ -134,33 +130,54 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     build = newest_build(warehouse, NAME, [*TABLES, LAB_TESTS, f"{NAME}_data_class"])
     settings = read_settings(warehouse)
     listed = warehouse.count(schema_name(NAME), CASES)
-    last = _last_place(choice, listed)
+    last = listed if choice.num_cases is None else min(choice.num_cases, listed)
+    if choice.num_cases is not None and choice.num_cases > listed:
+        _warn(f"--num-cases {choice.num_cases}, but the list has {listed} admissions: all of them")
     issues = read_issues(warehouse, choice.mode, last)
     with ExportFolder(request.out / NAME) as folder:
         with progress(NAME, lambda: last) as advance:
             written = _write(warehouse, folder, settings, choice.mode, last, issues, advance)
-        if not written.cases:
-            raise UserError(_no_case(listed, written))
+        n_cases, n_skipped = written.pathologies.total(), len(written.skipped)
+        lost = _counts(_issue_counts(written.skipped))
+        if not listed:
+            raise UserError(
+                "The benchmark has no case: no admission is in the cohort. cdm_attrition shows"
+                " where they were lost."
+            )
+        if not n_cases:
+            raise UserError(f"No case is left: the reference loses all {n_skipped} ({lost}).")
         _write_lab_tests(warehouse, folder)
         manifest = make_manifest(warehouse, NAME, build, folder, {NAME: None}, "patients_md5")
-        manifest["tasks"][NAME] = _described(choice, settings, listed, last, issues, written)
+        kinds = (*PATHOLOGIES, NO_PATHOLOGY)
+        manifest["tasks"][NAME] = {
+            **asdict(settings),
+            "mode": str(choice.mode),
+            "num_cases": choice.num_cases,
+            "listed": listed,
+            "read": last,
+            "cases": n_cases,
+            "pathologies": {name: written.pathologies[name] for name in kinds},
+            "results": dict(written.results),
+            "issues": _issue_counts(issues),
+            "skipped": [
+                {"hadm_id": hadm_id, "issues": reasons}
+                for hadm_id, reasons in written.skipped.items()
+            ],
+        }
         folder.publish(manifest)
-    if choice.num_cases is None:
-        _warn_of_absent_pathologies(written)
+    absent = [name for name in PATHOLOGIES if not written.pathologies[name]]
+    if absent and choice.num_cases is None:
+        _warn(f"no case of {', '.join(absent)} in the cohort")
+    left_out = (
+        f"{n_skipped:,} cases that the reference loses are left out ({lost}); the manifest names"
+        " them"
+    )
     return [
-        f"{folder.folder / BENCHMARK}: {written.cases:,} cases ({_counts(written.pathologies)}),"
+        f"{folder.folder / BENCHMARK}: {n_cases:,} cases ({_counts(written.pathologies)}),"
         f" {settings.rules} rules, {choice.mode}",
-        *_skipped_lines(written),
+        *([left_out] if n_skipped else []),
         f"{folder.folder / MANIFEST}: data class {manifest['data_class']}",
     ]
-
-
-def _last_place(choice: Options, listed: int) -> int:
-    if choice.num_cases is None:
-        return listed
-    if choice.num_cases > listed:
-        _warn(f"--num-cases {choice.num_cases}, but the list has {listed} admissions: all of them")
-    return min(choice.num_cases, listed)
 
 
 def _write(
@@ -188,7 +205,7 @@ def _write(
                 written.skipped[hadm_id] = issues[hadm_id]
                 continue
             text = "    " + indented(case if loses_cases else case | about, 4)
-            between = ",\n" if written.cases else ""
+            between = ",\n" if written.pathologies else ""
             benchmark.write((between + text).encode(), 1)
             lines.write(one_line(text).encode(), 1)
             if beside is not None:
@@ -201,61 +218,11 @@ def _write(
     return written
 
 
-def _described(
-    choice: Options,
-    settings: Settings,
-    listed: int,
-    last: int,
-    issues: dict[int, list[str]],
-    written: _Written,
-) -> dict[str, Any]:
-    """Return what the manifest says of the cases."""
-    return {
-        **asdict(settings),
-        "mode": str(choice.mode),
-        "num_cases": choice.num_cases,
-        "listed": listed,
-        "read": last,
-        "cases": written.cases,
-        "pathologies": {name: written.pathologies[name] for name in (*PATHOLOGIES, NO_PATHOLOGY)},
-        "results": dict(written.results),
-        "issues": _issue_counts(issues),
-        "skipped": [
-            {"hadm_id": hadm_id, "issues": reasons} for hadm_id, reasons in written.skipped.items()
-        ],
-    }
-
-
-def _issue_counts(issues: dict[int, list[str]]) -> dict[str, int]:
+def _issue_counts(issues: Mapping[int, Sequence[str]]) -> dict[str, int]:
     return dict(sorted(Counter(issue for found in issues.values() for issue in found).items()))
 
 
-def _skipped_lines(written: _Written) -> list[str]:
-    if not written.skipped:
-        return []
-    return [
-        f"{len(written.skipped):,} cases that the reference loses are left out"
-        f" ({_counts(Counter(_issue_counts(written.skipped)))}); the manifest names them"
-    ]
-
-
-def _no_case(listed: int, written: _Written) -> str:
-    if not listed:
-        return (
-            "The benchmark has no case: no admission is in the cohort. cdm_attrition shows where"
-            " they were lost."
-        )
-    reasons = _counts(Counter(_issue_counts(written.skipped)))
-    return f"No case is left: the reference loses all {len(written.skipped)} ({reasons})."
-
-
-def _warn_of_absent_pathologies(written: _Written) -> None:
-    absent = [name for name in PATHOLOGIES if not written.pathologies[name]]
-    if absent:
-        _warn(f"no case of {', '.join(absent)} in the cohort")
-
-
-def _counts(counter: Counter[str]) -> str:
+def _counts(counter: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(counter.items()))
 
 
@@ -290,45 +257,30 @@ def _write_lab_tests(warehouse: Warehouse, folder: ExportFolder) -> None:
 # The rows of a case
 
 
-@dataclass(frozen=True)
-class _Part:
-    """The columns a case needs of a published table, and their order within a case.
-
-    Attributes:
-        tables: the table of each mode.
-    """
-
-    tables: dict[Mode, str]
-    columns: str
-    order: str
-
-
-def _of_modes(events: str) -> dict[Mode, str]:
-    return {Mode.EXTENDED: f"cdm_{events}", Mode.FIRST_ONLY: f"cdm_first_{events}"}
-
-
+# Of each published table that a case is made of: the tables of all events and of the first ones,
+# the columns that a case needs, and their order within a case.
 _PARTS = (
-    _Part(
-        _of_modes("lab_results"),
+    (
+        ("cdm_lab_results", "cdm_first_lab_results"),
         "itemid, test_name, fluid, category, valuenum, value_text, value_origin, unit, flag,"
         " ref_range_lower, ref_range_upper, charttime, sequence_num",
         "r.charttime nulls last, r.itemid, r.sequence_num, r.labevent_id",
     ),
-    _Part(
-        _of_modes("microbiology_events"),
+    (
+        ("cdm_microbiology_events", "cdm_first_microbiology_events"),
         CULTURE,
         "r.charttime nulls last, r.test_itemid nulls last, r.sequence_num,"
         ' r.spec_type_desc collate "C" nulls last, r.test_name collate "C" nulls last',
     ),
-    _Part(
-        _of_modes("radiology_reports"),
+    (
+        ("cdm_radiology_reports", "cdm_first_radiology_reports"),
         REPORT,
         'r.note_id collate "C", r.sequence_num',
     ),
-    _Part(dict.fromkeys(Mode, "cdm_diagnoses"), "title, is_primary", "r.seq_num"),
-    _Part(dict.fromkeys(Mode, "cdm_treatments"), TREATMENT, "r.position"),
+    (("cdm_diagnoses", "cdm_diagnoses"), "title, is_primary", "r.seq_num"),
+    (("cdm_treatments", "cdm_treatments"), TREATMENT, "r.position"),
 )
-TABLES = (CASES, ISSUES, SETTINGS, *sorted({t for part in _PARTS for t in part.tables.values()}))
+TABLES = (CASES, ISSUES, SETTINGS, *sorted({table for tables, *_ in _PARTS for table in tables}))
 
 
 def read_settings(warehouse: Warehouse) -> Settings:
@@ -375,7 +327,8 @@ def read_cases(
     history_name, exam_name = TEXT_NAMES[settings.rules]
     is_extended = settings.rules != REFERENCE
     labs, cultures, reports, diagnoses, treatments = (
-        _PerCase(_rows(warehouse, part, mode)) for part in _PARTS
+        _PerCase(warehouse, tables[mode is Mode.FIRST_ONLY], columns, order)
+        for tables, columns, order in _PARTS
     )
     columns = "list_position, hadm_id, pathology, has_demographics, age, gender, age_at_admission"
     texts = "history_of_present_illness, physical_exams, data_class, extract_source"
@@ -406,23 +359,19 @@ def read_cases(
         yield case, {"data_class": strictest([data_class]), "provenance": origin}
 
 
-def _rows(warehouse: Warehouse, part: _Part, mode: Mode) -> Iterator[Row]:
-    cases = warehouse.relation(schema_name(NAME), CASES)
-    batches = warehouse.select(
-        ["c.list_position", *(f"r.{column}" for column in part.columns.split(", "))],
-        schema_name(NAME),
-        part.tables[mode],
-        f"as r inner join {cases} as c on r.hadm_id = c.hadm_id"
-        f" order by c.list_position, {part.order}",
-    )
-    return chain.from_iterable(batches)
-
-
 class _PerCase:
-    """Rows that begin with the place of their case, given out case by case."""
+    """Rows of a table that are given out case by case."""
 
-    def __init__(self, rows: Iterator[Row]) -> None:
-        self._groups = groupby(rows, key=itemgetter(0))
+    def __init__(self, warehouse: Warehouse, table: str, columns: str, order: str) -> None:
+        cases = warehouse.relation(schema_name(NAME), CASES)
+        batches = warehouse.select(
+            ["c.list_position", *(f"r.{column}" for column in columns.split(", "))],
+            schema_name(NAME),
+            table,
+            f"as r inner join {cases} as c on r.hadm_id = c.hadm_id"
+            f" order by c.list_position, {order}",
+        )
+        self._groups = groupby(chain.from_iterable(batches), key=itemgetter(0))
         self._waiting: tuple[int, list[Row]] | None = None
 
     def of(self, position: int) -> Sequence[Row]:

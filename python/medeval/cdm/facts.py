@@ -207,33 +207,38 @@ class Facts:
     condition_names: Mapping[str, str]
 
 
-def load_facts(root: Path | None = None, data: Path = DATA) -> Facts:
+def load_facts(root: Path | None = None) -> Facts:
     """Read the facts.
 
     Args:
         root: the project's folder; None searches upwards from the current one.
-        data: the folder of the package's own files.
 
     Raises:
-        UserError: a file is missing or cannot be read.
+        UserError: a file cannot be read.
     """
-    tables = _Tables(root, data)
     columns = "grade pathology location_stem modifier_stem"
-    pairs = _grouped(tables.rows("cdm_diagnosis_alternatives", columns), 2)
-    negations = tuple(phrase for (phrase,) in tables.rows("cdm_negation_phrases", "phrase"))
-    cues = _grouped(tables.rows("cdm_negation_cues", "role phrase"))
-    criteria = tables.rows("cdm_diagnosis_criteria", "condition guideline criteria")
+    pairs = _grouped(_rows("cdm_diagnosis_alternatives", columns), 2)
+    # The places of a pathology's pairs are other organs to the others.
+    places: dict[str, set[str]] = {}
+    for (_, name), found in pairs.items():
+        places.setdefault(name, set()).update(place for place, _ in found)
+    parts = _grouped(_rows("cdm_other_organs", "organ_stem part_of"))
+    negations = tuple(phrase for (phrase,) in _rows("cdm_negation_phrases", "phrase"))
+    cues = _grouped(_rows("cdm_negation_cues", "role phrase"))
+    criteria = _rows("cdm_diagnosis_criteria", "condition guideline criteria")
     return Facts(
-        labs=_labs(tables),
-        imaging=_imaging(tables),
-        treatments=_treatments(tables),
-        correct_diagnoses={
-            name: found for (grade, name), found in pairs.items() if grade == "correct"
+        labs=_labs(),
+        imaging=_imaging(root),
+        treatments=_treatments(),
+        correct_diagnoses=_of(pairs, "correct"),
+        gracious_diagnoses=_of(pairs, "gracious"),
+        other_organs={
+            name: (
+                *(stem for stem, owners in parts.items() if name not in owners),
+                *sorted(set().union(*places.values()) - own - set(parts)),
+            )
+            for name, own in places.items()
         },
-        gracious_diagnoses={
-            name: found for (grade, name), found in pairs.items() if grade == "gracious"
-        },
-        other_organs=_other_organs(tables, pairs),
         negations=negations,
         negation_cues=NegationCues(
             before=negations + cues.get("pre_negation", ()),
@@ -243,43 +248,18 @@ def load_facts(root: Path | None = None, data: Path = DATA) -> Facts:
             normal=cues.get("normal", ()),
         ),
         criteria={row[0]: Criteria(*row) for row in criteria},
-        condition_names=dict(tables.rows("cdm_condition_names", "condition_name condition")),
+        condition_names=dict(_rows("cdm_condition_names", "condition_name condition")),
     )
 
 
-class _Tables:
-    """The CSV files; what is wrong with one is said with its name and row."""
-
-    def __init__(self, root: Path | None, data: Path) -> None:
-        self._root, self._data = root, data
-
-    def rows(self, name: str, columns: str, number: str = "") -> list[tuple[Any, ...]]:
-        """Return some columns of a file in the order of its rows; that of `number` as whole ones.
-
-        Raises:
-            UserError: no such file, or one of the columns or a cell is missing or no number.
-        """
-        path = self._data / f"{name}.csv"
-        # Only a seed of the floor needs a checkout.
-        path = path if path.exists() else (self._root or project_root()) / f"seeds/cdm/{name}.csv"
-        wanted = columns.split()
-        try:
-            with path.open(encoding="utf-8", newline="") as file:
-                reader = csv.DictReader(file)
-                absent = [name for name in wanted if name not in (reader.fieldnames or ())]
-                rows: list[dict[str, Any]] = list(reader)
-        except OSError as error:
-            raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-        if absent:
-            raise UserError(f"{path}: no column {', '.join(absent)}.")
-        for place, row in enumerate(rows, start=1):
-            if None in row or None in row.values():
-                raise UserError(f"{path}: row {place} has not one cell a column.")
-            if number and row[number] and not row[number].isdecimal():
-                raise UserError(f"{path}: {row[number]!r} is no whole number.")
-            if number:
-                row[number] = int(row[number]) if row[number] else None
-        return [tuple(row[name] for name in wanted) for row in rows]
+def _rows(name: str, columns: str, folder: Path = DATA) -> list[tuple[Any, ...]]:
+    """Return some columns of a file in the order of its rows."""
+    path = folder / f"{name}.csv"
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [tuple(row[one] for one in columns.split()) for row in csv.DictReader(file)]
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from error
 
 
 def _grouped(rows: Iterable[tuple[Any, ...]], keys: int = 1) -> dict[Any, tuple[Any, ...]]:
@@ -291,119 +271,97 @@ def _grouped(rows: Iterable[tuple[Any, ...]], keys: int = 1) -> dict[Any, tuple[
     return {key: tuple(values) for key, values in found.items()}
 
 
-def _labs(tables: _Tables) -> LabFacts:
-    columns = "kind category itemid"
-    items = _grouped(tables.rows("cdm_lab_categories", columns, number="itemid"), 2)
-    panels = {name: found for (kind, name), found in items.items() if kind == "panel"}
-    needed = _grouped(tables.rows("cdm_lab_requirements", "test_role pathology category"), 2)
-    synonyms = _grouped(tables.rows("cdm_lab_synonyms", "kind given canonical"))
-    fillers = _grouped(tables.rows("cdm_lab_filler_words", "dropped word"))
-    columns = "request_name panel itemid"
+def _of(groups: Mapping[tuple[str, str], tuple[Any, ...]], kind: str) -> dict[str, Any]:
+    """Return what is of one kind, by name."""
+    return {name: found for (of, name), found in groups.items() if of == kind}
+
+
+def _labs() -> LabFacts:
+    rows = _rows("cdm_lab_categories", "kind category itemid")
+    items = _grouped(((kind, name, int(itemid)) for kind, name, itemid in rows), 2)
+    panels = _of(items, "panel")
+    needed = _grouped(_rows("cdm_lab_requirements", "test_role pathology category"), 2)
+    synonyms = _grouped(_rows("cdm_lab_synonyms", "kind given canonical"))
+    fillers = _grouped(_rows("cdm_lab_filler_words", "dropped word"))
+    names = _rows("cdm_lab_request_names", "request_name panel itemid")
     return LabFacts(
         panels=panels,
         categories={name: found for (kind, name), found in items.items() if kind != "panel"},
-        required={name: found for (role, name), found in needed.items() if role == "required"},
-        neutral={name: found for (role, name), found in needed.items() if role == "neutral"},
+        required=_of(needed, "required"),
+        neutral=_of(needed, "neutral"),
         item_synonyms={int(given): int(canonical) for given, canonical in synonyms["itemid"]},
         panel_synonyms=dict(synonyms["panel_name"]),
         label_synonyms=dict(synonyms["label"]),
         request_names={
-            name: panels[panel] if panel else (itemid,)
-            for name, panel, itemid in tables.rows(
-                "cdm_lab_request_names", columns, number="itemid"
-            )
+            name: panels[panel] if panel else (int(itemid),) for name, panel, itemid in names
         },
         fillers_anywhere=fillers["anywhere"],
         fillers_between_blanks=frozenset(fillers["anywhere"] + fillers["between_blanks"]),
         fillers_of_unknown_names=frozenset(
-            word for (word,) in tables.rows("cdm_lab_request_fillers", "word")
+            word for (word,) in _rows("cdm_lab_request_fillers", "word")
         ),
     )
 
 
-def _imaging(tables: _Tables) -> ImagingFacts:
-    modalities = tables.rows("radiology_modalities", "keyword modality is_stem")
+def _imaging(root: Path | None) -> ImagingFacts:
+    seeds = (root or project_root()) / "seeds" / "cdm"
+    modalities = _rows("radiology_modalities", "keyword modality is_stem", seeds)
     columns = "keyword region is_stem in_specification"
-    regions = [row for row in tables.rows("radiology_regions", columns) if row[3] == "true"]
+    regions = [row[:3] for row in _rows("radiology_regions", columns, seeds) if row[3] == "true"]
     columns = "pathology region modality points added_if_diagnosis_has"
-    worth = tables.rows("cdm_imaging_preferences", columns, number="points")
-    columns = "kind modality scored_as exam_keyword"
-    kinds = _grouped(tables.rows("cdm_imaging_kinds", columns), 3)
-    columns = "word_use phrase meaning"
-    phrases = _grouped(tables.rows("cdm_imaging_request_words", columns))
+    worth = _rows("cdm_imaging_preferences", columns)
+    kinds = _grouped(_rows("cdm_imaging_kinds", "kind modality scored_as exam_keyword"), 3)
+    phrases = _grouped(_rows("cdm_imaging_request_words", "word_use phrase meaning"))
     # CHEST, ABDOMEN and PELVIS in an examination's name tell a radiograph, in a request a region.
-    region_names = {region.upper() for _, region, *_ in regions}
+    region_names = {region.upper() for _, region, _ in regions}
     return ImagingFacts(
-        preferences={
-            name: tuple(
-                ImagingPreference(region, modality, points, word or None)
-                for region, modality, points, word in found
-            )
-            for name, found in _grouped(worth).items()
-        },
-        kinds={
-            name: ImagingKind(name, modality, scored_as, words)
-            for (name, modality, scored_as), words in kinds.items()
-        },
+        preferences=_grouped(
+            (name, ImagingPreference(region, modality, int(points), word or None))
+            for name, region, modality, points, word in worth
+        ),
+        kinds={one[0]: ImagingKind(one[0], one[1], one[2], words) for one, words in kinds.items()},
         modality_phrases={name.lower(): name for _, name, _ in modalities}
         | dict(phrases["modality"]),
         region_phrases=dict(phrases["region"]),
         modality_keywords=tuple(
             (word, name) for word, name, _ in modalities if word not in region_names
         ),
-        region_keywords=tuple((word, region) for word, region, *_ in regions),
+        region_keywords=tuple((word, region) for word, region, _ in regions),
         keyword_stems=frozenset(
-            word for word, _, is_stem, *_ in (*modalities, *regions) if is_stem == "true"
+            word for word, _, is_stem in (*modalities, *regions) if is_stem == "true"
         ),
     )
 
 
-def _treatments(tables: _Tables) -> dict[str, tuple[TreatmentFacts, ...]]:
+def _treatments() -> dict[str, tuple[TreatmentFacts, ...]]:
     columns = "pathology treatment term_use term modifier"
-    terms = _grouped(tables.rows("cdm_treatment_keywords", columns), 3)
+    terms = _grouped(_rows("cdm_treatment_keywords", columns), 3)
     columns = "pathology treatment icd_version icd_code"
-    codes = _grouped(tables.rows("cdm_treatment_codes", columns, number="icd_version"), 2)
+    codes: dict[tuple[str, str], set[tuple[int, str]]] = {}
+    for of, name, version, code in _rows("cdm_treatment_codes", columns):
+        codes.setdefault((of, name), set()).add((int(version), code))
+    found: list[tuple[str, TreatmentFacts]] = []
     columns = "pathology treatment is_always_required"
-    found: dict[str, tuple[TreatmentFacts, ...]] = {}
-    for of, name, is_always_required in tables.rows("cdm_treatments_by_pathology", columns):
-
-        def words(*uses: str, key: tuple[str, str] = (of, name)) -> tuple[str, ...]:
-            return tuple(term for use in uses for term, _ in terms.get((*key, use), ()))
-
-        groups = sorted({use for *key, use in terms if tuple(key) == (of, name)})
+    for of, name, is_always_required in _rows("cdm_treatments_by_pathology", columns):
+        words = {
+            use: tuple(term for term, _ in pairs)
+            for (*key, use), pairs in terms.items()
+            if key == [of, name]
+        }
+        shown = words.get("shown_or_requested", ())
         treatment = TreatmentFacts(
             name=name,
             is_always_required=is_always_required == "true",
             codes=frozenset(codes.get((of, name), ())),
-            shown_by=words("shown_or_requested"),
-            shown_words=words("shown_word"),
-            shown_places=words("shown_place"),
-            diagnosis_word=next(iter(words("diagnosis")), None),
-            requested_by=words("shown_or_requested", "requested"),
+            shown_by=shown,
+            shown_words=words.get("shown_word", ()),
+            shown_places=words.get("shown_place", ()),
+            diagnosis_word=next(iter(words.get("diagnosis", ())), None),
+            requested_by=shown + words.get("requested", ()),
             requested_pairs=terms.get((of, name, "requested_pair"), ()),
             requested_groups=tuple(
-                words(use) for use in groups if use.startswith("requested_group")
+                words[use] for use in sorted(words) if use.startswith("requested_group")
             ),
         )
-        found[of] = (*found.get(of, ()), treatment)
-    return found
-
-
-def _other_organs(
-    tables: _Tables, pairs: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]
-) -> dict[str, tuple[str, ...]]:
-    """Return for each pathology the beginnings of words for organs that are not its own.
-
-    The places of a pathology's pairs are other organs to the others.
-    """
-    parts = _grouped(tables.rows("cdm_other_organs", "organ_stem part_of"))
-    places: dict[str, set[str]] = {}
-    for (_, name), found in pairs.items():
-        places.setdefault(name, set()).update(place for place, _ in found)
-    return {
-        name: (
-            *(stem for stem, owners in parts.items() if name not in owners),
-            *sorted(set().union(*places.values()) - own - set(parts)),
-        )
-        for name, own in places.items()
-    }
+        found.append((of, treatment))
+    return _grouped(found)

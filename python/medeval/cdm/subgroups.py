@@ -5,143 +5,60 @@ groups that it could be worked out. The patients of a group who have one patholo
 Scores differ by pathology, so the means, gaps and p values of a group say how many of its patients
 have which: a group with a small cell has none of them. That nobody of a group has a pathology is a
 number of no patient, and may be known.
+
+Is a difference between two groups more than chance? The test permutes the patients' groups within
+each pathology (a permutation test, Fisher 1935, with strata): pathologies differ in how hard they
+are and in who has them, and that is no gap of the model. A share of the difference is therefore
+expected, and what lies beyond it is tested.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from medeval.cdm.aggregate import (
-    N_ITERS,
-    Mean,
-    ScoredCase,
-    check_cases,
-    means,
-    score_names,
-    values_of,
-)
-from medeval.cdm.gaps import N_PERMUTATIONS, Gap, gap_tests
+from medeval.cdm.aggregate import N_ITERS, ScoredCase, check_cases, means, score_names, values_of
 from medeval.cdm.scores import SCORES
 from medeval.errors import UserError
 from medeval.models.clinical_case import ClinicalCase
 from medeval.predictions.attributes import age_band
-from medeval.scoring.groups import UNKNOWN, hidden, require_min_cell
+from medeval.scoring.groups import UNKNOWN, hidden, partition, require_min_cell
+from medeval.scoring.resample import Floats
 from medeval.scoring.significance import holm
 
 MIN_CELL = 11
-GENDER = "gender"
-AGE_BAND = "age_band"
-RACE = "race"
-Attributes = Mapping[str, str]
+N_PERMUTATIONS = 9999
+# Permuted places at a time.
+BATCH_NUMBERS = 1 << 20
+# Equal in exact arithmetic, apart by rounding.
+ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
-class Group:
-    """One group of patients.
-
-    Attributes:
-        name: the group.
-        n: how many cases; None if that is hidden.
-        scores: their means; none if they are hidden.
-        suppressed: why it is hidden, the same of all that are; None if it is not.
-    """
-
-    name: str
-    n: int | None
-    scores: dict[str, Mean]
-    suppressed: str | None
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """The groups of one attribute, and the gaps between those that are shown.
-
-    Attributes:
-        groups: in the order of their names, the unknown last; none if names alone would tell how
-            many a small one has.
-        gaps: of each score between each two groups that are told; the unknown are compared with
-            none.
-    """
-
-    groups: tuple[Group, ...]
-    gaps: tuple[Gap, ...]
-
-
-@dataclass(frozen=True)
-class Subgroups:
-    """The scores of a run by groups of patients.
-
-    Attributes:
-        groupings: of each attribute.
-        min_cell: the smallest group that is shown.
-        seed: of intervals and permutations.
-        n_iters: how many draws the intervals are made from.
-        n_permutations: how many permutations a test makes.
-    """
-
-    groupings: dict[str, Grouping]
-    min_cell: int
-    seed: int
-    n_iters: int
-    n_permutations: int
-
-    def as_json(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return {
-            "min_cell": self.min_cell,
-            "seed": self.seed,
-            "n_iters": self.n_iters,
-            "n_permutations": self.n_permutations,
-            "test": "permutation within pathology, failed cases as zero, p values after Holm",
-            "attributes": {
-                name: {
-                    "groups": [
-                        {
-                            "name": group.name,
-                            "n": group.n,
-                            "suppressed": group.suppressed,
-                            "scores": {key: mean.as_json() for key, mean in group.scores.items()},
-                        }
-                        for group in grouping.groups
-                    ],
-                    "gaps": [gap.as_json() for gap in grouping.gaps],
-                }
-                for name, grouping in self.groupings.items()
-            },
-        }
-
-
-def attributes_of(case: ClinicalCase, race: str | None = None) -> dict[str, str]:
-    """Return the groups that a case's patient is of.
-
-    Args:
-        case: the case.
-        race: as the source states it, where it is at hand; a case does not hold it.
-    """
+def attributes_of(case: ClinicalCase) -> dict[str, str]:
+    """Return the groups that a case's patient is of; the age at admission goes first."""
     person = case.demographics
     age = None
     if person is not None:
         age = person.age if person.age_at_admission is None else person.age_at_admission
-    found = {GENDER: (person.gender if person else "") or UNKNOWN, AGE_BAND: age_band(age)}
-    return found if race is None else found | {RACE: race or UNKNOWN}
+    gender = person.gender if person is not None else ""
+    return {"gender": gender or UNKNOWN, "age_band": age_band(age)}
 
 
 def subgroups(
     cases: Sequence[ScoredCase],
-    attributes: Mapping[int, Attributes],
+    attributes: Mapping[int, Mapping[str, str]],
     *,
     min_cell: int = MIN_CELL,
     seed: int = 0,
     n_iters: int = N_ITERS,
     n_permutations: int = N_PERMUTATIONS,
     possible: Sequence[str] = SCORES,
-) -> Subgroups:
+) -> dict[str, Any]:
     """Return the scores of each group of each attribute, and what lies between groups.
 
     Args:
@@ -152,6 +69,13 @@ def subgroups(
         n_iters: how many draws the intervals are made from; 0 makes none.
         n_permutations: how many permutations a test makes.
         possible: the scores that there are for a case that is answered.
+
+    Returns:
+        JSON values: how it was made, and by attribute `groups` in the order of their names, the
+        unknown last (`name`; `n` and `scores`, unless it is `suppressed`), none if names alone
+        would tell how many a small one has; and `gaps`, of each score between each two groups that
+        are told: `first` less `second`, what their shares of the pathologies alone would make, and
+        p values, None where there is nothing to permute. The unknown are compared with none.
 
     Raises:
         UserError: a `min_cell` that hides nothing well, `n_permutations` below 1, or a case
@@ -168,42 +92,53 @@ def subgroups(
         if list(attributes.get(case.hadm_id, {})) != names:
             raise UserError(f"Case {case.hadm_id} does not have the attributes {', '.join(names)}.")
     scores = score_names(ordered, possible)
-    groupings = {}
+    told: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for name in names:
-        members: dict[str, list[ScoredCase]] = {}
-        for case in ordered:
-            members.setdefault(attributes[case.hadm_id][name], []).append(case)
-        members = dict(sorted(members.items(), key=lambda item: (item[0] == UNKNOWN, item[0])))
-        groups = _groups(members, scores, min_cell, seed, n_iters)
-        shown = [group.name for group in groups if not group.suppressed and group.name != UNKNOWN]
-        gaps = [
-            gap
-            for first, second in combinations(shown, 2)
-            for gap in _gaps(first, second, members, scores, seed, n_permutations)
+        places = partition([attributes[case.hadm_id][name] for case in ordered])
+        members = {group: [ordered[place] for place in of] for group, of in places.items()}
+        cells = [Counter(case.pathology for case in of) for of in members.values()]
+        hide = hidden([cell.total() for cell in cells], cells, min_cell)
+        groups = [
+            {
+                "name": group,
+                "n": None if is_hidden else len(of),
+                "suppressed": hidden_reason(min_cell) if is_hidden else None,
+                "scores": {}
+                if is_hidden
+                else {
+                    score: mean.as_json()
+                    for score, mean in means(of, scores, seed=seed, n_iters=n_iters).items()
+                },
+            }
+            for (group, of), is_hidden in zip(members.items(), hide or (), strict=hide is not None)
         ]
-        groupings[name] = Grouping(groups, tuple(gaps))
-    return Subgroups(_corrected(groupings), min_cell, seed, n_iters, n_permutations)
-
-
-def _groups(
-    members: Mapping[str, Sequence[ScoredCase]],
-    scores: Sequence[str],
-    min_cell: int,
-    seed: int,
-    n_iters: int,
-) -> tuple[Group, ...]:
-    cells = [Counter(case.pathology for case in found) for found in members.values()]
-    hide = hidden([cell.total() for cell in cells], cells, min_cell)
-    if hide is None:
-        return ()
-    made = []
-    for (name, found), is_hidden in zip(members.items(), hide, strict=True):
-        if is_hidden:
-            made.append(Group(name, None, {}, hidden_reason(min_cell)))
-        else:
-            found_means = means(found, scores, seed=seed, n_iters=n_iters)
-            made.append(Group(name, len(found), found_means, None))
-    return tuple(made)
+        shown = [one["name"] for one in groups if not one["suppressed"] and one["name"] != UNKNOWN]
+        gaps = []
+        for first, second in combinations(map(str, shown), 2):
+            both = [*members[first], *members[second]]
+            tests = gap_tests(
+                np.nan_to_num(values_of(both, scores)),
+                np.arange(len(both)) < len(members[first]),
+                [case.pathology for case in both],
+                seed=seed,
+                n=n_permutations,
+            )
+            for score, gap, expected, p_value in zip(scores, *tests, strict=True):
+                one = {"score": score, "first": first, "second": second, "gap": float(gap)}
+                gaps.append({**one, "expected_gap": float(expected), "p_value": p_value})
+        told[name] = {"groups": groups, "gaps": gaps}
+    tested = [gap for grouping in told.values() for gap in grouping["gaps"]]
+    corrected = holm([gap["p_value"] for gap in tested])
+    for gap, p_holm in zip(tested, corrected, strict=True):
+        gap["p_holm"] = p_holm
+    return {
+        "min_cell": min_cell,
+        "seed": seed,
+        "n_iters": n_iters,
+        "n_permutations": n_permutations,
+        "test": "permutation within pathology, failed cases as zero, p values after Holm",
+        "attributes": told,
+    }
 
 
 def hidden_reason(min_cell: int) -> str:
@@ -214,36 +149,42 @@ def hidden_reason(min_cell: int) -> str:
     )
 
 
-def _gaps(
-    first: str,
-    second: str,
-    members: Mapping[str, Sequence[ScoredCase]],
-    scores: Sequence[str],
-    seed: int,
-    n_permutations: int,
-) -> list[Gap]:
-    both = [*members[first], *members[second]]
-    is_first = np.arange(len(both)) < len(members[first])
-    gaps, expected, p_values = gap_tests(
-        np.nan_to_num(values_of(both, scores)),
-        is_first,
-        [case.pathology for case in both],
-        seed=seed,
-        n=n_permutations,
-    )
-    return [
-        Gap(score, first, second, float(gap), float(by_chance), p_value)
-        for score, gap, by_chance, p_value in zip(scores, gaps, expected, p_values, strict=True)
+def gap_tests(
+    values: Floats, is_first: NDArray[np.bool_], strata: Sequence[str], *, seed: int, n: int
+) -> tuple[Floats, Floats, list[float | None]]:
+    """Return the gaps of scores between two groups, the expected gaps, and their p values.
+
+    Args:
+        values: scores, shape (cases, scores).
+        is_first: whether a case is of the first group, else of the second; neither is empty.
+        strata: the pathology of each case.
+        seed: of the permutations.
+        n: how many permutations.
+    """
+    names = np.array(strata)
+    order = np.argsort(names, kind="stable")
+    values, is_first, names = values[order], is_first[order], names[order]
+    slices = [
+        slice(int(np.searchsorted(names, name)), int(np.searchsorted(names, name, "right")))
+        for name in np.unique(names)
     ]
-
-
-def _corrected(groupings: Mapping[str, Grouping]) -> dict[str, Grouping]:
-    """Correct the p values of all tests together."""
-    tests = [gap for grouping in groupings.values() for gap in grouping.gaps]
-    corrected = iter(holm([gap.p_value for gap in tests]))
-    return {
-        name: replace(
-            grouping, gaps=tuple(replace(gap, p_holm=next(corrected)) for gap in grouping.gaps)
-        )
-        for name, grouping in groupings.items()
-    }
+    # Their sum over values is the difference of the two means.
+    n_first = int(is_first.sum())
+    weights = np.where(is_first, 1 / n_first, -1 / (len(is_first) - n_first))
+    gap = values[is_first].mean(axis=0) - values[~is_first].mean(axis=0)
+    even = np.empty_like(weights)
+    for part in slices:
+        even[part] = weights[part].mean()
+    expected = even @ values
+    if not any(0 < is_first[part].sum() < len(is_first[part]) for part in slices):
+        return gap, expected, [None] * values.shape[1]
+    reached = np.zeros(values.shape[1], dtype=np.int64)
+    beyond = np.abs(gap - expected) - ROUNDING
+    random = np.random.default_rng([seed, len(values)])
+    size = max(1, BATCH_NUMBERS // len(values))
+    for start in range(0, n, size):
+        permuted = np.tile(weights, (min(size, n - start), 1))
+        for part in slices:
+            permuted[:, part] = random.permuted(permuted[:, part], axis=1)
+        reached += (np.abs(permuted @ values - expected) >= beyond).sum(axis=0)
+    return gap, expected, [float((1 + count) / (1 + n)) for count in reached]

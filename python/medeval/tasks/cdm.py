@@ -3,48 +3,75 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, InstanceOf
 
 from medeval.cdm.cases import EXPORT, CaseFiles, Subset, read_case_files, read_subset
 from medeval.cdm.context import MARGIN as LOOP_MARGIN
 from medeval.cdm.context import ContextBudget, budget_in
 from medeval.cdm.demo import best_scores, local_provider
-from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts, tool_loops
+from medeval.cdm.episode import CaseEpisode, LoopOptions, Transcript, read_transcripts, tool_loops
 from medeval.cdm.facts import Facts, load_facts
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
 from medeval.cdm.full_information import FullInformationOptions, full_information
 from medeval.cdm.prompts import PROMPT_VERSION
 from medeval.cdm.scores import COUNTS, DIAGNOSIS, SCORES
+from medeval.cdm.tools import TOOLS
 from medeval.errors import UserError
 from medeval.export import require_named_export
 from medeval.inference.tokens import ContextWindow, context_window
 from medeval.inference.types import Item
 from medeval.models.text_files import write_text
-from medeval.tasks.cdm_options import (
-    SETTINGS,
-    CdmOptions,
-    options_of,
-    subset_as_json,
-    way_of_asking,
-)
 from medeval.tasks.cdm_score import TOOLS_ONLY, case_lines, score_of
 from medeval.tasks.differences import paired_differences
+from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import AskedTask, Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
-    from medeval.inference.types import Episode, Model
+    from medeval.inference.types import Model
     from medeval.scoring.compare import Difference
 
-__all__ = ["NAME", "CdmOptions", "CdmTask", "begin", "options_of"]
-
 NAME = "cdm"
+SETTINGS = "cdm"
 CASE_SCORES = "case_scores.jsonl"
+# Options that only one way of asking has; `permute` may be said to be none.
+TOOLS_OPTIONS = ("tool_protocol", "max_rounds", "max_calls", "tools")
+
+
+class CdmOptions(TaskOptions):
+    """How cases are put to a model.
+
+    Attributes:
+        cases: the folder of the export.
+        subset: the cases that are asked, as NAME=FILE; None asks all. A run that goes on has them
+            from its record.
+        mode: tools, the model asks for what it needs; full_information, it sees all at once.
+        tool_protocol: native, the endpoint's own form of calls; text, for models without one.
+        max_rounds: steps with tools, after which the model has to decide.
+        max_calls: calls in one step.
+        tools: which there are.
+        permute: full_information: further samples, with the information in other orders.
+        permute_seed: of the orders.
+        context_limit: tokens that the model takes in; None asks the server.
+    """
+
+    cases: str | None = None
+    subset: str | InstanceOf[Subset] | None = None
+    mode: Literal["tools", "full_information"] = "tools"
+    tool_protocol: Literal["native", "text"] = "native"
+    max_rounds: int = Field(20, ge=1)
+    max_calls: int = Field(10, ge=1)
+    tools: tuple[str, ...] = Field(TOOLS, min_length=1)
+    permute: int = Field(0, ge=0)
+    permute_seed: int = 0
+    context_limit: int | None = Field(None, ge=1)
 
 
 @dataclass(frozen=True)
@@ -100,7 +127,8 @@ class CdmTask:
 
     def settings(self) -> dict[str, Any]:
         """See `AskedTask`."""
-        subset = {} if self.subset is None else {"subset": subset_as_json(self.subset)}
+        # Enough to go on without the file of the subset.
+        subset = self.subset and {**self.subset.about(), "hadm_ids": list(self.subset.hadm_ids)}
         return {
             SETTINGS: {
                 **self._how.as_json(),
@@ -108,7 +136,7 @@ class CdmTask:
                 # The same cases in another folder are no other setting.
                 "export": self.recorded_export or str(self.files.folder),
                 **self._asked.about(),
-                **subset,
+                **({} if subset is None else {"subset": subset}),
             }
         }
 
@@ -118,23 +146,21 @@ class CdmTask:
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """See `AskedTask`: what each conversation begins with."""
-        for episode in self._episodes(limit):
-            opening = episode.opening
-            yield Item(
-                episode.id,
-                opening.messages,
-                episode.data_class,
-                episode.sample,
-                opening.parameters,
-            )
+        for episode in self.samples(limit):
+            yield episode.item(episode.opening.messages, episode.opening.parameters)
 
     def can_read(self, item: Item, reply: str) -> bool:
         """See `AskedTask`; a conversation reads its own replies."""
         return True
 
-    def samples(self, limit: int | None = None) -> Iterator[Episode]:
+    def samples(self, limit: int | None = None) -> Iterator[CaseEpisode]:
         """See `AskedTask`: the conversations."""
-        return self._episodes(limit)
+        cases = self._asked.cases[:limit]
+        how = self._how
+        if isinstance(how, FullInformationOptions):
+            yield from full_information(cases, how, self.budget)
+        else:
+            yield from tool_loops(cases, self.facts, self.files.mapping, how, self.budget)
 
     def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
         """See `AskedTask`."""
@@ -166,7 +192,13 @@ class CdmTask:
         transcripts = read_transcripts(folder, cases, samples)
         facts = {
             **facts_of_run(record, self.items(record.limit)),
-            "data": self._data(cases_asked=len(cases)),
+            "data": {
+                "sha256": self.files.sha256,
+                "data_class": "open" if self._asked.is_open else "credentialed",
+                "cases": len(cases),
+                "without_pathology": self._asked.without_pathology,
+                **({} if self.subset is None else {"subset": self.subset.about()}),
+            },
         }
         found = score_of(
             transcripts,
@@ -186,16 +218,12 @@ class CdmTask:
             UserError: the content differs.
         """
         asked = record.settings[SETTINGS]
-        for name, now in (
-            ("sha256", self.files.sha256),
-            ("mapping_sha256", self.files.mapping_sha256),
-        ):
-            if asked.get(name) != now:
-                raise UserError(
-                    f"{self.files.folder} holds other cases than those that {record.folder} was"
-                    " made with (its SHA-256 differs). Export those again, or name their folder"
-                    " with --cases."
-                )
+        if (asked.get("sha256"), asked.get("mapping_sha256")) != self.files.hashes:
+            raise UserError(
+                f"{self.files.folder} holds other cases than those that {record.folder} was made"
+                " with (its SHA-256 differs). Export those again, or name their folder with"
+                " --cases."
+            )
 
     def compare(
         self, first: Path, other: AskedTask, second: Path, method: Method
@@ -207,10 +235,7 @@ class CdmTask:
         """
         if not isinstance(other, CdmTask):
             raise UserError(f"{second} is a run of {other.name}, not of {NAME}.")
-        if (self.files.sha256, self.files.mapping_sha256) != (
-            other.files.sha256,
-            other.files.mapping_sha256,
-        ):
+        if self.files.hashes != other.files.hashes:
             raise UserError(
                 f"{first} and {second} were made with other cases, or with other tables of tests:"
                 f" the exports {self.files.folder} and {other.files.folder} differ by SHA-256. Runs"
@@ -239,24 +264,26 @@ class CdmTask:
 
     @cached_property
     def _how(self) -> LoopOptions | FullInformationOptions:
-        return way_of_asking(self.options)
+        """The options of the way of asking that is chosen.
 
-    def _episodes(self, limit: int | None) -> Iterator[Episode]:
-        cases = self._asked.cases[:limit]
-        how = self._how
-        if isinstance(how, FullInformationOptions):
-            yield from full_information(cases, how, self.budget)
-        else:
-            yield from tool_loops(cases, self.facts, self.files.mapping, how, self.budget)
-
-    def _data(self, cases_asked: int) -> dict[str, Any]:
-        return {
-            "sha256": self.files.sha256,
-            "data_class": "open" if self._asked.is_open else "credentialed",
-            "cases": cases_asked,
-            "without_pathology": self._asked.without_pathology,
-            **({} if self.subset is None else {"subset": self.subset.about()}),
-        }
+        Raises:
+            UserError: options of the other way.
+        """
+        options = self.options
+        if options.mode == "full_information":
+            unused = [name for name in TOOLS_OPTIONS if name in options.model_fields_set]
+            if unused:
+                raise UserError(
+                    f"{', '.join(unused)}: for the mode tools; full_information has none of it."
+                )
+            return FullInformationOptions(options.permute, options.permute_seed)
+        if options.permute or "permute_seed" in options.model_fields_set:
+            raise UserError(
+                "--permute is for full_information: with tools the model chooses the order itself."
+            )
+        return LoopOptions(
+            options.tool_protocol, options.max_rounds, options.max_calls, tuple(options.tools)
+        )
 
 
 def begin(options: CdmOptions) -> CdmTask:
@@ -275,3 +302,23 @@ def begin(options: CdmOptions) -> CdmTask:
     task = CdmTask(files, load_facts(), options, subset)
     next(task.items(1))  # options that do not go together are told before a folder is made
     return task
+
+
+def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with which a run was begun."""
+    asked = settings[SETTINGS]
+    context = asked.get("context") or {}
+    limit = context.get("limit") if context.get("limit_from") == "user" else None
+    options = {"cases": asked["export"], "mode": asked["mode"], "context_limit": limit}
+    if "subset" in asked:
+        kept = asked["subset"]
+        options["subset"] = Subset(kept["name"], tuple(kept["hadm_ids"]), kept["file_sha256"])
+    if asked["mode"] == "full_information":
+        return {**options, "permute": asked["permute"], "permute_seed": asked["seed"]}
+    return {
+        **options,
+        "tool_protocol": asked["tool_protocol"],
+        "max_rounds": asked["max_rounds"],
+        "max_calls": asked["max_calls"],
+        "tools": asked["tools"],
+    }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from medeval.cdm.aggregate import Aggregate, ScoredCase, aggregate
+from medeval.cdm.aggregate import ScoredCase, aggregate
 from medeval.cdm.cases import Subset
 from medeval.cdm.episode import Transcript
 from medeval.cdm.facts import Facts
@@ -28,23 +29,21 @@ from medeval.cdm.scores import (
     required_treatments,
     score_case,
 )
+from medeval.cdm.subgroups import attributes_of, subgroups
 from medeval.errors import UserError
 from medeval.inference.types import Outcome
 from medeval.models.clinical_case import PATHOLOGIES
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.scores import LEVEL, Interval
-from medeval.scoring.table import wilson
+from medeval.models.scores import Interval
+from medeval.scoring.table import mean
 from medeval.tasks.cdm_tables import (
     NOT_ASKED,
     by_pathology,
-    by_person,
     by_subset,
-    by_version,
-    conduct_table,
+    detail_tables,
     gap_sentences,
     gap_table,
-    headline_by_pathology,
-    scores_by_pathology,
+    score_tables,
     shown_groups,
     subset_scores,
     subset_sentences,
@@ -110,27 +109,51 @@ def score_of(
     if method.cluster is not None:
         raise UserError(f"--cluster {method.cluster}: cases are drawn by themselves.")
     first = [one for one in transcripts if one.sample == 0]
-    cases = scored_cases(first, facts, method.score_version)
+    version, other = method.score_version, 3 - method.score_version
+    cases = scored_cases(first, facts, version)
     found = aggregate(cases, seed=method.seed, n_iters=method.n_iters, possible=possible)
-    other = 1 if method.score_version == 2 else 2
     beside = aggregate(scored_cases(first, facts, other), n_iters=0, possible=possible)
-    order = order_sensitivity(transcripts, facts, method.score_version)
+    order = order_sensitivity(transcripts, facts, version)
     conduct = _conduct(first)
-    intervals = _intervals(found)
+    zeroed = {name: mean.zeroed for name, mean in found.overall.items() if mean.zeroed}
+    # Counts have no other mean than that over the answered cases.
+    answered = {
+        name if name in COUNTS else f"{name} ({ANSWERED_ONLY})": mean.answered
+        for name, mean in found.overall.items()
+    }
+    intervals: dict[str, Interval] = {**zeroed, **answered}
+    values = {name: one.value for name, one in intervals.items() if one.value is not None}
     result = EvaluationResult(
         model_id=model,
         task_id="cdm",
         inputs=[{"hadm_id": case.hadm_id, "pathology": case.pathology} for case in cases],
-        model_outputs=[_output(one) for one in first],
-        metrics_results={
-            name: one.value for name, one in intervals.items() if one.value is not None
+        # No word of the model's, which may repeat the notes.
+        model_outputs=[
+            {
+                "outcome": None if one.outcome is None else str(one.outcome),
+                "reason": one.reason or None,
+                "rounds": one.rounds,
+                "turns": one.turns,
+                "invalid_calls": one.invalid_calls,
+            }
+            for one in first
+        ],
+        metrics_results=values,
+        # 0 where a case failed; counts have none there.
+        item_scores={
+            name: [
+                (None if name in COUNTS else 0.0)
+                if case.score is None
+                else float({**case.score.scores, **case.score.counts}[name])
+                for case in cases
+            ]
+            for name in found.overall
         },
-        item_scores=_item_scores(cases, found),
         intervals={name: one for name, one in intervals.items() if one.low is not None},
         metadata={
             **about,
             "headline": DIAGNOSIS,
-            "score_version": method.score_version,
+            "score_version": version,
             "n": found.n,
             "n_failed": found.n_failed,
             "failures": found.failures,
@@ -138,7 +161,7 @@ def score_of(
                 pathology: {name: mean.as_json() for name, mean in of.items()}
                 for pathology, of in found.by_pathology.items()
             },
-            "rates_by_pathology": rates(first, facts, method.score_version),
+            "rates_by_pathology": rates(first, facts, version),
             f"version_{other}": {
                 name: mean.zeroed.value for name, mean in beside.overall.items() if mean.zeroed
             },
@@ -158,86 +181,45 @@ def score_of(
     groups = {PATHOLOGY: by_pathology(found)}
     warnings: list[str] = []
     tables = [
-        headline_by_pathology(found, DIAGNOSIS),
-        by_version(found, method.score_version, beside, other, DIAGNOSIS),
+        *score_tables(found, version, beside, other),
         *reasons_table("failed", found.failures),
     ]
-    notes = [_subset_sentence(about), None if order is None else order_sentence(order)]
+    notes = [] if order is None else [order_sentence(order)]
+    subset = about["data"].get("subset")
+    if subset is not None:
+        part = f"{subset['name']}: {subset['cases']:,} cases of the export."
+        notes.insert(0, f"The run is of the subset {part}")
     if subsets:
         parts = subset_scores(cases, subsets, method, possible)
-        result.metadata["subsets"] = [one.as_json() for one in parts]
+        result.metadata["subsets"] = parts
         groups[SUBSET] = by_subset(parts)
         warnings += subset_sentences(parts)
-        tables.append(subset_table(parts, DIAGNOSIS))
+        tables.append(subset_table(parts))
     persons = [name for name in method.groupings if name != PATHOLOGY]
     if persons:
-        people = by_person(first, cases, persons, method, possible)
-        result.metadata["subgroups"] = people.as_json()
-        groups |= shown_groups(people, _names(result))
+        attributes = {one.case.hadm_id: attributes_of(one.case) for one in first}
+        people = subgroups(
+            cases,
+            {
+                key: {name: of[name] for name in of if name in persons}
+                for key, of in attributes.items()
+            },
+            min_cell=method.min_cell,
+            seed=method.seed,
+            n_iters=method.n_iters,
+            possible=possible,
+        )
+        result.metadata["subgroups"] = people
+        groups |= shown_groups(people, [name for name in zeroed if name in values])
         warnings += gap_sentences(people)
         gaps = gap_table(people)
         tables += [gaps] if gaps.rows else []
-    details = [scores_by_pathology(found), conduct_table(conduct)]
-    told = [note for note in notes if note]
-    return TaskScore(result, DIAGNOSIS, warnings, groups, told, tables, details)
-
-
-def _subset_sentence(about: Mapping[str, Any]) -> str | None:
-    """Say it where a run is of a part of the cases."""
-    subset = about["data"].get("subset")
-    if subset is None:
-        return None
-    return f"The run is of the subset {subset['name']}: {subset['cases']:,} cases of the export."
-
-
-def _names(result: EvaluationResult) -> list[str]:
-    return [
-        name for name in result.metrics_results if ANSWERED_ONLY not in name and name not in COUNTS
-    ]
-
-
-def _intervals(found: Aggregate) -> dict[str, Interval]:
-    """Return the scores with failures as zero, then all over the answered cases."""
-    zeroed = {name: mean.zeroed for name, mean in found.overall.items() if mean.zeroed}
-    answered = {_answered(name): mean.answered for name, mean in found.overall.items()}
-    return {**zeroed, **answered}
-
-
-def _answered(name: str) -> str:
-    """Return the name of a mean over the answered cases; counts have no other."""
-    return name if name in COUNTS else f"{name} ({ANSWERED_ONLY})"
-
-
-def _item_scores(cases: Sequence[ScoredCase], found: Aggregate) -> dict[str, list[float | None]]:
-    """Return the score of each case, 0 where it failed; counts have none there."""
-    scores: dict[str, list[float | None]] = {}
-    for name in found.overall:
-        is_count = name in COUNTS
-        scores[name] = [
-            (None if is_count else 0.0)
-            if case.score is None
-            else float({**case.score.scores, **case.score.counts}[name])
-            for case in cases
-        ]
-    return scores
-
-
-def _output(transcript: Transcript) -> dict[str, Any]:
-    """Return what a report shows of a case: no word of the model's, which may repeat the notes."""
-    return {
-        "outcome": None if transcript.outcome is None else str(transcript.outcome),
-        "reason": transcript.reason or None,
-        "rounds": transcript.rounds,
-        "turns": transcript.turns,
-        "invalid_calls": transcript.invalid_calls,
-    }
+    details = detail_tables(found, conduct)
+    return TaskScore(result, DIAGNOSIS, warnings, groups, notes, tables, details)
 
 
 def _conduct(transcripts: Sequence[Transcript]) -> dict[str, Any]:
-    measures: dict[str, int] = {}
-    for one in transcripts:
-        for measure in one.context:
-            measures[measure] = measures.get(measure, 0) + 1
+    measures = Counter(measure for one in transcripts for measure in one.context)
     return {
         "turns": sum(one.turns for one in transcripts),
         "rounds": sum(one.rounds for one in transcripts),
@@ -269,9 +251,19 @@ def failure_of(transcript: Transcript) -> str | None:
 
 def case_lines(transcripts: Sequence[Transcript], facts: Facts, version: int) -> str:
     """Return one line of JSON for each case and sample: its score, or why it has none."""
-    return "".join(
-        json.dumps(line, ensure_ascii=False) + "\n" for line in _lines(transcripts, facts, version)
-    )
+    lines = []
+    for one in transcripts:
+        score = score_transcript(one, facts, version)
+        line = {
+            "hadm_id": one.case.hadm_id,
+            "sample": one.sample,
+            "pathology": one.case.pathology,
+            "outcome": None if one.outcome is None else str(one.outcome),
+            "score_version": version,
+            **({"failure": failure_of(one)} if score is None else score.as_json()),
+        }
+        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+    return "".join(lines)
 
 
 def rates(
@@ -294,66 +286,36 @@ def rates(
     for pathology in PATHOLOGIES:
         of = [one for one in transcripts if one.case.pathology == pathology]
         scores = [score_transcript(one, facts, version) for one in of]
-        kinds = {TREATMENT: _treated(of, scores, facts, version)}
+        needed: dict[str, list[bool]] = {}
+        for one, score in zip(of, scores, strict=True):
+            # What a case needs is known of one that failed too.
+            for name, is_required in required_treatments(one.case, facts, version).items():
+                if is_required:
+                    needed.setdefault(name, []).append(_has(score, TREATMENT, name))
+        asked = {TREATMENT: needed}
         if any(one is not None and LABORATORY in one.scores for one in scores):
-            kinds |= {
-                LABORATORY: {
-                    name: _rate([_has(score, "Correct Laboratory Tests", name) for score in scores])
-                    for name in facts.labs.required[pathology]
-                },
-                IMAGING: {
-                    name: _rate([_points(score) >= least for score in scores])
-                    for name, least in ((ACCEPTABLE, 1), (PREFERRED, MOST_IMAGING_POINTS))
-                },
+            asked[LABORATORY] = {
+                name: [_has(score, "Correct Laboratory Tests", name) for score in scores]
+                for name in facts.labs.required[pathology]
+            }
+            points = [0.0 if score is None else score.scores[IMAGING] for score in scores]
+            asked[IMAGING] = {
+                name: [one >= least for one in points]
+                for name, least in ((ACCEPTABLE, 1), (PREFERRED, MOST_IMAGING_POINTS))
             }
         if of:
-            found[pathology] = kinds
+            found[pathology] = {
+                kind: {
+                    name: {"n": len(each), "asked": sum(each), "share": sum(each) / len(each)}
+                    for name, each in names.items()
+                }
+                for kind, names in asked.items()
+            }
     return found
 
 
-def _lines(
-    transcripts: Sequence[Transcript], facts: Facts, version: int
-) -> Iterator[dict[str, Any]]:
-    for one in transcripts:
-        line = {
-            "hadm_id": one.case.hadm_id,
-            "sample": one.sample,
-            "pathology": one.case.pathology,
-            "outcome": None if one.outcome is None else str(one.outcome),
-        }
-        score = score_transcript(one, facts, version)
-        if score is None:
-            yield {**line, "score_version": version, "failure": failure_of(one)}
-        else:
-            yield {**line, "score_version": version, **score.as_json()}
-
-
-def _treated(
-    transcripts: Sequence[Transcript],
-    scores: Sequence[CaseScore | None],
-    facts: Facts,
-    version: int,
-) -> dict[str, dict[str, float]]:
-    needed: dict[str, list[bool]] = {}
-    for one, score in zip(transcripts, scores, strict=True):
-        # What a case needs is known of one that failed too.
-        for name, is_required in required_treatments(one.case, facts, version).items():
-            if is_required:
-                needed.setdefault(name, []).append(_has(score, TREATMENT, name))
-    return {name: _rate(asked) for name, asked in needed.items()}
-
-
 def _has(score: CaseScore | None, kind: str, name: str) -> bool:
-    answers: Mapping[str, bool] = {} if score is None else score.answers[kind]
-    return bool(answers.get(name))
-
-
-def _points(score: CaseScore | None) -> float:
-    return 0.0 if score is None else score.scores[IMAGING]
-
-
-def _rate(asked: Sequence[bool]) -> dict[str, float]:
-    return {"n": len(asked), "asked": sum(asked), "share": sum(asked) / len(asked)}
+    return score is not None and bool(score.answers[kind].get(name))
 
 
 def order_sensitivity(
@@ -373,8 +335,8 @@ def order_sensitivity(
             score = score_transcript(one, facts, version)
             values[one.sample] = 0.0 if score is None else score.scores[DIAGNOSIS]
     whole = [found for found in by_case.values() if len(found) == len(orders)]
-    n_changed = sum(len(set(found.values())) > 1 for found in whole)
-    interval = wilson(n_changed / len(whole), len(whole)) if whole else None
+    changed = [float(len(set(found.values())) > 1) for found in whole]
+    share = mean(changed, is_share=True)
     return {
         "orders": len(orders),
         "cases": len(whole),
@@ -382,20 +344,18 @@ def order_sensitivity(
         "diagnosis_by_order": [fmean(found[order] for found in whole) for order in orders]
         if whole
         else None,
-        "n_changed": n_changed,
-        "share_of_cases_that_change": n_changed / len(whole) if whole else None,
+        "n_changed": int(sum(changed)),
+        "share_of_cases_that_change": share.value,
         "interval": None
-        if interval is None
-        else {"low": interval[0], "high": interval[1], "level": LEVEL, "method": "wilson"},
+        if share.low is None
+        else {name: getattr(share, name) for name in ("low", "high", "level", "method")},
     }
 
 
 def order_sentence(order: Mapping[str, Any]) -> str:
     """Say it in words."""
-    left_out = order["n_incomplete"]
-    rest = ""
-    if left_out:
-        rest = f" Left out are {left_out:,} cases that were not asked in every order."
+    left_out = f" Left out are {order['n_incomplete']:,} cases that were not asked in every order."
+    rest = left_out if order["n_incomplete"] else ""
     if order["interval"] is None:
         return f"No case was asked in all {order['orders']} orders of the information.{rest}"
     ends = order["interval"]

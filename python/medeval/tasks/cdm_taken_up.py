@@ -9,8 +9,7 @@ from pathlib import Path
 from medeval.cdm.cases import Subset, read_subset
 from medeval.errors import UserError
 from medeval.tasks.catalogue import resumed
-from medeval.tasks.cdm import NAME, CdmTask
-from medeval.tasks.cdm_options import SETTINGS
+from medeval.tasks.cdm import NAME, SETTINGS, CdmTask
 from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import AskedTask
 
@@ -37,27 +36,21 @@ def taken_up(
     for flag, given in (("--cases", cases is not None), ("--subset", bool(subsets))):
         if given and record.task != NAME:
             raise UserError(f"{record.folder} is a run of {record.task}, which has no {flag}.")
-    task = resumed(record if cases is None else _moved(record, cases), named)
+    asked = record.settings.get(SETTINGS)
+    moved = record
+    # A record that says nothing of its cases is refused as that.
+    if cases is not None and isinstance(asked, dict):
+        settings = {**record.settings, SETTINGS: {**asked, "export": str(cases)}}
+        moved = record.model_copy(update={"settings": settings})
+    task = resumed(moved, named)
     if not isinstance(task, CdmTask):
         return task
     task.require_cases_of(record)
-    recorded = str(record.settings[SETTINGS]["export"])
-    return replace(task, recorded_export=recorded, scored_subsets=_read(subsets, task))
-
-
-def _moved(record: RunRecord, cases: Path) -> RunRecord:
-    asked = record.settings.get(SETTINGS)
-    if not isinstance(asked, dict):
-        return record  # which says nothing of its cases, and is refused as that
-    settings = {**record.settings, SETTINGS: {**asked, "export": str(cases)}}
-    return record.model_copy(update={"settings": settings})
-
-
-def _read(named: Sequence[str], task: CdmTask) -> tuple[Subset, ...]:
-    found: dict[str, Subset] = {}
-    for one in named:
+    scored: dict[str, Subset] = {}
+    for one in subsets:
         subset = read_subset(one, task.files)
-        if subset.name in found:
+        if subset.name in scored:
             raise UserError(f"--subset {one}: another subset is called {subset.name} too.")
-        found[subset.name] = subset
-    return tuple(found.values())
+        scored[subset.name] = subset
+    recorded = str(record.settings[SETTINGS]["export"])
+    return replace(task, recorded_export=recorded, scored_subsets=tuple(scored.values()))
