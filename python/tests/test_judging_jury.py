@@ -28,7 +28,7 @@ from model_server import BAD_KEY, Body, Script, model_server
 
 from medeval.errors import UserError
 from medeval.inference.types import Item
-from medeval.judging.jury import Judge, Jury, related
+from medeval.judging.jury import Judge, Jury, warnings_of_kinship
 from medeval.judging.prompt import NO_REFERENCE
 from medeval.judging.results import judge_feedback
 from medeval.judging.rubric import shipped_rubric, shipped_rubrics
@@ -142,7 +142,7 @@ def test_who_may_sit_in_a_jury(tmp_path: Path) -> None:
     ],
 )
 def test_kinship(judge: str, model: str, kin: bool) -> None:
-    assert related(judge, model) is kin
+    assert bool(warnings_of_kinship([Judge(judge)], model)) is kin
 
 
 def test_a_judge_of_the_models_own_kind_is_warned_of(tmp_path: Path) -> None:

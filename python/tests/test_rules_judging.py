@@ -23,7 +23,7 @@ from medeval.inference.run import Progress
 from medeval.judging.agreement import score_array
 from medeval.judging.audit import moves
 from medeval.judging.injection import Attack, attacked, injection_signs
-from medeval.judging.judgments import Asked, Judgment, judgment_of
+from medeval.judging.judgments import Judgment, judgment_of
 from medeval.judging.jury import Judge, jury_of
 from medeval.judging.prompt import JudgePrompt, Subject, marker_in
 from medeval.judging.results import JudgeReport, JudgingResults, results_of
@@ -70,7 +70,7 @@ def test_each_way_of_speaking_to_a_judge_is_a_sign(answer: str, sign: str) -> No
     assert injection_signs(answer, RUBRIC) == (sign,)
 
 
-def line(text: str, sample: int = 0, **changed: Any) -> Asked:
+def line(text: str, sample: int = 0, **changed: Any) -> tuple[dict[str, Any], str]:
     """Return one ask of a judge as its journal keeps it."""
     kept = {
         "item": "one#0",
@@ -82,7 +82,7 @@ def line(text: str, sample: int = 0, **changed: Any) -> Asked:
         "cost": "0.5",
         "measured": {"seconds": 1.0, "attempts": 1, "charged": "0.5"},
     }
-    return Asked({**kept, **changed}, "")
+    return {**kept, **changed}, ""
 
 
 def judgment(judge: str, text: str, repeat: int = 0, name: str = "one") -> Judgment:

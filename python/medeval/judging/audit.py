@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,7 @@ from medeval.judging.prompt import (
     Subject,
     checked,
 )
-from medeval.judging.results import JudgingResults, SubjectResult
+from medeval.judging.results import JudgingResults, SubjectResult, sum_of
 from medeval.judging.running import Judging, OnJudging
 from medeval.judging.verdict import Status
 from medeval.metrics.matching import token_f1, tokens
@@ -162,21 +161,13 @@ def audit(
             report[f"{ATTACKS}_sha256"] = tried.sha256
         else:
             report[part] = sanity(part_of(SANITY, subjects=control_subjects(listed)))
-    report.update(_spent(made))
+    judges = [judge.progress for results in made for judge in results.judges]
+    report["calls"] = sum(sums.ledger.asked + sums.retries for sums in judges)
+    cost = sum_of(results.costs()[0] for results in made)
+    report["cost"] = None if cost is None else str(cost)
     report["warnings"] = list(dict.fromkeys(each for results in made for each in results.warnings))
     report["exit_code"] = max(results.exit_code for results in made)
     return report
-
-
-def _spent(made: Sequence[JudgingResults]) -> dict[str, Any]:
-    """Return the calls and the cost of all parts together; None as soon as a part is unknown."""
-    judges = [judge for results in made for judge in results.judges]
-    costs = [results.costs()[0] for results in made]
-    known = [cost for cost in costs if cost is not None]
-    return {
-        "calls": sum(judge.progress.ledger.asked + judge.progress.retries for judge in judges),
-        "cost": str(sum(known, Decimal(0))) if len(known) == len(costs) else None,
-    }
 
 
 def repeat_spread(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
