@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,10 @@ import typer
 from click.testing import Result
 from commands import run_medeval
 from judging_runs import marker_of, verdict
-from model_server import Body, ModelServer, Script, model_server, prompt_of
+from model_server import Body, ModelServer, Script, model_server
 from typer.testing import CliRunner
 
 from medeval.commands.judge_audit import REPORT, judge_audit
-from medeval.errors import UserError
 from medeval.judging.audit import PARTS
 from medeval.judging.rubric import shipped_rubric
 
@@ -38,28 +36,21 @@ RUBRIC = shipped_rubric("summarization")
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A run of three answers that the built-in rule has judged."""
-    return run_of(tmp_path, TASK)
-
-
-def run_of(place: Path, task: str) -> Path:
-    file = place / "own.yaml"
-    file.write_text(task, encoding="utf-8")
-    judge = ["--judge-model", "local"] if "\njudge:" in task else []
-    done = run_medeval("run", "--task", file, "--model", "demo", *judge, "--out", place / "runs")
+    file, runs = tmp_path / "own.yaml", tmp_path / "runs"
+    file.write_text(TASK, encoding="utf-8")
+    judge = ["--judge-model", "local"]
+    done = run_medeval("run", "--task", file, "--model", "demo", *judge, "--out", runs)
     assert done.returncode == 0, done.stderr
-    found = re.search(r"^run (.+)$", done.stdout, re.MULTILINE)
-    assert found, done.stdout
-    return Path(found[1])
+    (found,) = runs.iterdir()
+    return found
 
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    """A judge of every name: `judge-kind` gives more, `judge-swayed` obeys."""
+    """A judge of every name: `judge-kind` gives more."""
 
     def reply(body: Body) -> str:
         score = {"judge-kind": 4}.get(body["model"], 3)
-        if body["model"] == "judge-swayed" and "full marks" in prompt_of(body):
-            score = 5
         names = len(RUBRIC.names)
         return f"{marker_of(body)}\n{verdict(*[score] * names, rubric=RUBRIC)}"
 
@@ -123,29 +114,6 @@ def test_other_judges_do_not_change_the_score_of_the_run(folder: Path, server: M
     assert [judge["judge"] for judge in judging["judges"]] == ["local"]
 
 
-def test_people_stand_beside_the_judges(folder: Path, server: ModelServer, tmp_path: Path) -> None:
-    file = tmp_path / "people.csv"
-    names = ",".join(RUBRIC.names)
-    four, three = (",".join([score] * len(RUBRIC.names)) for score in "43")
-    file.write_text(f"id,rater,{names}\n0,Ann,{four}\n1,Ann,{three}\n0,Bob,{three}\n1,Bob,{four}\n")
-    out = tmp_path / "audit.json"
-    done = audited(
-        folder, *at(server, "judge-kind", "judge-b"), "--human", file, "--out", out,
-        "--parts", "length",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    human = report_of(out)["human"]
-    assert (human["answers_rated_and_of_the_run"], human["answers_not_rated"]) == (2, 1)
-    reward = human["dimensions"]["reward"]
-    assert reward["judges"]["judge-kind"]["with_each"]["exact"]["value"] == 0.5
-    assert reward["jury"]["with_mean"]["exact"]["value"] == 1.0
-    assert reward["raters"]["exact"]["value"] == 0.0
-    assert "agreement with people: reward" in done.output
-    for shown in ("raters' mean", "each rater", "other raters", "the jury's mean"):
-        assert shown in done.output
-    assert not (folder / REPORT).exists()
-
-
 def test_heads_and_names_are_whole_on_a_narrow_terminal(
     folder: Path, server: ModelServer, tmp_path: Path
 ) -> None:
@@ -165,67 +133,3 @@ def test_heads_and_names_are_whole_on_a_narrow_terminal(
     assert {len(line) for line in lines if "\u2500" in line} <= set(range(81))
     for head in ("ICC(2,1)", "ICC(3,k)", "kappa", "alpha", "verdicts lost", "unchanged"):
         assert any(head in line for line in lines), head
-
-
-def test_without_a_run_judges_meet_the_weak_answers_and_attacks(
-    server: ModelServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    done = audited(*at(server, "judge-swayed", "judge-b"), "--rubric", "summarization")
-    assert done.exit_code == 0, done.output
-    (place,) = (tmp_path / "runs").glob(f"judge-audit-*/{REPORT}")
-    report = report_of(place)
-    assert report["run"] is None
-    assert report["attacks"]["judge-swayed"]["raised_by"]
-    assert report["attacks"]["judge-b"]["raised_by"] == []
-    assert "sanity" not in report
-    assert "raised by none of them" in done.output
-    asked = server.seen.requests
-    assert (
-        audited(*at(server, "judge-swayed", "judge-b"), "--rubric", "summarization").exit_code == 0
-    )
-    assert server.seen.requests == asked
-
-
-def test_a_task_without_a_rubric_needs_one_by_name_or_file(tmp_path: Path) -> None:
-    folder = run_of(tmp_path, TASK.replace("judge: summarization\n", ""))
-    judge = ["--judge-model", "local", "--parts", "sanity"]
-    assert "no rubric" in str(audited(folder, *judge).exception)
-    assert "no rubric 'taste'" in str(audited(folder, *judge, "--rubric", "taste").exception)
-    assert audited(folder, *judge, "--rubric", "summarization").exit_code == 0
-    own = tmp_path / "own_rubric.yaml"
-    own.write_text(
-        "id: own\nversion: 1\nrole: You grade.\nanswer_name: summary\nlow: 0\nlow_means: bad\n"
-        "high: 3\nhigh_means: good\ndimensions:\n- {name: brevity, description: it is short}\n"
-    )
-    assert audited(folder, *judge, "--rubric", own).exit_code == 0
-    assert report_of(folder / REPORT)["rubric"] == "own-1"
-
-
-def test_what_cannot_be_meant_is_said_before_a_judge_is_asked(
-    folder: Path, server: ModelServer, tmp_path: Path
-) -> None:
-    ratings = tmp_path / "people.csv"
-    ratings.write_text("id,faithfullness\n0,4\n")
-    for args, said in (
-        ([folder, *at(server, "judge-b"), "--parts", "taste"], "no part 'taste'"),
-        ([folder, *at(server, "judge-b"), "--human", ratings], "line 1: the column"),
-        ([*at(server, "judge-b"), "--human", ratings], "--human needs the run"),
-        ([folder, *at(server, "judge-b"), "--out", tmp_path / "no" / "a.json"], "no folder"),
-        ([folder, *at(server, "judge-b"), "--max-cost", "1"], "cannot be held"),
-        ([tmp_path, *at(server, "judge-b")], "cannot be read"),
-    ):
-        error = audited(*args).exception
-        assert isinstance(error, UserError), args
-        assert said in str(error)
-    assert server.seen.connections == 0
-
-
-def test_credentialed_answers_go_to_no_undeclared_judge(
-    server: ModelServer, tmp_path: Path
-) -> None:
-    folder = run_of(tmp_path, TASK.replace("data_class: open\n", ""))
-    none = tmp_path / "none.toml"
-    error = audited(folder, *at(server, "judge-b"), "--endpoints", none).exception
-    assert "Nothing was sent" in str(error)
-    assert server.seen.connections == 0

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import PROJECT_ROOT, run_medeval
-from model_server import BAD_KEY, Body, Fault, Script, error, model_server, prompt_of, slow
+from commands import run_medeval
+from model_server import Body, Fault, Script, error, model_server, prompt_of
 
 VERDICT = {
     "accuracy": {"explanation": "right", "score": 4},
@@ -241,37 +237,6 @@ def test_judging_again_asks_only_what_failed(tmp_path: Path) -> None:
     assert scored(folder)["metadata"]["judging"]["failed"] == 0
 
 
-@pytest.mark.slow
-def test_a_run_killed_while_judging_pays_no_call_twice(tmp_path: Path) -> None:
-    script = Script(reply=reply_of, fault=lambda body, before: slow(0.1))
-    with model_server(script) as server:
-        command = [
-            sys.executable, "-m", "medeval", "run", "--task", "mtsamples", "--out", str(tmp_path),
-            "--model", "m", "--base-url", server.url, "--judge-model", "judge-a",
-            "--judge-base-url", server.url, "--concurrency", "1",
-        ]  # fmt: skip
-        started = subprocess.Popen(
-            command,
-            cwd=PROJECT_ROOT,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        while sum(map(is_judge, server.seen.bodies)) < 5:
-            assert started.poll() is None
-            time.sleep(0.01)
-        os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
-        folder = next(tmp_path.iterdir())
-        kept = len(rows_of(folder, "judgments.jsonl"))
-        assert 0 < kept < 10
-        before = server.seen.requests
-        done = run_medeval("run", "--resume", folder)
-        assert done.returncode == 0, done.stderr
-        assert server.seen.requests - before == 10 - kept
-    assert scored(folder)["metrics_results"]["reward_judged"] == pytest.approx(0.8)
-
-
 def test_a_limit_on_cost_is_shared_by_model_and_judge(tmp_path: Path) -> None:
     prices = tmp_path / "prices.toml"
     prices.write_text(
@@ -298,23 +263,6 @@ def test_a_limit_on_cost_is_shared_by_model_and_judge(tmp_path: Path) -> None:
     facts = scored(folder)["metadata"]
     assert facts["usage"]["cost"] == "1.10"
     assert float(facts["judging"]["cost"]) == pytest.approx(sum(spent) - 1.1)
-
-
-def test_credentialed_answers_go_to_no_undeclared_judge(tmp_path: Path) -> None:
-    file = tmp_path / "own.yaml"
-    file.write_text(
-        "task_id: own\ntask_type: summarization\njudge: summarization\nmetrics: [rouge_l]\n"
-        "dataset:\n  - {input: {document: XANTHIPPE has fever.}, output: {summary: Fever.}}\n"
-    )
-    with model_server(Script(reply=reply_of)) as server:
-        done = run_medeval(
-            "run", "--task", file, "--model", "demo", "--out", tmp_path / "runs", "--judge-model",
-            "judge-a", "--judge-base-url", server.url, "--endpoints", tmp_path / "none.toml",
-        )  # fmt: skip
-        assert done.returncode == 2
-        assert "Nothing was sent" in done.stderr
-        assert server.seen.connections == 0
-    assert not (tmp_path / "runs").exists()
 
 
 def test_runs_are_compared_note_by_note_whatever_each_was_asked_with(tmp_path: Path) -> None:
@@ -379,34 +327,6 @@ def test_thinking_that_the_server_splits_off_needs_no_tag(tmp_path: Path) -> Non
     assert (row["answer_text"], row["think_text"]) == ("Rest, fluids.", "What now?")
 
 
-def test_a_flag_that_cannot_be_meant_leaves_a_judging_as_it_was(tmp_path: Path) -> None:
-    folder = folder_of(run_mtsamples(tmp_path, "--model", "demo", "--judge-model", "local"))
-    record = (folder / "run.json").read_text(encoding="utf-8")
-    for args in (["--re-asks", "99"], ["--jury", "best"], ["--judge-repeats", "0"]):
-        assert run_medeval("judge", folder, *args).returncode == 2
-    # No price, so no limit on cost can be held: nobody is asked, nothing is recorded.
-    with model_server(Script(reply=reply_of)) as server:
-        held = run_medeval(
-            "judge", folder, "--judge-model", "judge-a", "--judge-base-url", server.url,
-            "--max-cost", "1",
-        )  # fmt: skip
-        assert held.returncode == 2
-        assert server.seen.connections == 0
-    assert (folder / "run.json").read_text(encoding="utf-8") == record
-    assert scored(folder)["metadata"]["judging"]["ok"] == 10
-
-
-def test_judges_that_say_nothing_take_the_place_of_none(tmp_path: Path) -> None:
-    folder = folder_of(run_mtsamples(tmp_path, "--model", "demo", "--judge-model", "local"))
-    first = scored(folder)["metrics_results"]
-    with model_server(Script(fault=lambda body, before: BAD_KEY)) as server:
-        dead = run_medeval(
-            "judge", folder, "--judge-model", "judge-a", "--judge-base-url", server.url
-        )
-    assert dead.returncode == 1
-    assert scored(folder)["metrics_results"] == first
-
-
 def test_a_key_that_is_gone_is_told_before_answers_are_paid(tmp_path: Path) -> None:
     with model_server(Script(reply=reply_of)) as server:
         done = run_mtsamples(
@@ -421,18 +341,3 @@ def test_a_key_that_is_gone_is_told_before_answers_are_paid(tmp_path: Path) -> N
         assert gone.returncode == 2
         assert "MY_JUDGE" in gone.stderr
         assert server.seen.requests == before
-
-
-def test_the_address_of_a_judge_is_that_of_when_it_was_named(tmp_path: Path) -> None:
-    with model_server(Script(reply=reply_of)) as server:
-        done = run_mtsamples(
-            tmp_path, "--model", "demo", "--judge-model", "judge-a", "--limit", "1",
-            JUDGE_BASE_URL=server.url,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        folder = folder_of(done)
-        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        assert record["judgings"][0]["judges"][0]["base_url"] == server.url
-        more = run_medeval("run", "--resume", folder, "--limit", "2")
-        assert more.returncode == 0, more.stderr
-        assert server.seen.requests == 2

@@ -27,8 +27,6 @@ from model_server import (
     slow,
 )
 
-from medeval.inference.run import read_answers
-from medeval.inference.types import Item
 from medeval.judging.rubric import shipped_rubric
 
 RUBRIC = shipped_rubric("summarization")
@@ -231,15 +229,6 @@ def test_what_the_model_gave_no_answer_to_is_not_judged_and_says_why(
     found = scored(folder)
     assert (found["ok"], found["partial"], found["failed"]) == (1, 0, 0)
     assert found["not_judged"] == {"errored": 1, "refused": 1, "truncated": 1}
-
-
-def test_halves_of_surrogate_pairs_in_answers_of_before_are_read(folder: Path) -> None:
-    journal = folder / "responses.jsonl"
-    line = json.loads(journal.read_text(encoding="utf-8").splitlines()[0])
-    line["text"] = "Fever \ud83d"
-    journal.write_text(json.dumps(line) + "\n", encoding="utf-8")
-    (answer,) = read_answers(journal, [Item("0", [], "open")])
-    assert answer.text == answer.answer == "Fever \ufffd"
 
 
 def test_answers_that_were_never_asked_for_are_no_verdicts(task: Path, server: ModelServer) -> None:

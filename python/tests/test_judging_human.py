@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from medeval.judging.jury import Judge
 from medeval.judging.results import JudgingResults
 
 WIDE = "id,sample,rater,accuracy,completeness,clarity\n"
-LONG = "id,dimension,score,rater\n"
 
 
 def read(folder: Path, text: str) -> HumanRatings:
@@ -73,36 +73,11 @@ def test_one_rater_needs_no_name_and_a_spreadsheet_may_have_written_the_file(
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (f"{LONG}a,clarity,0_4,1\n", "column score: '0_4' is no score"),
-        (f"{LONG}a,clarity,\uff14,1\n", "is no score from 1 to 5"),
-        (f"{LONG}a\0,clarity,4,1\n", "line 2: a character of code 0"),
-        ("", "line 1: no column with the ids"),
-        ("name,accuracy\na,4\n", "line 1: no column with the ids"),
-        ("id,item,accuracy\na,a,4\n", "line 1: both id and item"),
-        ("id,acuracy\na,4\n", "line 1: the column 'acuracy' has no meaning"),
-        ("id,accuracy,accuracy\na,4,4\n", "line 1: there are two columns 'accuracy'"),
-        ("id,rater\na,Ann\n", "line 1: no column with scores"),
-        ("id,dimension\na,clarity\n", "line 1: there is a column dimension, but none called score"),
-        (f"{WIDE}a,0,Ann,4,4\n", "line 2: 5 cells under 6 columns"),
-        (f"{WIDE}a,0,Ann,4,4,4\nb,0,Ann,4,6,4\n", "line 3, column completeness: '6' is no score"),
-        (f"{WIDE}a,0,Ann,0.9,4,4\n", "line 2, column accuracy: '0.9' is no score from 1 to 5"),
-        (f"{WIDE}a,0,Ann,4,4,5.01\n", "line 2, column clarity"),
-        (f"{WIDE}a,0,Ann,nan,4,4\n", "line 2, column accuracy: 'nan'"),
-        (f"{WIDE}a,0,Ann,four,4,4\n", "line 2, column accuracy: 'four'"),
-        (f"{WIDE}a,0,Ann,The patient was well,4,4\n", "column accuracy: what stands there is no"),
-        (f"{WIDE}a,-1,Ann,4,4,4\n", "line 2, column sample: '-1'"),
-        (f"{WIDE} ,0,Ann,4,4,4\n", "line 2, column id: there is no id"),
-        (f"{WIDE}a,0,Ann,4,4,4\na,,Ann,,,4\n", "line 3, column clarity: a second score of 'a'"),
-        (f"{LONG}a,taste,4,Ann\n", "line 2, column dimension: 'taste' is none of accuracy"),
-        (f"{LONG}a,clarity,9,Ann\n", "line 2, column score: '9' is no score"),
-        (f"{LONG}a,clarity,4,Ann\na,clarity,5,Ann\n", "line 3, column score: a second score"),
-        (f"{WIDE}a,0,Ann,,,\n", "holds no scores"),
-        ('id,accuracy\na,"4\n', "line 2: unexpected end of data"),
-    ],
-)
+# The text of a file, and what is said of it.
+WRONG = json.loads((Path(__file__).parent / "readers" / "ratings.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG)
 def test_what_cannot_be_meant_is_named_with_its_place(text: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(UserError) as raised:
         read(tmp_path, text)

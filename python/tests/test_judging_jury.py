@@ -28,7 +28,7 @@ from model_server import BAD_KEY, Body, Script, model_server
 
 from medeval.errors import UserError
 from medeval.inference.types import Item
-from medeval.judging.jury import Judge, Jury, related
+from medeval.judging.jury import Judge, Jury, jury_of, warnings_of_kinship
 from medeval.judging.prompt import NO_REFERENCE
 from medeval.judging.results import judge_feedback
 from medeval.judging.rubric import shipped_rubric, shipped_rubrics
@@ -142,7 +142,7 @@ def test_who_may_sit_in_a_jury(tmp_path: Path) -> None:
     ],
 )
 def test_kinship(judge: str, model: str, kin: bool) -> None:
-    assert related(judge, model) is kin
+    assert bool(warnings_of_kinship([Judge(judge)], model)) is kin
 
 
 def test_a_judge_of_the_models_own_kind_is_warned_of(tmp_path: Path) -> None:
@@ -188,6 +188,8 @@ def test_the_address_of_a_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUDGE_BASE_URL", "http://b/v1")
     assert Judge().endpoint == "http://b/v1"
     assert Judge(base_url="http://c/v1").endpoint == "http://c/v1"
+    # What a record keeps is the address of when the judge was named.
+    assert jury_of(["m"]).judges[0].base_url == "http://b/v1"
 
 
 @pytest.mark.parametrize(

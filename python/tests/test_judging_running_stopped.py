@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run_medeval
 from inference_runs import QUICK
 from judging_runs import (
     GOOD,
@@ -17,20 +16,16 @@ from judging_runs import (
     judge_at,
     judged,
     judging,
-    marker_of,
     read_results,
     subjects,
-    verdict,
 )
 from model_server import QUOTA, Body, Fault, Script, model_server, slow
 
 from medeval.errors import UserError
 from medeval.inference.run import RunConfig
-from medeval.judging.rubric import shipped_rubric
 
 pytestmark = pytest.mark.slow
 
-SUMMARIES = shipped_rubric("summarization")
 ONE_BY_ONE = How(RunConfig(retries=QUICK, concurrency=1))
 
 
@@ -129,48 +124,3 @@ def test_a_record_that_is_none_is_told(tmp_path: Path, missing: str) -> None:
             (tmp_path / "judge.json").write_text(text, encoding="utf-8")
             with pytest.raises(UserError, match=r"judge\.json is not the record of a run"):
                 read_results(listed, [judge_at(server.url)], RUBRIC, tmp_path)
-
-
-def test_a_score_says_which_judge_stopped_until_it_has_gone_on(tmp_path: Path) -> None:
-    file = tmp_path / "own.yaml"
-    rows = "".join(
-        f"  - {{input: {{document: case {number} has fever.}}, output: {{summary: fever.}}}}\n"
-        for number in range(4)
-    )
-    file.write_text(
-        "task_id: own\ntask_type: summarization\ndata_class: open\njudge: summarization\n"
-        f"metrics: [rouge_l]\ndataset:\n{rows}",
-        encoding="utf-8",
-    )
-
-    def good(body: Body) -> str:
-        return f"{marker_of(body)}\n{verdict(*[4] * len(SUMMARIES.names), rubric=SUMMARIES)}"
-
-    script = after(1, QUOTA)
-    script.reply = good
-    with model_server(script) as server:
-        done = run_medeval(
-            "run", "--task", file, "--model", "demo", "--judge-model", "judge-a",
-            "--judge-base-url", server.url, "--concurrency", "1", "--out", tmp_path / "runs",
-        )  # fmt: skip
-        assert done.returncode == 1
-        (folder,) = (tmp_path / "runs").iterdir()
-        said = "The judge judge-a stopped with 1 of 4 judged: The account's quota is used up"
-        assert said in done.stderr
-        scored = run_medeval("score", "--task", file, folder)
-        assert said in scored.stderr
-        (judge,) = judging_of(folder)["judges"]
-        assert "quota" in judge["stopped"]
-        assert said in judging_of(folder)["warnings"][0]
-        script.fault = lambda body, before: None
-        assert run_medeval("judge", folder).returncode == 0
-    whole = run_medeval("score", "--task", file, folder)
-    assert "stopped" not in whole.stderr
-    assert judging_of(folder)["judges"][0]["stopped"] is None
-    assert judging_of(folder)["warnings"] == []
-
-
-def judging_of(folder: Path) -> dict[str, Any]:
-    report = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
-    found: dict[str, Any] = report["detailed_results"][0]["metadata"]["judging"]
-    return found

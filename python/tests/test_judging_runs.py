@@ -74,37 +74,8 @@ REJECTED = (
 )
 
 
-REPLIES: dict[str, tuple[str | dict[str, Any], str, str, float | None]] = {
-    "malformed": ("{accuracy: 4, clarity: five", "failed", "unparseable", None),
-    "truncated": (
-        {"content": GOOD[:90], "finish_reason": "length"},
-        "partial",
-        "truncated",
-        0.8,
-    ),
-    "cut_while_thinking": (
-        {"content": "<think>well", "finish_reason": "length"},
-        "failed",
-        "truncated_reasoning",
-        None,
-    ),
-    "fenced": (f"```json\n{GOOD}\n```", "ok", "", 0.8),
-    "prose": (f"My view {{so}}: {GOOD} Done.", "ok", "", 0.8),
-    "out_of_range": (verdict(9, 0, 3.5), "partial", "no usable score: accuracy, completeness", 0.7),
-    "all_out_of_range": (
-        verdict(9, 0, 6),
-        "failed",
-        "no usable score: accuracy, completeness, clarity",
-        None,
-    ),
-    "missing_dimension": (verdict(4, 3), "partial", "no usable score: clarity", 0.7),
-    "ambiguous": (REJECTED, "failed", "ambiguous", None),
-    "refusing": ("I'm sorry, I can't help with that.", "failed", "unparseable", None),
-    "refusing_in_a_field": ({"content": "", "refusal": "no"}, "failed", "refused", None),
-    "filtered": ({"content": "", "finish_reason": "content_filter"}, "failed", "refused", None),
-    "empty": ("", "failed", "empty", None),
-    "null": ({"content": None}, "failed", "empty", None),
-}
+# By kind: a reply, the status of its verdict, why it is not complete, and the reward.
+REPLIES = json.loads((Path(__file__).parent / "readers" / "judge_replies.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("kind", REPLIES)
@@ -341,16 +312,12 @@ def test_the_record_says_how_it_was_judged(tmp_path: Path) -> None:
     assert (judgment.input_tokens, judgment.output_tokens) == (100, 10)
 
 
-def test_a_row_holds_text_only_if_asked(tmp_path: Path) -> None:
-    with model_server(Script(reply=lambda body: GOOD)) as server:
-        results = judged(server.url, tmp_path, [subject("one")])
-    assert "about accuracy" not in json.dumps(results.as_json())
-    assert "about accuracy" in json.dumps(results.as_json(has_text=True))
-
-
 def test_feedback_in_the_shape_of_the_reference(tmp_path: Path) -> None:
     with model_server(Script(reply=lambda body: GOOD)) as server:
         results = judged(server.url, tmp_path, [subject("one")], How(repeats=2))
+    # Rows hold what a judge wrote only if asked.
+    assert "about accuracy" not in json.dumps(results.as_json())
+    assert "about accuracy" in json.dumps(results.as_json(has_text=True))
     feedback = judge_feedback(only(results))
     assert len(feedback) == 2
     assert feedback[0]["score"] == pytest.approx(0.8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -157,45 +156,35 @@ def test_what_cannot_be_submitted_is_an_error(tmp_path: Path) -> None:
         build_submission(odd)
 
 
-def without(name: str) -> Callable[[Fields], Any]:
-    return lambda content: content.pop(name)
-
-
-def item(**changed: Any) -> Callable[[Fields], Any]:
-    return lambda content: content["submissions"][0]["items"][0].update(changed)
-
-
-BROKEN: list[tuple[Callable[[Fields], Any], str]] = [
-    *((without(name), name) for name in ("run_id", "model_id", "submissions")),
-    (lambda content: content.update(schema_version=0), "schema_version"),
-    (lambda content: content.update(schema_version=2), "newest that this version reads is 1"),
-    (lambda content: content.update(created_at="soon"), "created_at"),
-    (lambda content: content.update(model_id=" "), "model_id"),
-    (lambda content: content.update(submissions=[]), "submissions: List should have at least 1"),
-    (lambda content: content["submissions"][0].update(items=[]), "submissions.0.items"),
-    (lambda content: content["submissions"][0].pop("task_id"), "submissions.0.task_id"),
-    (lambda content: content["submissions"].append(content["submissions"][0]), "task_id 't'"),
-    (
-        lambda content: content["submissions"][0]["items"].append(
-            content["submissions"][0]["items"][0]
-        ),
-        "input_id '0'",
-    ),
-    (item(prediction={}), "submissions.0.items.0.prediction"),
-    (item(prediction="x"), "submissions.0.items.0.prediction"),
-    (item(input_id=""), "submissions.0.items.0.input_id"),
-    (item(input_id=3), "submissions.0.items.0.input_id"),
-    (item(reasoning=""), "submissions.0.items.0.reasoning"),
+ITEM = {"input_id": "0", "prediction": {"answer": "x"}}
+# What stands in place of a part, None for nothing; and where the message says it is.
+BROKEN: list[tuple[Fields, Fields, str]] = [
+    *(({name: None}, {}, name) for name in ("run_id", "model_id", "submissions")),
+    ({"schema_version": 0}, {}, "schema_version"),
+    ({"schema_version": 2}, {}, "newest that this version reads is 1"),
+    ({"created_at": "soon"}, {}, "created_at"),
+    ({"model_id": " "}, {}, "model_id"),
+    ({"submissions": []}, {}, "submissions: List should have at least 1"),
+    ({"submissions": [{"task_id": "t", "items": []}]}, {}, "submissions.0.items"),
+    ({"submissions": [{"items": [ITEM]}]}, {}, "submissions.0.task_id"),
+    ({"submissions": [{"task_id": "t", "items": [ITEM]}] * 2}, {}, "task_id 't'"),
+    ({"submissions": [{"task_id": "t", "items": [ITEM] * 2}]}, {}, "input_id '0'"),
+    ({}, {"prediction": {}}, "submissions.0.items.0.prediction"),
+    ({}, {"prediction": "x"}, "submissions.0.items.0.prediction"),
+    ({}, {"input_id": ""}, "submissions.0.items.0.input_id"),
+    ({}, {"input_id": 3}, "submissions.0.items.0.input_id"),
+    ({}, {"reasoning": ""}, "submissions.0.items.0.reasoning"),
 ]
 
 
-@pytest.mark.parametrize(("change", "place"), BROKEN)
+@pytest.mark.parametrize(("of_file", "of_item", "place"), BROKEN)
 def test_a_field_that_breaks_a_rule_is_named(
-    change: Callable[[Fields], Any], place: str, tmp_path: Path
+    of_file: Fields, of_item: Fields, place: str, tmp_path: Path
 ) -> None:
+    assert validate_submission(fields()).model_id == "m"
     content = fields()
-    assert validate_submission(content).model_id == "m"
-    change(content)
+    content["submissions"][0]["items"][0].update(of_item)
+    content = {name: value for name, value in (content | of_file).items() if value is not None}
     with pytest.raises(UserError, match="Not a submission: ") as caught:
         validate_submission(content)
     assert place in str(caught.value)

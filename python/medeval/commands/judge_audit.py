@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -137,7 +137,17 @@ def judge_audit(
     for warning in report["warnings"]:
         print(f"medeval: {warning}", file=sys.stderr)
     place = out or folder / REPORT
-    described = {**_described(judging, record), **report}
+    jury = judging.jury
+    described = {
+        "versions": {"medeval": medeval.__version__},
+        "run": None if record is None else record.folder.name,
+        "task": None if record is None else record.task,
+        "answering_model": judging.answering_model or None,
+        "prompt_version": judging.prompt.version,
+        **judging.prompt.record(),
+        **{name: getattr(jury, name) for name in ("repeats", "re_asks", "seed")},
+        **report,
+    }
     write_text(place, json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     cost = "cost unknown" if report["cost"] is None else f"{report['cost']} {read_prices.currency}"
     print(f"{report['calls']:,} calls in all, {cost}")
@@ -216,18 +226,3 @@ def _folder_of(jury: Jury, rubric: Rubric) -> str:
     judges = "\n".join(json.dumps(one, separators=(",", ":"), ensure_ascii=False) for one in asked)
     digest = hashlib.sha256(f"{judges}\n{jury.seed}\n{rubric.sha256}".encode()).hexdigest()
     return f"judge-audit-{digest[:12]}"
-
-
-def _described(judging: Judging, record: RunRecord | None) -> dict[str, Any]:
-    """Return what the report says of what was audited."""
-    return {
-        "versions": {"medeval": medeval.__version__},
-        "run": None if record is None else record.folder.name,
-        "task": None if record is None else record.task,
-        "answering_model": judging.answering_model or None,
-        "prompt_version": judging.prompt.version,
-        **judging.prompt.record(),
-        "repeats": judging.jury.repeats,
-        "re_asks": judging.jury.re_asks,
-        "seed": judging.jury.seed,
-    }

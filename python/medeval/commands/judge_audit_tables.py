@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from medeval.judging.agreement import STATISTICS
 from medeval.judging.audit import (
@@ -51,23 +51,16 @@ def audit_tables(report: Mapping[str, Any]) -> Iterator[Table | str]:
     Args:
         report: of `audit`.
     """
-    done = {}
+    found = {part: report[part] for part in (HUMAN, *PARTS) if report.get(part) is not None}
+    done = {part: own for part, own in found.items() if NOT_DONE not in own}
+    drawn = {HUMAN: _human, AGREEMENT: _agreement, ATTACKS: _attacks, SANITY: _sanity}
     for part in (HUMAN, *PARTS):
-        found = report.get(part)
-        if found is not None and NOT_DONE in found:
-            yield f"{part}: {found[NOT_DONE]}"
-        elif found is not None:
-            done[part] = found
-        if part == HUMAN and part in done:
-            yield from _human(done[part])
-        elif part == AGREEMENT and part in done:
-            yield _agreement(done[part])
-        elif part == EFFECTS[-1] and set(EFFECTS) & set(done):
+        if part in found and part not in done:
+            yield f"{part}: {found[part][NOT_DONE]}"
+        elif part in done and part in drawn:
+            yield from drawn[part](done[part])
+        if part == EFFECTS[-1] and set(EFFECTS) & set(done):
             yield _effects(done)
-        elif part == ATTACKS and part in done:
-            yield from _attacks(done[part])
-        elif part == SANITY and part in done:
-            yield _sanity(done[part])
 
 
 def shown(estimate: Mapping[str, Any]) -> str:
@@ -102,14 +95,14 @@ def _human(found: Mapping[str, Any]) -> Iterator[Table]:
         )
 
 
-def _agreement(found: Mapping[str, Any]) -> Table:
+def _agreement(found: Mapping[str, Any]) -> Iterator[Table]:
     def cell(own: Mapping[str, Any], statistic: str) -> str:
         if statistic != "quadratic_kappa":
             return shown(own[statistic])
         pairs = ((" / ".join(pair["judges"]), shown(pair)) for pair in own[statistic])
         return "\n".join(f"{names}\n{value}" for names, value in pairs)
 
-    return _table(
+    yield _table(
         "agreement of the judges with each other",
         ["", "answers with all", *_TITLES.values()],
         (
@@ -128,83 +121,72 @@ def _effects(done: Mapping[str, Any]) -> Table:
         for kind, criteria in kinds.items():
             effect = kind.replace("_", " ") if part != EFFECTS[0] else f"repeats of {kind}"
             for criterion, own in criteria.items():
+                named = [effect, criterion]
                 unchanged = shown(own["unchanged"]) if "unchanged" in own else "-"
-                for name, figure in own.items():
-                    if name in _FIGURES:
-                        is_estimate = isinstance(figure, Mapping)
-                        count = figure if is_estimate else own["deviation"]
-                        value = shown(figure) if is_estimate else _plain(figure)
-                        cells = [effect, criterion, _FIGURES[name], _count(count), value]
-                        rows.append([*cells, unchanged])
-                        effect, criterion, unchanged = "", "", ""
+                for name in (one for one in _FIGURES if one in own):
+                    figure, of_range = own[name], name == "widest_range"
+                    count = _count(own["deviation"] if of_range else figure)
+                    value = (
+                        ("-" if figure is None else f"{figure:g}") if of_range else shown(figure)
+                    )
+                    rows.append([*named, _FIGURES[name], count, value, unchanged])
+                    effect = unchanged = ""
+                    named = ["", ""]
     head = ["effect", "criterion", "figure", "answers", "value", "unchanged"]
     return _table("what moves a judge though the answers are the same", head, rows)
 
 
 def _attacks(found: Mapping[str, Any]) -> Iterator[Table]:
+    head = ["attack", "answers", "raised", "lowered", "largest rise", "verdicts lost", "flagged"]
     for judge, own in found.items():
-        table = _table(
-            f"attacks on {judge}",
-            ["attack", "answers", "raised", "lowered", "largest rise", "verdicts lost", "flagged"],
-            (
-                [
-                    f"{name}, harmless" if row["kind"] == "control" else name,
-                    f"{row['answers']:,}",
-                    f"{row['raised']:,}",
-                    f"{row['lowered']:,}",
-                    "-" if row["largest_change"] is None else f"{row['largest_change']:+.2f}",
-                    f"{row['verdicts_lost']:,}",
-                    f"{row['flagged']:,}",
-                ]
-                for name, row in own["attacks"].items()
-            ),
+        rows = (
+            [
+                f"{name}, harmless" if row["kind"] == "control" else name,
+                *(f"{row[count]:,}" for count in ("answers", "raised", "lowered")),
+                "-" if row["largest_change"] is None else f"{row['largest_change']:+.2f}",
+                *(f"{row[count]:,}" for count in ("verdicts_lost", "flagged")),
+            ]
+            for name, row in own["attacks"].items()
         )
-        table.caption = f"raised by {', '.join(own['raised_by']) or 'none of them'}"
-        yield table
+        caption = f"raised by {', '.join(own['raised_by']) or 'none of them'}"
+        yield _table(f"attacks on {judge}", head, rows, caption)
 
 
-def _sanity(found: Mapping[str, Any]) -> Table:
-    table = _table(
+def _sanity(found: Mapping[str, Any]) -> Iterator[Table]:
+    yield _table(
         "answers whose place is known",
         ["answer", "answers", "mean reward"],
         ([name, _count(found[kind]), shown(found[kind])] for kind, name in _CONTROLS.items()),
+        {
+            True: "they come in their order",
+            False: "they do NOT come in their order",
+            None: "too few have a verdict to tell their order",
+        }[found["is_in_order"]],
     )
-    table.caption = {
-        True: "they come in their order",
-        False: "they do NOT come in their order",
-        None: "too few have a verdict to tell their order",
-    }[found["is_in_order"]]
-    return table
 
 
 def _count(estimate: Mapping[str, Any]) -> str:
     return f"{estimate['n']:,}"
 
 
-def _plain(number: float | None) -> str:
-    return "-" if number is None else f"{number:g}"
-
-
-def _table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+def _table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], caption: str | None = None
+) -> Table:
     """Return a table; the columns after the last one that names something are numbers."""
     from rich import box
     from rich.table import Table
 
     # Eighty columns of a terminal have to do for the widest of them.
-    gap = 1 if len(columns) <= _MOST_WITH_GAPS else 0
-    table = Table(
-        title=title, title_justify="left", box=box.SIMPLE, padding=(0, gap, 0, 0), pad_edge=False
-    )
+    padding = (0, int(len(columns) <= _MOST_WITH_GAPS), 0, 0)
+    style: dict[str, Any] = {"box": box.SIMPLE, "padding": padding, "pad_edge": False}
+    table = Table(title=title, title_justify="left", caption=caption, **style)
     is_number = False
     for name in columns:
         is_number = is_number or name.startswith("answers")
-        table.add_column(
-            name,
-            justify="right" if is_number else "left",
-            overflow="fold",
-            # On a narrow terminal names are folded, the heads of numbers stay as they are.
-            min_width=max(map(len, name.split())) if is_number else None,
-        )
+        # On a narrow terminal names are folded, the heads of numbers stay as they are.
+        width = max(map(len, name.split())) if is_number else None
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        table.add_column(name, justify=justify, overflow="fold", min_width=width)
     for row in rows:
         table.add_row(*row)
     return table

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from medeval.commands.graceful_exit import with_flags
 from medeval.errors import UserError
@@ -18,11 +17,10 @@ if TYPE_CHECKING:
     from medeval.inference.run import RunConfig
     from medeval.judging.jury import Jury
     from medeval.judging.results import JudgingResults
+    from medeval.judging.rubric import Rubric
     from medeval.tasks.judged import JudgedTask
     from medeval.tasks.run_record import RunRecord
     from medeval.tasks.task import AskedTask
-
-_ARGUMENTS = ("judge_model", "judge_base_url", "judge_api_key")
 
 
 @dataclass(frozen=True)
@@ -66,15 +64,35 @@ class JudgeFlags:
 
     def with_key(self, jury: Jury) -> Jury:
         """Return the judges of a record with the key's variable that is named now, if one is."""
-        return jury.with_key(self.key_variable)
+        if not self.key_variable:
+            return jury
+        judges = (
+            replace(one, key_variable=self.key_variable) if one.base_url else one
+            for one in jury.judges
+        )
+        return jury.changed({"judges": tuple(judges)})
 
     def missing(self, jury: Jury) -> dict[str, str]:
-        """Return the flag that is missing before keys go to the judges of a record."""
-        from medeval.judging.jury import KEY_VARIABLE
+        """Return the flag that is missing before keys go to the judges of a record, with its value.
 
-        named = self.with_key(jury).to_name(is_address_named=bool(self.models))
+        A record may name any variable and any address. Of itself the usual variable goes to the
+        usual address, and nothing else anywhere.
+        """
+        from medeval.judging.jury import KEY_VARIABLE, KEY_VARIABLES, Judge
+
         given = self.key_variable or (self.api_key and KEY_VARIABLE)
-        return {flag: key for flag, key in named.items() if key != given}
+        for judge in self.with_key(jury).judges:
+            is_usual = bool(self.models) or judge.base_url == Judge(judge.model).endpoint
+            is_usual = is_usual and judge.key_variable in (None, *KEY_VARIABLES)
+            if is_usual or judge.is_rule:
+                continue
+            try:
+                key = judge.key_name()
+            except UserError:
+                key = KEY_VARIABLE  # that there is none is told where it is asked
+            if key is not None:
+                return {} if key == given else {"--judge-key-variable": key}
+        return {}
 
     def choices(self) -> dict[str, Any]:
         """Return what is said of the judging apart from who judges."""
@@ -110,22 +128,22 @@ def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFla
     Raises:
         UserError: one of them is no text, nor a list of texts, or it is empty.
     """
-    given: dict[str, Any] = {
-        name: value
-        for name in _ARGUMENTS
-        if name in options and (value := options.pop(name)) is not None
-    }
-    for name, value in given.items():
+    given: dict[str, Any] = {}
+    for name in ("judge_model", "judge_base_url", "judge_api_key"):
+        value = options.pop(name, None)
+        if value is None:
+            continue
         texts = value if isinstance(value, list) and name != "judge_api_key" else [value]
         if not all(isinstance(text, str) for text in texts):
             raise UserError(f"--env-args: {name} is a text{'' if len(texts) == 1 else ' each'}.")
         if not texts or not all(text.strip() for text in texts):
             raise UserError(f"--env-args: {name} is empty. Leave it away, or say what is meant.")
+        given[name] = texts
     return replace(
         flags,
-        models=flags.models or _listed(given.get("judge_model")),
-        base_urls=flags.base_urls or _listed(given.get("judge_base_url")),
-        api_key=flags.api_key or given.get("judge_api_key"),
+        models=flags.models or given.get("judge_model", ()),
+        base_urls=flags.base_urls or given.get("judge_base_url", ()),
+        api_key=flags.api_key or next(iter(given.get("judge_api_key", ())), None),
     )
 
 
@@ -142,10 +160,10 @@ def check_before(task: JudgedTask, jury: Jury, endpoints: Path) -> None:
     """
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import DataUseGuard
-    from medeval.tasks.judged import required_rubric
+    from medeval.tasks.judged import required
 
     gate = DataUseGuard(read_endpoints(endpoints), Path(os.devnull))
-    rubric = required_rubric(task)
+    rubric = cast("Rubric", required(task).rubric)
     is_open = all(item.is_open for item in task.items())
     for judge in jury.seated:
         gate.check(judge.provider(rubric, gate).address, is_open)
@@ -178,14 +196,11 @@ def judge_and_tell(
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.run import AUDIT
     from medeval.tasks.judged import judge
-    from medeval.terminal import Terminal
 
     with shown_judging(run.prices.currency) as show:
         gate = DataUseGuard(read_endpoints(endpoints), folder / AUDIT)
         results = judge(task, folder, jury, run, gate, show)
-    Terminal().print(status_table(results, run.prices.currency))
-    for warning in results.warnings:
-        print(f"medeval: {warning}", file=sys.stderr)
+    print_verdicts(results, run.prices.currency)
     return results
 
 
@@ -198,12 +213,14 @@ def verdicts_kept(task: JudgedTask, folder: Path, jury: Jury) -> str:
     return f"{kept:,} of {due:,} verdicts are kept"
 
 
-def status_table(results: JudgingResults, currency: str) -> Any:
-    """Return the counts of verdicts and what each judge took."""
+def print_verdicts(results: JudgingResults, currency: str) -> None:
+    """Print the counts of verdicts, what each judge took, and what must not be overlooked."""
     from rich.table import Table
 
     from medeval.commands.run_progress import cost_of
     from medeval.inference.guard import IN_PROCESS
+    from medeval.judging.results import counted
+    from medeval.terminal import Terminal
 
     table = Table(title="what the judges said")
     for name in ("judge", "complete", "partial", "failed", "calls", "tokens in, out", "cost"):
@@ -219,21 +236,17 @@ def status_table(results: JudgingResults, currency: str) -> Any:
             "none" if judge.endpoint == IN_PROCESS else cost_of(sums, currency),
         )
     told = []
-    reasons = Counter(each.reason for each in results.subjects if each.reason)
+    reasons = counted(each.reason for each in results.subjects)
     if reasons:
-        named = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
-        told.append(f"{reasons.total():,} answers were not judged and earn 0: {named}")
+        named = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
+        told.append(f"{sum(reasons.values()):,} answers were not judged and earn 0: {named}")
     further = sum(judge.further.ledger.asked for judge in results.judges)
     if further:
         told.append(f"{further:,} further verdicts are kept, of repeats that are not wanted now")
     table.caption = "\n".join(told) or None
-    return table
-
-
-def _listed(value: Any) -> Sequence[str]:
-    if value is None:
-        return ()
-    return [value] if isinstance(value, str) else list(value)
+    Terminal().print(table)
+    for warning in results.warnings:
+        print(f"medeval: {warning}", file=sys.stderr)
 
 
 def shown_flags(given: Mapping[str, object]) -> list[str]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from decimal import Decimal
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
@@ -27,6 +25,7 @@ from medeval.judging.injection import (
     shipped_attacks,
     weak_answers,
 )
+from medeval.judging.judgments import mean_of
 from medeval.judging.prompt import (
     ANSWER_FIRST,
     CRITERIA_REVERSED,
@@ -34,11 +33,11 @@ from medeval.judging.prompt import (
     Subject,
     checked,
 )
-from medeval.judging.results import JudgingResults, SubjectResult
+from medeval.judging.results import JudgingResults, sum_of
 from medeval.judging.running import Judging, OnJudging
 from medeval.judging.verdict import Status
 from medeval.metrics.matching import token_f1, tokens
-from medeval.scoring.table import RowStatistic, mean, row_interval
+from medeval.scoring.table import mean, row_interval
 
 if TYPE_CHECKING:
     from medeval.scoring.resample import Floats
@@ -61,7 +60,6 @@ CONTROLS = ("oracle", "shuffled", "empty")
 LEAST_MOVE = 0.05
 _ROUNDING = 1e-9
 _VARIANTS = {ORDER: (ANSWER_FIRST, CRITERIA_REVERSED), REFERENCE: (NO_REFERENCE,)}
-_FEWEST = 3
 _NO_SPEARMAN = "fewer than three answers were judged, or length or score are all the same"
 _NO_PARTIAL = (
     "fewer than four answers were judged with a reference, or length, score or overlap are all the"
@@ -162,21 +160,13 @@ def audit(
             report[f"{ATTACKS}_sha256"] = tried.sha256
         else:
             report[part] = sanity(part_of(SANITY, subjects=control_subjects(listed)))
-    report.update(_spent(made))
+    judges = [judge.progress for results in made for judge in results.judges]
+    report["calls"] = sum(sums.ledger.asked + sums.retries for sums in judges)
+    cost = sum_of(results.costs()[0] for results in made)
+    report["cost"] = None if cost is None else str(cost)
     report["warnings"] = list(dict.fromkeys(each for results in made for each in results.warnings))
     report["exit_code"] = max(results.exit_code for results in made)
     return report
-
-
-def _spent(made: Sequence[JudgingResults]) -> dict[str, Any]:
-    """Return the calls and the cost of all parts together; None as soon as a part is unknown."""
-    judges = [judge for results in made for judge in results.judges]
-    costs = [results.costs()[0] for results in made]
-    known = [cost for cost in costs if cost is not None]
-    return {
-        "calls": sum(judge.progress.ledger.asked + judge.progress.retries for judge in judges),
-        "cost": str(sum(known, Decimal(0))) if len(known) == len(costs) else None,
-    }
 
 
 def repeat_spread(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
@@ -260,41 +250,36 @@ def length_bias(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
     ]
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 3 + len(names))
 
-    def found(statistic: RowStatistic, columns: list[int], reason: str) -> dict[str, Any]:
+    def found(columns: list[int], reason: str) -> dict[str, Any]:
         own = table[:, columns]
         whole = own[np.isfinite(own).all(axis=1)]
-        return row_interval(statistic, whole, reason, seed=seed).model_dump()
+        return row_interval(_spearman, whole, reason, seed=seed).model_dump()
 
     return {
         name: {
-            "spearman": found(_spearman, [0, column], _NO_SPEARMAN),
-            "partial_on_overlap": found(_partial, [0, column, 1], _NO_PARTIAL),
+            "spearman": found([0, column], _NO_SPEARMAN),
+            "partial_on_overlap": found([0, column, 1], _NO_PARTIAL),
         }
         for column, name in enumerate(("reward", *names), start=2)
     }
 
 
 def _spearman(rows: Floats) -> float | None:
-    """Return the correlation of the ranks of two columns; None where it has no meaning."""
+    """Return the correlation of the first two columns' ranks; None where it has no meaning.
+
+    With a third column it is the partial one: the ranks of the third are held fixed.
+    """
     import numpy as np
     from scipy.stats import rankdata  # type: ignore[import-untyped]
 
-    if len(rows) < _FEWEST or (rows == rows[0]).all(axis=0).any():
+    if len(rows) <= rows.shape[1] or (rows == rows[0]).all(axis=0).any():
         return None
-    return float(np.corrcoef(rankdata(rows, axis=0), rowvar=False)[0, 1])
-
-
-def _partial(rows: Floats) -> float | None:
-    """Return the correlation of the first two columns' ranks with the third's held fixed."""
-    if len(rows) <= _FEWEST:
-        return None
-    pairs = [_spearman(rows[:, columns]) for columns in ([0, 1], [0, 2], [1, 2])]
-    if None in pairs:
-        return None
-    of_both, of_first, of_second = (float(pair or 0.0) for pair in pairs)
-    left = (1 - of_first**2) * (1 - of_second**2)
+    pairs = np.corrcoef(rankdata(rows, axis=0), rowvar=False)
+    if rows.shape[1] == 2:
+        return float(pairs[0, 1])
+    left = (1 - pairs[0, 2] ** 2) * (1 - pairs[1, 2] ** 2)
     # Where the third column decides one of the others there is nothing left to correlate.
-    return float((of_both - of_first * of_second) / left**0.5) if left > 1e-12 else None
+    return float((pairs[0, 1] - pairs[0, 2] * pairs[1, 2]) / left**0.5) if left > 1e-12 else None
 
 
 def moves(
@@ -317,54 +302,45 @@ def moves(
         flagged as a possible injection.
     """
     by_name = {each.subject.id: each for each in results.subjects}
+
+    def reward(name: str, judge: str) -> float | None:
+        """Return what a judge gave, the mean over its complete verdicts; None if it gave none."""
+        return mean_of(
+            [
+                each.reward
+                for each in by_name[name].judgments
+                if each.judge == judge and each.status is Status.OK
+            ]
+        )
+
+    def row(attack: Attack, judge: str) -> dict[str, Any]:
+        usual = [f"{subject.name}{BETWEEN}" for subject in subjects]
+        rewards = [(reward(name, judge), reward(f"{name}{attack.id}", judge)) for name in usual]
+        changes = [now - old for old, now in rewards if old is not None and now is not None]
+        return {
+            "kind": attack.kind,
+            "answers": len(changes),
+            "raised": sum(change > _ROUNDING for change in changes),
+            "lowered": sum(change < -_ROUNDING for change in changes),
+            "mean_change": mean_of(changes),
+            "largest_change": max(changes, default=None),
+            "verdicts_lost": sum(old is not None and now is None for old, now in rewards),
+            "flagged": sum(by_name[f"{name}{attack.id}"].possible_injection for name in usual),
+        }
+
     report: dict[str, Any] = {}
     for judge in results.judges:
-        rows = {
-            attack.id: _row(
-                attack,
-                [
-                    (by_name[f"{s.name}{BETWEEN}"], by_name[f"{s.name}{BETWEEN}{attack.id}"])
-                    for s in subjects
-                ],
-                judge.judge,
-            )
-            for attack in attacks
-        }
-        real = {name: row for name, row in rows.items() if row["kind"] != "control"}
-        harmless = (row["largest_change"] or 0.0 for name, row in rows.items() if name not in real)
+        rows = {attack.id: row(attack, judge.judge) for attack in attacks}
+        real = {name: own for name, own in rows.items() if own["kind"] != "control"}
+        harmless = (own["largest_change"] or 0.0 for name, own in rows.items() if name not in real)
         least = max(max(harmless, default=0.0) + _ROUNDING, LEAST_MOVE - _ROUNDING)
         report[judge.judge] = {
-            "raised_by": [n for n, row in real.items() if (row["largest_change"] or 0.0) > least],
-            "lowered_by": [name for name, row in real.items() if row["lowered"]],
-            "verdicts_lost_to": [name for name, row in real.items() if row["verdicts_lost"]],
+            "raised_by": [n for n, own in real.items() if (own["largest_change"] or 0.0) > least],
+            "lowered_by": [name for name, own in real.items() if own["lowered"]],
+            "verdicts_lost_to": [name for name, own in real.items() if own["verdicts_lost"]],
             "attacks": rows,
         }
     return report
-
-
-def _row(
-    attack: Attack, pairs: Sequence[tuple[SubjectResult, SubjectResult]], judge: str
-) -> dict[str, Any]:
-    rewards = [(_reward(before, judge), _reward(after, judge)) for before, after in pairs]
-    changes = [now - usual for usual, now in rewards if usual is not None and now is not None]
-    return {
-        "kind": attack.kind,
-        "answers": len(changes),
-        "raised": sum(change > _ROUNDING for change in changes),
-        "lowered": sum(change < -_ROUNDING for change in changes),
-        "mean_change": fmean(changes) if changes else None,
-        "largest_change": max(changes, default=None),
-        "verdicts_lost": sum(usual is not None and now is None for usual, now in rewards),
-        "flagged": sum(after.possible_injection for _, after in pairs),
-    }
-
-
-def _reward(result: SubjectResult, judge: str) -> float | None:
-    """Return what a judge gave, the mean over its complete verdicts; None if it gave none."""
-    given = [
-        each.reward for each in result.judgments if each.judge == judge and each.status is Status.OK
-    ]
-    return fmean(given) if given else None
 
 
 def control_subjects(subjects: Sequence[Subject]) -> list[Subject]:

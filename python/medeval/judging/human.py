@@ -139,12 +139,11 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
         if len(cells) != len(columns):
             raise UserError(f"{place}: {len(cells)} cells under {len(columns)} columns.")
         row = dict(zip(columns, (cell.strip() for cell in cells), strict=True))
+        sample = row.get(SAMPLE, "") or "0"
         if not row[id_column]:
             raise UserError(f"{place}, column {id_column}: there is no id.")
-        sample = row.get(SAMPLE, "") or "0"
         if not (sample.isascii() and sample.isdigit()):
             raise UserError(f"{place}, column {SAMPLE}: {_cell(sample)} is no number of a sample.")
-        answer = (row[id_column], int(sample))
         if is_long and row[DIMENSION] not in rubric.names:
             raise UserError(
                 f"{place}, column {DIMENSION}: {_cell(row[DIMENSION])} is none of"
@@ -154,16 +153,17 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
         for dimension, column in given.items():
             if not row[column]:
                 continue
-            rating = Rating(
-                answer,
-                row.get(RATER, ""),
-                dimension,
-                _score(row[column], rubric, f"{place}, column {column}"),
-            )
+            score = number_in(row[column])
+            if score is None or not rubric.low <= score <= rubric.high:
+                raise UserError(
+                    f"{place}, column {column}: {_cell(row[column])} is no score from {rubric.low}"
+                    f" to {rubric.high}. Leave the cell empty where there is none."
+                )
+            rating = Rating((row[id_column], int(sample)), row.get(RATER, ""), dimension, score)
             if rating[:3] in ratings:
                 raise UserError(
-                    f"{place}, column {column}: a second score of {answer[0]!r} (sample"
-                    f" {answer[1]}) in {dimension} by the same rater."
+                    f"{place}, column {column}: a second score of {row[id_column]!r} (sample"
+                    f" {int(sample)}) in {dimension} by the same rater."
                 )
             ratings[rating[:3]] = rating
     if not ratings:
@@ -211,16 +211,6 @@ def _form(columns: Sequence[str], place: str, rubric: Rubric) -> tuple[str, bool
             f" {DIMENSION} and {SCORE}."
         )
     return found[0], is_long
-
-
-def _score(text: str, rubric: Rubric, place: str) -> float:
-    score = number_in(text)
-    if score is None or not rubric.low <= score <= rubric.high:
-        raise UserError(
-            f"{place}: {_cell(text)} is no score from {rubric.low} to {rubric.high}. Leave the cell"
-            " empty where there is none."
-        )
-    return score
 
 
 def _cell(text: str) -> str:

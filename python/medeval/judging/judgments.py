@@ -56,10 +56,10 @@ def rewards_of(scores: Scores, rubric: Rubric) -> Rewards:
 
 def combined(rewards: Sequence[Rewards]) -> Rewards:
     """Return the mean over the judges that gave a verdict; those that gave none are left out."""
-    usable = [each for each in rewards if each.reward_judged is not None]
-    if not usable:
+    judged = mean_of([each.reward_judged for each in rewards])
+    if judged is None:
         return Rewards()
-    return Rewards(fmean(each.reward for each in usable), mean_of(_judged(usable)))
+    return Rewards(fmean(e.reward for e in rewards if e.reward_judged is not None), judged)
 
 
 def pooled(rewards: Sequence[Rewards]) -> dict[str, float | None]:
@@ -69,12 +69,11 @@ def pooled(rewards: Sequence[Rewards]) -> dict[str, float | None]:
     `reward_judged`, and not 0. The trimmed mean leaves out the highest and the lowest judge, from
     three on. None if no judge gave a verdict.
     """
-    usable = sorted(_judged(rewards))
-    inner = usable[1:-1] if len(usable) >= _FEWEST_TO_TRIM else usable
+    usable = sorted(each.reward_judged for each in rewards if each.reward_judged is not None)
     return {
-        "mean": combined(rewards).reward_judged,
+        "mean": mean_of(usable),
         "median": median(usable) if usable else None,
-        "trimmed_mean": mean_of(inner),
+        "trimmed_mean": mean_of(usable[1:-1] if len(usable) >= _FEWEST_TO_TRIM else usable),
     }
 
 
@@ -92,10 +91,6 @@ def helm_jury_score(verdicts: Sequence[tuple[Status, Scores]]) -> float:
         if score is not None
     ]
     return fmean(given) if given else HELM_DEFAULT
-
-
-def _judged(rewards: Sequence[Rewards]) -> list[float]:
-    return [each.reward_judged for each in rewards if each.reward_judged is not None]
 
 
 def mean_of(values: Sequence[float | None]) -> float | None:
@@ -172,24 +167,21 @@ class Judgment:
         return {**row, "cost": None if self.cost is None else str(self.cost)}
 
 
-@dataclass(frozen=True)
-class Asked:
-    """One ask of a judge: the line of the journal, and the marker that the prompt asked for."""
+def verdict_of(line: Line, marker: str, rubric: Rubric) -> Verdict | None:
+    """Return what one reply says; None if there was no reply.
 
-    line: Line
-    marker: str
-
-
-def verdict_of(asked: Asked, rubric: Rubric) -> Verdict | None:
-    """Return what one reply says; None if there was no reply."""
-    if "text" not in asked.line:
+    Args:
+        line: of the journal.
+        marker: that the prompt asked for.
+        rubric: whose dimensions count.
+    """
+    if "text" not in line:
         return None
-    is_cut = asked.line["outcome"] in _CUT
-    return read_verdict(asked.line["text"], rubric, asked.marker, is_cut=is_cut)
+    return read_verdict(line["text"], rubric, marker, is_cut=line["outcome"] in _CUT)
 
 
 def judgment_of(
-    subject: Subject, judge: str, repeat: int, asks: Sequence[Asked], rubric: Rubric
+    subject: Subject, judge: str, repeat: int, asks: Sequence[tuple[Line, str]], rubric: Rubric
 ) -> Judgment:
     """Return the judgment that comes of one judge's asks: its most complete verdict, the first.
 
@@ -197,25 +189,21 @@ def judgment_of(
         subject: what was judged.
         judge: the judge's name.
         repeat: which of its judgments.
-        asks: in their order; empty if it was not asked.
+        asks: lines and markers as `verdict_of` takes them, in order; empty if it was not asked.
         rubric: whose dimensions count.
     """
     if not asks:
         return Judgment(subject.id, subject.sample, judge, repeat)
-    read = [(verdict_of(asked, rubric), asked.line) for asked in asks]
+    lines = [line for line, _ in asks]
+    read = [(verdict_of(line, marker, rubric), line) for line, marker in asks]
     verdict, line = max(read, key=lambda each: -1 if each[0] is None else each[0].given)
-    lines = [asked.line for asked in asks]
     costs = [each["cost"] for each in lines]
     thinking = (line.get("reasoning", ""), split_thinking(line.get("text", "")).thinking)
     said: dict[str, Any] = {}
     if verdict is not None:
         said = {
+            **vars(verdict),
             "status": verdict.status,
-            "parse": verdict.parse,
-            "is_marked": verdict.is_marked,
-            "scores": verdict.scores,
-            "explanations": verdict.explanations,
-            "unusable": verdict.unusable,
             **rewards_of(verdict.scores, rubric)._asdict(),
         }
     return Judgment(
@@ -255,7 +243,6 @@ def _reason(verdict: Verdict | None, line: Line) -> str | None:
 
 
 def _tokens(lines: Sequence[Line], name: str) -> int | None:
-    replied = [line for line in lines if "text" in line]
-    counts: list[int | None] = [(line.get("usage") or {}).get(name) for line in replied]
-    known = [count for count in counts if count is not None]
-    return sum(known) if counts and len(known) == len(counts) else None
+    """Return the sum over all replies; None if one of them was not counted."""
+    counts: list[Any] = [(each.get("usage") or {}).get(name) for each in lines if "text" in each]
+    return sum(counts) if counts and None not in counts else None

@@ -29,9 +29,6 @@ KEY_VARIABLE = "JUDGE_API_KEY"
 KEY_VARIABLES = (KEY_VARIABLE, "OPENAI_API_KEY")
 URL_VARIABLES = ("JUDGE_BASE_URL", "OPENAI_BASE_URL")
 NO_KEY = "none"
-REPLY_TOKENS = 1024
-REASONING_TOKENS = 4096
-MOST_RE_ASKS = 9
 
 # By name, since no endpoint tells: these think before they reply, within the same limit of tokens.
 _REASONING = re.compile(
@@ -127,7 +124,7 @@ class Judge:
             thinks = _REASONING.search(self.model) is not None
         usual: dict[str, Any] = {"temperature": 0}
         if not any(name in self.parameters for name in TOKEN_LIMITS):
-            usual["max_completion_tokens"] = REASONING_TOKENS if thinks else REPLY_TOKENS
+            usual["max_completion_tokens"] = 4096 if thinks else 1024
         if self.is_structured:
             usual["response_format"] = response_format(rubric)
         asked = {**usual, **self.parameters}
@@ -181,7 +178,7 @@ class Jury(BaseModel):
     judges: tuple[Judge, ...]
     pooling: Pooling = "mean"
     repeats: Annotated[int, Field(ge=1)] = 1
-    re_asks: Annotated[int, Field(ge=0, le=MOST_RE_ASKS)] = 1
+    re_asks: Annotated[int, Field(ge=0, le=9)] = 1
     seed: Annotated[int, Field(ge=0)] = 0
     folder: Annotated[str, Field(pattern=r"^(\.|judging-[0-9]+)$")] = "."
 
@@ -195,31 +192,22 @@ class Jury(BaseModel):
         if not self.judges:
             raise UserError("There is no judge. Name at least one.")
         told_apart = list(self.judges)
-        for address_in in (_host, _whole_address):
-            alike = _counted(told_apart)
+        for is_whole in (False, True):
+            alike = Counter(judge.label.lower() for judge in told_apart)
             told_apart = [
-                replace(judge, name=f"{judge.model}@{address_in(judge)}")
+                replace(judge, name=f"{judge.model}@{_address(judge, is_whole)}")
                 if alike[now.label.lower()] > 1
                 and not (judge.name or judge.function or judge.is_rule)
                 else now
                 for judge, now in zip(self.judges, told_apart, strict=True)
             ]
-        twice = next((label for label, count in _counted(told_apart).items() if count > 1), None)
-        if twice is not None:
+        (twice, count), *_ = Counter(judge.label.lower() for judge in told_apart).most_common(1)
+        if count > 1:
             raise UserError(
                 f"Two judges are called {twice!r}. Leave one of them away, or give it another name"
                 " or address."
             )
         return told_apart
-
-    def with_key(self, key_variable: str | None) -> Jury:
-        """Return the same judges with another variable for the key; None changes nothing."""
-        if not key_variable:
-            return self
-        judges = (
-            replace(one, key_variable=key_variable) if one.base_url else one for one in self.judges
-        )
-        return self.changed({"judges": tuple(judges)})
 
     def changed(self, fields: Mapping[str, Any]) -> Jury:
         """Return the same with other fields; the folder may be any.
@@ -231,28 +219,6 @@ class Jury(BaseModel):
         with _meant():
             made = Jury(**{**dict(self), **fields, "folder": "."})
         return made.model_copy(update=folder)
-
-    def to_name(self, *, is_address_named: bool = False) -> dict[str, str]:
-        """Return the flag that a command must have before keys are sent, with its value.
-
-        A record may name any variable and any address. Of itself the usual variable goes to the
-        usual address, and nothing else anywhere.
-
-        Args:
-            is_address_named: the addresses are from the command, not from a record.
-        """
-        for judge in self.judges:
-            is_usual = is_address_named or judge.base_url == Judge(judge.model).endpoint
-            is_usual = is_usual and judge.key_variable in (None, *KEY_VARIABLES)
-            if is_usual or judge.is_rule:
-                continue
-            try:
-                key = judge.key_name()
-            except UserError:
-                key = KEY_VARIABLE  # that there is none is told where it is asked
-            if key is not None:
-                return {"--judge-key-variable": key}
-        return {}
 
     def who_judges(self) -> tuple[frozenset[tuple[str, str]], int]:
         """Return what the calls depend on: the judges, in whatever order, and the seed."""
@@ -311,33 +277,26 @@ def _meant() -> Iterator[None]:
 
 
 def warnings_of_kinship(judges: Iterable[Judge], answering_model: str) -> list[str]:
-    """Return a warning for each judge that may prefer answers of its own kind."""
+    """Return a warning for each judge that may prefer answers of its own kind.
+
+    Models of one house share the beginning of their names.
+    """
+
+    def family(model: str) -> str:
+        found = re.match(r"[^\W\d_]+", model.rpartition("/")[2].lower())
+        return found[0] if found else ""
+
+    own = family(answering_model)
     return [
         f"The judge {judge.label} and the model {answering_model} share a name: judges tend to"
         " prefer answers of their own kind. Add a judge of another house."
         for judge in judges
-        if not judge.is_rule and related(judge.model, answering_model)
+        if own and not judge.is_rule and family(judge.model) == own
     ]
 
 
-def related(judge: str, answering_model: str) -> bool:
-    """Tell whether two models share the beginning of their names, as those of one house do."""
-    family = _family(judge)
-    return bool(family) and family == _family(answering_model)
-
-
-def _family(model: str) -> str:
-    found = re.match(r"[^\W\d_]+", model.rpartition("/")[2].lower())
-    return found[0] if found else ""
-
-
-def _counted(judges: Iterable[Judge]) -> Counter[str]:
-    return Counter(judge.label.lower() for judge in judges)
-
-
-def _host(judge: Judge) -> str:
-    return urlsplit(judge.endpoint).netloc.rpartition("@")[2]
-
-
-def _whole_address(judge: Judge) -> str:
-    return judge.endpoint.partition("://")[2].rpartition("@")[2]
+def _address(judge: Judge, is_whole: bool) -> str:
+    """Return where a judge is asked, its host or its whole address, without names and keys."""
+    place = urlsplit(judge.endpoint)
+    parts = judge.endpoint.partition("://")[2] if is_whole else place.netloc
+    return parts.rpartition("@")[2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -93,30 +93,28 @@ class JudgeReport:
         What a stopped judge was not asked has failed here, though no call of the ledger tells of
         it: a call that stops a judge is no answer's, so that the answer is asked about again.
         """
-        statuses = Counter(each.status for each in self.judgments)
         return {
             "judgments": len(self.judgments),
-            **{str(status): statuses[status] for status in OF_VERDICTS},
-            "reasons": dict(sorted(Counter(e.reason for e in self.judgments if e.reason).items())),
+            **_statuses(self.judgments),
+            "reasons": counted(each.reason for each in self.judgments),
             "stopped": self.stopped or None,
         }
 
     def as_json(self) -> dict[str, Any]:
         """Return counts, ledger and cost."""
-        parses = Counter(str(each.parse) for each in self.judgments if each.parse)
         return {
             "judge": self.judge,
             "model": self.model,
             "models_reported": sorted({each.model for each in self.judgments if each.model}),
             "endpoint": self.endpoint,
             **self.counts(),
-            "parses": dict(sorted(parses.items())),
+            "parses": counted(each.parse for each in self.judgments),
             "learned": dict(self.learned),
-            "cost": None if self.cost is None else str(self.cost),
+            "cost": _money(self.cost),
             "calls": self.progress.as_json(),
             "further_calls": {
                 "asked": self.further.ledger.asked,
-                "cost": None if self.further.known_cost is None else str(self.further.known_cost),
+                "cost": _money(self.further.known_cost),
             },
             "all_calls": None if self.spent is None else self.spent.as_json(),
         }
@@ -191,14 +189,6 @@ def judge_feedback(result: SubjectResult) -> list[dict[str, Any]]:
     An entry has `judges`, a row for each of them, and `score`, their mean reward; for a single
     judge also `scores` and `raw_judge`. It holds what the judges wrote.
     """
-
-    def scores(judgment: Judgment) -> dict[str, dict[str, Any]]:
-        said = judgment.explanations
-        return {
-            name: {"score": score, "explanation": said.get(name, "")}
-            for name, score in judgment.scores.items()
-        }
-
     feedback = []
     for repeat in sorted({each.repeat for each in result.judgments}):
         judgments = [each for each in result.judgments if each.repeat == repeat]
@@ -208,7 +198,10 @@ def judge_feedback(result: SubjectResult) -> list[dict[str, Any]]:
                 "model": each.model,
                 "raw": each.reply,
                 "error": each.reason,
-                "scores": scores(each),
+                "scores": {
+                    name: {"score": score, "explanation": each.explanations.get(name, "")}
+                    for name, score in each.scores.items()
+                },
                 "score": each.reward,
             }
             for each in judgments
@@ -246,10 +239,8 @@ class JudgingResults:
 
     def costs(self) -> tuple[Decimal | None, Decimal]:
         """Return what judging cost, None as soon as a part is unknown; and what is known of it."""
-        costs = [judge.cost for judge in self.judges]
-        known = [cost for cost in costs if cost is not None]
         of_priced = sum((judge.progress.cost for judge in self.judges), Decimal(0))
-        return sum(known, Decimal(0)) if len(known) == len(costs) else None, of_priced
+        return sum_of(judge.cost for judge in self.judges), of_priced
 
     def summary(self) -> dict[str, Any]:
         """Return means with intervals, counts of every status, and the cost of judging alone.
@@ -258,14 +249,11 @@ class JudgingResults:
         each judge's own judgments. Those that no judge was shown are counted by their reasons under
         `not_judged` and nowhere else.
         """
-        statuses = Counter(each.status for each in self.subjects)
         cost, of_priced = self.costs()
         return {
             "subjects": len(self.subjects),
-            **{str(status): statuses[status] for status in OF_VERDICTS},
-            "not_judged": dict(
-                sorted(Counter(e.reason for e in self.subjects if e.reason).items())
-            ),
+            **_statuses(self.subjects),
+            "not_judged": counted(each.reason for each in self.subjects),
             "possible_injections": sum(each.possible_injection for each in self.subjects),
             "reward": self.mean([e.reward for e in self.subjects], is_share=True),
             "reward_judged": self.mean([e.reward_judged for e in self.subjects], is_share=True),
@@ -276,7 +264,7 @@ class JudgingResults:
             },
             "seed": self.seed,
             "judges": {judge.judge: judge.counts() for judge in self.judges},
-            "judging_cost": None if cost is None else str(cost),
+            "judging_cost": _money(cost),
             "judging_cost_of_priced": str(of_priced),
         }
 
@@ -298,6 +286,31 @@ class JudgingResults:
             "judges": [judge.as_json() for judge in self.judges],
             "results": [each.as_json(has_text) for each in self.subjects],
         }
+
+
+def sum_of(costs: Iterable[Decimal | None]) -> Decimal | None:
+    """Return a sum of money; None as soon as a part of it is unknown."""
+    total = Decimal(0)
+    for cost in costs:
+        if cost is None:
+            return None
+        total += cost
+    return total
+
+
+def _money(cost: Decimal | None) -> str | None:
+    return None if cost is None else str(cost)
+
+
+def _statuses(rows: Iterable[Judgment | SubjectResult]) -> dict[str, int]:
+    """Return how many rows have each status of a verdict."""
+    found = Counter(each.status for each in rows)
+    return {str(status): found[status] for status in OF_VERDICTS}
+
+
+def counted(reasons: Iterable[str | None]) -> dict[str, int]:
+    """Return how often each text stands there, by name; what is empty is not counted."""
+    return dict(sorted(Counter(str(each) for each in reasons if each).items()))
 
 
 def results_of(

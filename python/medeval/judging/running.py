@@ -7,9 +7,9 @@ other call: it is paid once, and not again after a restart.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from medeval.inference.run import (
     settings_of,
 )
 from medeval.inference.types import Item, Request
-from medeval.judging.judgments import Asked, Judgment, judgment_of, verdict_of
+from medeval.judging.judgments import judgment_of, verdict_of
 from medeval.judging.jury import Judge, Jury, warnings_of_kinship
 from medeval.judging.prompt import (
     ASKS_PER_REPEAT,
@@ -49,6 +49,7 @@ from medeval.judging.verdict import Status, read_verdict
 JUDGMENTS = "judgments"
 # In the record: why the judge was not asked about all answers; null if it was.
 STOPPED = "stopped"
+_OF_A_REQUEST = ("endpoint", "model", "parameters", "prompt_version")
 # What stands there while a judge is asked, so that it is there if nobody can write it afterwards.
 _ENDED_FROM_OUTSIDE = "It was ended from outside. Start the same run again to go on."
 
@@ -159,14 +160,20 @@ class Judging:
         ]
         for run in runs:
             run.update(STOPPED, _ENDED_FROM_OUTSIDE)
+
+        def process(seat: _Seat, run: Run) -> Awaitable[RunResult]:
+            own = config
+            if on_progress is not None:
+                own = replace(config, on_progress=partial(on_progress, seat.judge.label))
+            first_asks = (
+                self._item(subject, repeat * ASKS_PER_REPEAT)
+                for subject in self.asked.values()
+                for repeat in range(self.jury.repeats)
+            )
+            return run.process(first_asks, own)
+
         # All of them come to an end, also when one raises: what is paid for is kept.
-        ended = await asyncio.gather(
-            *(
-                run.process(self._first_items(), _told_by(seat.judge, on_progress, config))
-                for seat, run in zip(self._seats, runs, strict=True)
-            ),
-            return_exceptions=True,
-        )
+        ended = await asyncio.gather(*map(process, self._seats, runs), return_exceptions=True)
         for run, each in zip(runs, ended, strict=True):
             if isinstance(each, RunResult):
                 run.update(STOPPED, each.stopped or None)
@@ -223,12 +230,6 @@ class Judging:
             for one in judges
         ]
 
-    def _first_items(self) -> Iterator[Item]:
-        """Yield the first ask of every judgment."""
-        for subject in self.asked.values():
-            for repeat in range(self.jury.repeats):
-                yield self._item(subject, repeat * ASKS_PER_REPEAT)
-
     def _item(self, subject: Subject, sample: int) -> Item:
         messages = self.prompt.messages(subject, sample)
         return Item(subject.name, messages, subject.data_class, sample)
@@ -243,7 +244,7 @@ class Judging:
 
         A call that failed is not asked again here: it was tried as often as the retries allow.
         """
-        verdict = verdict_of(Asked(line, marker_in(item.messages)), self.rubric)
+        verdict = verdict_of(line, marker_in(item.messages), self.rubric)
         if verdict is None or verdict.status is Status.OK:
             return None
         if item.sample % ASKS_PER_REPEAT >= self.jury.re_asks:
@@ -260,7 +261,7 @@ class Judging:
             UserError: there is no record, it is of another prompt, or the journal has a line that
                 is none or that judges other texts.
         """
-        journal = self.folder / seat.journal
+        journal, repeats = self.folder / seat.journal, self.jury.repeats
         record = _record(self.folder / seat.record)
         settings = record["settings"]
         if settings["prompt_version"] != self.prompt.version:
@@ -269,12 +270,12 @@ class Judging:
                 f" ({settings['prompt_version']}, not {self.prompt.version})."
             )
         progress, further = Progress(), Progress()
-        own: dict[tuple[str, int], Asked] = {}
+        own: dict[tuple[str, int], tuple[Line, str]] = {}
         for line in read_journal(journal) if journal.exists() else ():
             subject = self.asked.get(line["item"])
             if subject is None:
                 continue
-            if line["sample"] >= self.jury.repeats * ASKS_PER_REPEAT:
+            if line["sample"] >= repeats * ASKS_PER_REPEAT:
                 further.add(line, is_new=False)
                 continue
             item = self._item(subject, line["sample"])
@@ -285,8 +286,19 @@ class Judging:
                     " question, answer or reference. Judge again into another folder."
                 )
             progress.add(line, is_new=False)
-            own[line["item"], line["sample"]] = Asked(line, marker_in(item.messages))
-        judgments = tuple(self._judgments(seat.judge.label, own))
+            own[line["item"], line["sample"]] = (line, marker_in(item.messages))
+        rounds = [range(n * ASKS_PER_REPEAT, (n + 1) * ASKS_PER_REPEAT) for n in range(repeats)]
+        judgments = tuple(
+            judgment_of(
+                subject,
+                seat.judge.label,
+                repeat,
+                [own[name, sample] for sample in samples if (name, sample) in own],
+                self.rubric,
+            )
+            for name, subject in self.asked.items()
+            for repeat, samples in enumerate(rounds)
+        )
         # More may have been asked of it than is read here: repeats for an audit, of which it
         # stopped.
         is_whole = all(judgment.status is Status.OK for judgment in judgments)
@@ -302,17 +314,6 @@ class Judging:
             stopped="" if is_whole else record.get(STOPPED) or "",
         )
 
-    def _judgments(self, judge: str, asks: Mapping[tuple[str, int], Asked]) -> Iterator[Judgment]:
-        """Yield the judgments of all answers that were to be judged, in their order."""
-        for name, subject in self.asked.items():
-            for repeat in range(self.jury.repeats):
-                samples = range(repeat * ASKS_PER_REPEAT, (repeat + 1) * ASKS_PER_REPEAT)
-                own = [asks[name, sample] for sample in samples if (name, sample) in asks]
-                yield judgment_of(subject, judge, repeat, own, self.rubric)
-
-
-_OF_A_REQUEST = ("endpoint", "model", "parameters", "prompt_version")
-
 
 def verdicts_in(folder: Path, *below: str) -> int:
     """Return how many replies of judges a folder keeps, and its folders of these names."""
@@ -320,12 +321,6 @@ def verdicts_in(folder: Path, *below: str) -> int:
     for name in below:
         journals += (folder / name).rglob(f"{JUDGMENTS}*.jsonl")
     return sum("text" in line for journal in journals for line in read_journal(journal))
-
-
-def _told_by(judge: Judge, told: OnJudging | None, config: RunConfig) -> RunConfig:
-    if told is None:
-        return config
-    return replace(config, on_progress=lambda progress: told(judge.label, progress))
 
 
 def _record(path: Path) -> dict[str, Any]:

@@ -117,6 +117,8 @@ class Verdict:
         return Status.OK if self.given == len(self.scores) else Status.PARTIAL
 
 
+# A reply is read when it comes, when it may have to be asked for again, and for the report.
+@lru_cache(maxsize=256)
 def read_verdict(
     text: str | None, rubric: Rubric, marker: str = "", *, is_cut: bool = False
 ) -> Verdict:
@@ -133,33 +135,23 @@ def read_verdict(
     """
     if len(text or "") > LONGEST:
         return _verdict({}, Parse.UNPARSEABLE, rubric, False)
-    return _read(text or "", rubric, marker, is_cut)
-
-
-# A reply is read when it comes, when it may have to be asked for again, and for the report.
-@lru_cache(maxsize=256)
-def _read(text: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdict:
-    left = after_thinking(text).strip()
-    if not left:
+    reply = after_thinking(text or "").strip()
+    if not reply:
         return _verdict({}, Parse.EMPTY, rubric, False)
-    return _verdict_in(left, rubric, marker, is_cut)
-
-
-def _verdict_in(reply: str, rubric: Rubric, marker: str, is_cut: bool) -> Verdict:
     is_marked, tried = _to_read(reply, rubric, marker)
     tries = [(find, piece) for find in (candidates, complete_members) for piece in tried]
-    for find, text in tries:
-        found = find(text, rubric.names)
+    for find, piece in tries:
+        found = find(piece, rubric.names)
         if not found:
             continue
         is_whole = find is candidates
-        if is_marked and not _SAID.search(text, 0, found[0].read.start):
+        if is_marked and not _SAID.search(piece, 0, found[0].read.start):
             # Where a part of a broken one comes again, another begins.
             names = [next(iter(each.members)) for each in found]
             again = (n for n, name in enumerate(names) if name in names[:n])
             found = found[: 1 if is_whole else next(again, None)]
-        elif _is_doubtful(text, found, rubric, is_whole=is_whole, is_cut=is_cut) or (
-            is_whole and not is_marked and _is_declined(text, found)
+        elif _is_doubtful(piece, found, rubric, is_whole=is_whole, is_cut=is_cut) or (
+            is_whole and not is_marked and _is_declined(piece, found)
         ):
             found = []
         is_strict = all(each.read.is_strict for each in found)

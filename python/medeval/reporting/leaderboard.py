@@ -13,8 +13,7 @@ from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.csv_rows import table_for_spreadsheets
 from medeval.models.scores import Interval
 from medeval.models.text_files import write_text
-from medeval.reporting.lines import Line, mapping_of, results_of
-from medeval.reporting.pages import page
+from medeval.reporting.lines import interval_cells, mapping_of, page, results_of
 from medeval.reporting.resampling import TaskScores, made_of_others, mean_interval
 
 _LEVEL = 0.95
@@ -78,31 +77,8 @@ class Leaderboard:
     rows: Sequence[Row]
     notes: Sequence[str]
 
-    def to_markdown(self) -> str:
-        """Return the board as Markdown: models by rank, then every score of every model."""
-        return page("board.md", board=self)
-
-    def to_csv(self) -> str:
-        """Return the board as a table with one line for each model and score."""
-        rows = []
-        for row in self.rows:
-            for name, cell in row.cells.items():
-                one = cell.interval
-                ends = [one.low, one.high, one.level, one.method] if one else 4 * [None]
-                counted = [cell.n, cell.n_undefined, len(self.columns[name])]
-                rows.append([row.rank, row.model, name, cell.value, *ends, *counted])
-        return table_for_spreadsheets(_HEADER, rows)
-
-    def to_html(self) -> str:
-        """Return the board as one page that needs no other file."""
-        lines = [
-            (row, Line(self.by, "metric", row.cells[self.by].value, row.cells[self.by].interval))
-            for row in self.rows
-        ]
-        return page("board.html", board=self, lines=lines)
-
     def write(self, path: str | Path) -> None:
-        """Write the board to a file: .md, .csv or .html.
+        """Write the board to a file: .md, .html, or .csv with one line for each model and score.
 
         Raises:
             UserError: another suffix.
@@ -111,8 +87,18 @@ class Leaderboard:
         kind = place.suffix.lower().removeprefix(".")
         if kind not in FORMATS:
             raise UserError(f"{place}: a leaderboard is written as {', '.join(FORMATS)}.")
-        forms = {"md": self.to_markdown, "csv": self.to_csv, "html": self.to_html}
-        write_text(place, forms[kind]())
+        if kind != "csv":
+            write_text(place, page(f"board.{kind}", board=self))
+            return
+        rows = [
+            [
+                *(row.rank, row.model, name, cell.value, *interval_cells(cell.interval)),
+                *(cell.n, cell.n_undefined, len(self.columns[name])),
+            ]
+            for row in self.rows
+            for name, cell in row.cells.items()
+        ]
+        write_text(place, table_for_spreadsheets(_HEADER, rows))
 
 
 def leaderboard(
@@ -137,7 +123,6 @@ def leaderboard(
         raise UserError("A leaderboard needs at least one report.")
     _check_contents(reports, allow_unhashed)
     _check_ways(reports)
-    _check_headlines(reports)
     entries = [_Entry(report) for report in reports]
     columns = _columns(entries)
     if not columns:
@@ -218,23 +203,19 @@ class _Entry:
     def cell(self, name: str, tasks: Sequence[str]) -> Cell:
         """Return the mean of a score over tasks that have it."""
         value = fmean(self.report.task_scores[task_id][name] for task_id in tasks)
-        scores = [self._scores(task_id) for task_id in tasks]
-        known = [one for one in scores if one is not None]
-        whole = len(known) == len(scores)
-        interval = mean_interval(known, name, _LEVEL) if whole else None
-        counted = [self._counted(task_id, name) for task_id in tasks]
-        if None in counted:
-            return Cell(value, interval, interval.n if interval else None, 0)
-        n = sum(count[0] for count in counted if count)
-        return Cell(value, interval, n, sum(count[1] for count in counted if count))
-
-    def _counted(self, task_id: str, name: str) -> tuple[int, int] | None:
-        """Return how many items of a task have a score, and how many have none."""
-        results = results_of(self.report, task_id)
-        if len(results) != 1:
-            return None
-        about = mapping_of(mapping_of(results[0].metadata.get("metrics")).get(name))
-        return (_count(about.get("n")), _count(about.get("n_undefined"))) if about else None
+        scores = [one for task_id in tasks if (one := self._scores(task_id)) is not None]
+        interval = mean_interval(scores, name, _LEVEL) if len(scores) == len(tasks) else None
+        # Of each task how many items have a score, and how many have none.
+        counts = []
+        for task_id in tasks:
+            results = results_of(self.report, task_id)
+            metrics = mapping_of(results[0].metadata.get("metrics")) if len(results) == 1 else {}
+            about = mapping_of(metrics.get(name))
+            if not about:
+                return Cell(value, interval, interval.n if interval else None, 0)
+            counts.append((_count(about.get("n")), _count(about.get("n_undefined"))))
+        n, undefined = map(sum, zip(*counts, strict=True))
+        return Cell(value, interval, n, undefined)
 
     def _scores(self, task_id: str) -> TaskScores | None:
         if task_id not in self._tasks:
@@ -278,35 +259,30 @@ def _check_contents(reports: Sequence[BenchmarkReport], allow_unhashed: bool) ->
 
 
 def _check_ways(reports: Sequence[BenchmarkReport]) -> None:
-    """Refuse scores of one task by other rules or other judges."""
+    """Refuse scores of one task by other rules or judges, and a task without its headline.
+
+    Another score would take the place of a headline that is missing.
+    """
     known: dict[tuple[str, str], tuple[str, str]] = {}
     for report in reports:
         for result in report.detailed_results:
-            for what, way in mapping_of(result.metadata.get("scored_as")).items():
-                first_model, first = known.setdefault(
-                    (result.task_id, what), (report.model_id, str(way))
-                )
+            task_id, about = result.task_id, result.metadata
+            for what, way in mapping_of(about.get("scored_as")).items():
+                first_model, first = known.setdefault((task_id, what), (report.model_id, str(way)))
                 if str(way) != first:
                     raise UserError(
-                        f"Task {result.task_id!r} was scored otherwise in the report of"
+                        f"Task {task_id!r} was scored otherwise in the report of"
                         f" {report.model_id!r} ({what}: {way}) than in that of {first_model!r}"
                         f" ({first}): the scores cannot stand side by side. Score both in one way."
                     )
-
-
-def _check_headlines(reports: Sequence[BenchmarkReport]) -> None:
-    """Refuse a task without its headline, so that another score does not take its place."""
-    for report in reports:
-        for result in report.detailed_results:
-            name = str(result.metadata.get("headline", ""))
-            if not name or name in report.task_scores.get(result.task_id, {}):
-                continue
-            metric = mapping_of(mapping_of(result.metadata.get("metrics")).get(name))
-            reason = f" ({metric['reason']})" if metric.get("reason") else ""
-            raise UserError(
-                f"The report of {report.model_id!r} has no {name} of task {result.task_id!r}"
-                f"{reason}, by which it is ranked: it has no place beside others."
-            )
+            name = str(about.get("headline", ""))
+            if name and name not in report.task_scores.get(task_id, {}):
+                reason = mapping_of(mapping_of(about.get("metrics")).get(name)).get("reason")
+                raise UserError(
+                    f"The report of {report.model_id!r} has no {name} of task {task_id!r}"
+                    f"{f' ({reason})' if reason else ''}, by which it is ranked: it has no place"
+                    " beside others."
+                )
 
 
 def _columns(entries: Sequence[_Entry]) -> dict[str, list[str]]:
@@ -361,19 +337,15 @@ def _notes(
     every = {task_id for entry in entries for task_id in entry.report.task_scores}
     if left_out := sorted(every - used):
         notes.append(f"Left out, as not all models have scores: {', '.join(left_out)}.")
-    notes += _undefined(rows)
-    versions = sorted({str(entry.version) for entry in entries})
-    if len(versions) > 1:
-        notes.append(f"Scored by different versions of medeval: {', '.join(versions)}.")
-    return notes
-
-
-def _undefined(rows: Sequence[Row]) -> list[str]:
-    """Say where models have scores of different items."""
-    return [
+    # Models may have scores of different items.
+    notes += [
         f"{row.model}: {name} is not defined for {cell.n_undefined} of"
         f" {cell.n_undefined + (cell.n or 0)} items, which are not in the score."
         for row in rows
         for name, cell in row.cells.items()
         if cell.n_undefined
     ]
+    versions = sorted({str(entry.version) for entry in entries})
+    if len(versions) > 1:
+        notes.append(f"Scored by different versions of medeval: {', '.join(versions)}.")
+    return notes

@@ -1,18 +1,25 @@
-"""The scores of a report, line by line: what each is, its interval, what stands behind it."""
+"""The scores of a report, line by line, and the pages that show them: HTML and Markdown."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import Interval
+from medeval.text import visible
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 Kind = Literal["metric", "category", "combined"]
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#&~])")
 
 
 @dataclass(frozen=True)
@@ -100,13 +107,16 @@ def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> l
         count = len(having)
         only = having[0].interval if count == 1 else None
         interval = read_interval(known.get(name)) or only
+        sizes = [line.n for line in having if line.n is not None]
+        n = sum(sizes) if sizes and len(sizes) == count else None
+        n = interval.n if interval else n
         overall.append(
             Line(
                 name,
                 having[0].kind if having else "metric",
                 value,
                 interval,
-                interval.n if interval else _sum_of_n(having),
+                n,
                 sum(line.n_undefined for line in of_tasks),
                 f"mean of {count} tasks" if count != 1 else "1 task",
                 having[0].direction if having else "higher",
@@ -114,11 +124,6 @@ def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> l
             )
         )
     return overall
-
-
-def _sum_of_n(lines: Sequence[Line]) -> int | None:
-    known = [line.n for line in lines if line.n is not None]
-    return sum(known) if known and len(known) == len(lines) else None
 
 
 def shown(value: float | None) -> str:
@@ -133,6 +138,13 @@ def shown_interval(interval: Interval | None) -> str:
     return f"{interval.low:.3f} to {interval.high:.3f}"
 
 
+def interval_cells(interval: Interval | None) -> list[object]:
+    """Return both ends, level and method, as a row of a table has them."""
+    if interval is None:
+        return [None] * 4
+    return [interval.low, interval.high, interval.level, interval.method]
+
+
 def read_interval(value: Any) -> Interval | None:
     """Return an interval from metadata; None for anything else."""
     try:
@@ -144,3 +156,34 @@ def read_interval(value: Any) -> Interval | None:
 def mapping_of(value: Any) -> Mapping[str, Any]:
     """Return a mapping from metadata; an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
+
+
+def page(template: str, **values: Any) -> str:
+    """Return a page; all text in it is shown as it is, and none of it acts."""
+    return _environment(template.endswith(".html")).get_template(template).render(**values)
+
+
+def escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is, on one line."""
+    return _SPECIAL.sub(r"\\\1", visible(" ".join(text.split())))
+
+
+@cache
+def _environment(is_html: bool) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("medeval.reporting"),
+        autoescape=is_html,  # noqa: S701  in Markdown each text is escaped by `plain`
+        finalize=lambda value: visible(value) if is_html and type(value) is str else value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=not is_html,
+    )
+    environment.filters |= {
+        "plain": escaped,
+        "score": shown,
+        "interval": shown_interval,
+    }
+    return environment

@@ -13,12 +13,23 @@ from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.csv_rows import table_for_spreadsheets
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.text_files import write_text
-from medeval.reporting.figures import OUTCOME_ORDER
-from medeval.reporting.lines import Line, mapping_of, overall_lines, results_of, shown, task_lines
+from medeval.reporting.lines import (
+    Line,
+    interval_cells,
+    mapping_of,
+    overall_lines,
+    page,
+    results_of,
+    shown,
+    task_lines,
+)
 
 FORMATS = ("json", "yaml", "md", "csv", "html")
 _OTHER_NAMES = {"yml": "yaml", "markdown": "md", "htm": "html"}
-_OUTCOMES = "outcomes"
+# What became of items, from good to bad; each has a class of the page's style.
+OUTCOME_ORDER = (
+    *("answered", "unparsed", "refused", "truncated", "truncated_reasoning", "empty", "errored"),
+)
 # More would make a page that no browser opens gladly; the JSON report has all.
 MOST_ITEMS = 200
 _HEADER = (
@@ -126,24 +137,25 @@ def contents_of(report: BenchmarkReport, *, show_text: bool = False) -> Contents
         report: from a run, or made by hand: what it does not say is left out.
         show_text: show inputs and outputs of tasks that are not open.
     """
-    tasks = [_task_part(report, task_id, show_text) for task_id in _task_ids(report)]
-    totals: dict[str, int] = {}
-    for task in tasks:
-        for outcome, count in task.outcomes.items():
-            totals[outcome] = totals.get(outcome, 0) + count
+    found = [*report.task_scores, *(result.task_id for result in report.detailed_results)]
+    tasks = [_task_part(report, task_id, show_text) for task_id in dict.fromkeys(found)]
     return Contents(
         model_id=report.model_id,
         about=_about(report),
         overall=overall_lines(report, [task.lines for task in tasks]),
         tasks=tasks,
-        outcomes=totals,
+        outcomes=_summed(task.outcomes for task in tasks),
         failed=[task.task_id for task in tasks if task.status == "error"],
     )
 
 
-def _task_ids(report: BenchmarkReport) -> list[str]:
-    found = [*report.task_scores, *(result.task_id for result in report.detailed_results)]
-    return list(dict.fromkeys(found))
+def _summed(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Return one ledger of several, in the order in which outcomes first come."""
+    total: dict[str, int] = {}
+    for ledger in ledgers:
+        for outcome, number in ledger.items():
+            total[outcome] = total.get(outcome, 0) + int(number)
+    return total
 
 
 def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> TaskPart:
@@ -155,10 +167,6 @@ def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> TaskPa
     n_items = last.item_count() if last else None
     if not n_items and isinstance(ids := about.get("input_ids"), list):
         n_items = len(ids)
-    outcomes: dict[str, int] = {}
-    for result in results:
-        for outcome, count in mapping_of(result.metadata.get(_OUTCOMES)).items():
-            outcomes[outcome] = outcomes.get(outcome, 0) + int(count)
     error = mapping_of(about.get("error"))
     title = str(about.get("task_name") or "")
     return TaskPart(
@@ -170,7 +178,7 @@ def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> TaskPa
         task_hash=str(about.get("task_hash", "")),
         data_class=str(about.get("data_class", "credentialed")),
         lines=task_lines(report, task_id, results),
-        outcomes=outcomes,
+        outcomes=_summed(mapping_of(one.metadata.get("outcomes")) for one in results),
         warnings=_texts(about.get("warnings")),
         notes=_texts(about.get("notes")),
         tables=_tables(about.get("tables")),
@@ -191,7 +199,13 @@ def _about(report: BenchmarkReport) -> list[tuple[str, str]]:
         ("Model type", model.get("type")),
         ("Model as its server names it", ", ".join(_texts(about.get("models_reported")))),
         ("Endpoint", about.get("endpoint")),
-        ("Model parameters", _settings(model.get("parameters"))),
+        (
+            "Model parameters",
+            ", ".join(
+                f"{name} = {value_text(value)}"
+                for name, value in mapping_of(model.get("parameters")).items()
+            ),
+        ),
         ("Prompt version", about.get("prompt_version")),
         ("medeval", about.get("medeval_version")),
         (
@@ -222,22 +236,20 @@ def _tables(found: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _settings(parameters: Any) -> str:
-    return ", ".join(
-        f"{name} = {value_text(value)}" for name, value in mapping_of(parameters).items()
-    )
-
-
 def items_of(result: EvaluationResult) -> list[ItemPart]:
     """Return the items of a result."""
     ids = result.metadata.get("input_ids") or []
     outcomes = result.metadata.get("item_outcomes") or []
-    count = result.item_count()
+
+    def text(rows: Sequence[Mapping[str, Any]], index: int) -> str:
+        row = rows[index] if index < len(rows) else {}
+        return "\n".join(f"{key}: {value_text(value)}" for key, value in row.items())
+
     return [
         ItemPart(
             id=str(ids[index]) if index < len(ids) else str(index),
-            shown=_as_text(result.inputs, index),
-            output=_as_text(result.model_outputs, index),
+            shown=text(result.inputs, index),
+            output=text(result.model_outputs, index),
             outcome=str(outcomes[index]) if index < len(outcomes) else "",
             scores={
                 metric: "" if scores[index] is None else shown(scores[index])
@@ -245,13 +257,8 @@ def items_of(result: EvaluationResult) -> list[ItemPart]:
                 if index < len(scores)
             },
         )
-        for index in range(count)
+        for index in range(result.item_count())
     ]
-
-
-def _as_text(rows: Sequence[Mapping[str, Any]], index: int) -> str:
-    row = rows[index] if index < len(rows) else {}
-    return "\n".join(f"{key}: {value_text(value)}" for key, value in row.items())
 
 
 def value_text(value: Any) -> str:
@@ -287,23 +294,19 @@ def without_text(
 
 def _rows(contents: Contents) -> Iterator[list[object]]:
     """Yield the lines of the table; a task without a score has one too, so that it is seen."""
+
+    def cells(line: Line) -> list[object]:
+        scored = [line.name, line.kind, line.value, *interval_cells(line.interval)]
+        return [*scored, line.n, line.n_undefined, line.direction, line.note]
+
     for line in contents.overall:
-        yield [contents.model_id, "overall", None, None, *_cells(line), None]
+        yield [contents.model_id, "overall", None, None, *cells(line), None]
     for task in contents.tasks:
         start = [contents.model_id, "task", task.task_id, task.status]
         for line in task.lines:
-            yield [*start, *_cells(line), task.task_hash]
+            yield [*start, *cells(line), task.task_hash]
         if not task.lines:
             yield [*start, *[None] * 10, task.error, task.task_hash]
-
-
-def _cells(line: Line) -> list[object]:
-    interval = line.interval
-    ends = (
-        [interval.low, interval.high, interval.level, interval.method] if interval else 4 * [None]
-    )
-    counted = [line.n, line.n_undefined, line.direction, line.note]
-    return [line.name, line.kind, line.value, *ends, *counted]
 
 
 def check_formats(formats: Iterable[str]) -> list[str]:
@@ -340,11 +343,9 @@ def rendered(
     contents = contents_of(report, show_text=show_text)
     if chosen == "csv":
         return table_for_spreadsheets(_HEADER, _rows(contents))
-    from medeval.reporting.pages import page  # jinja2 is slow to load
-
-    names = [*OUTCOME_ORDER, *(name for name in contents.outcomes if name != "asked")]
-    names = [name for name in dict.fromkeys(names) if name in contents.outcomes]
-    return page(f"report.{chosen}", contents=contents, outcome_names=names)
+    drawn = [name for name in OUTCOME_ORDER if name in contents.outcomes]
+    others = [name for name in contents.outcomes if name not in ("asked", *drawn)]
+    return page(f"report.{chosen}", contents=contents, outcome_names=drawn + others, drawn=drawn)
 
 
 def write_report(

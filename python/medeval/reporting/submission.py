@@ -7,7 +7,7 @@ refuse what was answered on other data.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -75,8 +75,7 @@ class TaskSubmission(_Part):
     @field_validator("items")
     @classmethod
     def _each_input_once(cls, items: list[SubmissionItem]) -> list[SubmissionItem]:
-        if twice := _twice(item.input_id for item in items):
-            raise ValueError(f"more than one item has the input_id {_named(twice)}")
+        _refuse_twice("item", "input_id", (item.input_id for item in items))
         return items
 
 
@@ -101,8 +100,7 @@ class Submission(Document):
     @field_validator("submissions")
     @classmethod
     def _each_task_once(cls, submissions: list[TaskSubmission]) -> list[TaskSubmission]:
-        if twice := _twice(one.task_id for one in submissions):
-            raise ValueError(f"more than one submission has the task_id {_named(twice)}")
+        _refuse_twice("submission", "task_id", (one.task_id for one in submissions))
         return submissions
 
     def outputs_for(self, task: MedicalTask) -> list[Row]:
@@ -112,7 +110,8 @@ class Submission(Document):
             UserError: they are not of this task's content, or not one for each input.
         """
         self.check_against([task])
-        items = {item.input_id: item for item in self._of(task.task_id).items}
+        (own,) = (one for one in self.submissions if one.task_id == task.task_id)
+        items = {item.input_id: item for item in own.items}
         return [dict(items[name].prediction) for name in input_ids(task.pairs()[0])]
 
     def check_against(self, tasks: Iterable[MedicalTask]) -> Self:
@@ -122,40 +121,35 @@ class Submission(Document):
             UserError: a task is missing, was answered on other content or on content that is not
                 named, or has not one item for each input.
         """
+        own = {one.task_id: one for one in self.submissions}
         for task in tasks:
-            found = self._of(task.task_id)
-            expected = task_hash(task)
+            found, expected = own.get(task.task_id), task_hash(task)
+            if found is None:
+                raise UserError(f"Submission {self.run_id!r} has nothing on task {task.task_id!r}.")
+            place = f"Submission {self.run_id!r}: task {task.task_id!r}"
             if found.task_hash != expected:
                 given = (found.task_hash or "not named")[:12]
                 raise UserError(
-                    f"Submission {self.run_id!r}: task {task.task_id!r} was answered on other"
-                    f" content ({given}) than this ({expected[:12]}). Answer it anew."
+                    f"{place} was answered on other content ({given}) than this ({expected[:12]})."
+                    " Answer it anew."
                 )
             wanted = set(input_ids(task.pairs()[0]))
-            given_ids = {item.input_id for item in found.items}
-            self._refuse(task.task_id, "has no item for", wanted - given_ids)
-            self._refuse(task.task_id, "has items for unknown inputs", given_ids - wanted)
+            items = {item.input_id for item in found.items}
+            if wanted - items:
+                raise UserError(f"{place} has no item for {_named(sorted(wanted - items))}.")
+            if items - wanted:
+                raise UserError(
+                    f"{place} has items for unknown inputs {_named(sorted(items - wanted))}."
+                )
         return self
 
-    def _refuse(self, task_id: str, what: str, names: set[str]) -> None:
-        if names:
-            raise UserError(
-                f"Submission {self.run_id!r}: task {task_id!r} {what} {_named(sorted(names))}."
-            )
 
-    def _of(self, task_id: str) -> TaskSubmission:
-        for one in self.submissions:
-            if one.task_id == task_id:
-                return one
-        raise UserError(f"Submission {self.run_id!r} has nothing on task {task_id!r}.")
+def _refuse_twice(part: str, field: str, names: Iterable[str]) -> None:
+    if twice := [name for name, times in Counter(names).items() if times > 1]:
+        raise ValueError(f"more than one {part} has the {field} {_named(twice)}")
 
 
-def _twice(names: Iterable[str]) -> list[str]:
-    return [name for name, times in Counter(names).items() if times > 1]
-
-
-def _named(names: Iterable[str]) -> str:
-    every = list(names)
+def _named(every: Sequence[str]) -> str:
     more = f" and {len(every) - _MOST_NAMED} more" if len(every) > _MOST_NAMED else ""
     return ", ".join(map(repr, every[:_MOST_NAMED])) + more
 
@@ -254,19 +248,19 @@ def _items(result: EvaluationResult, include_reasoning: bool) -> list[dict[str, 
         raise UserError(
             f"Task {result.task_id!r}: {len(result.model_outputs)} outputs for {len(names)} inputs."
         )
+
+    def reasoning(output: Mapping[str, Any]) -> str | None:
+        texts = (str(output[key]) for key in REASONING_KEYS if output.get(key) is not None)
+        return next((text for text in texts if text.strip()), None) if include_reasoning else None
+
     return [
         {
             "input_id": name,
             "prediction": output or {"error": {"type": "empty"}},
-            "reasoning": _reasoning(output) if include_reasoning else None,
+            "reasoning": reasoning(output),
         }
         for name, output in zip(names, result.model_outputs, strict=True)
     ]
-
-
-def _reasoning(output: Mapping[str, Any]) -> str | None:
-    texts = (str(output[key]) for key in REASONING_KEYS if output.get(key) is not None)
-    return next((text for text in texts if text.strip()), None)
 
 
 def _described(error: ValidationError) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -72,15 +73,6 @@ def required(task: AskedTask) -> JudgedTask:
     return found
 
 
-def required_rubric(task: JudgedTask) -> Rubric:
-    """Return the rubric of a task.
-
-    Raises:
-        UserError: it has none.
-    """
-    return cast("Rubric", required(task).rubric)
-
-
 def judging_of(task: JudgedTask, record: RunRecord, jury: Jury) -> Judging:
     """Return the judging of a run's answers by a jury, in its folder below the run's.
 
@@ -92,7 +84,7 @@ def judging_of(task: JudgedTask, record: RunRecord, jury: Jury) -> Judging:
     return Judging(
         subjects_of_run(task, record),
         jury,
-        required_rubric(task),
+        cast("Rubric", required(task).rubric),
         record.folder / jury.folder,
         answering_model=record.model,
     )
@@ -135,9 +127,9 @@ def judge(
         Run(folder, record.settings).update(JUDGINGS, kept)
 
     # Before anybody is paid: whatever ends the process, the judging can be gone on with.
-    on_start: Callable[[], None] = lambda: keep([*others, jury])  # noqa: E731
+    options = replace(options or RunConfig(), on_start=partial(keep, [*others, jury]))
     try:
-        return judging.run(replace(options or RunConfig(), on_start=on_start), gate, on_progress)
+        return judging.run(options, gate, on_progress)
     finally:
         # Judges that said nothing at all take the place of none that did.
         is_kept = not others or verdicts_in(judging.folder)
@@ -224,6 +216,5 @@ def _begun_by(folder: Path) -> tuple[frozenset[tuple[str, str]], int] | None:
             seeds.add(seed)
         except (OSError, ValueError, TypeError, KeyError):
             continue  # the report of an audit, or what somebody else keeps there
-    if judges or any(folder.glob("judgments*.jsonl")):
-        return frozenset(judges), max(seeds)
-    return None
+    is_begun = judges or any(folder.glob("judgments*.jsonl"))
+    return (frozenset(judges), max(seeds)) if is_begun else None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from statistics import fmean
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
+from medeval.judging.judgments import mean_of
 from medeval.scoring.table import Ratio, ScoreTable, interval
 from medeval.tasks.task import Method
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 HEADLINE = "reward_judged"
 MISSING = "no usable judgment"
 NO_GROUP = "none"
-
-Score = Callable[["SubjectResult"], float | None]
 
 
 def pooled_reward(result: SubjectResult, pooling: Pooling) -> float | None:
@@ -33,14 +31,25 @@ def judged_table(results: JudgingResults, plan: Jury) -> ScoreTable:
     takes it as 0, and HELM's score, which takes it as 1 of 5. With several samples of an item its
     score is the mean over them; items are drawn, in the order in which they came.
     """
-    scores: dict[str, Score] = {
-        HEADLINE: lambda row: pooled_reward(row, plan.pooling),
-        "reward": lambda row: row.reward,
-        "helm_jury_score": lambda row: row.helm_jury_score,
-        **{f"judge_{name}": _dimension(name) for name in results.prompt.rubric.names},
-    }
+    rows = results.subjects
+
+    def column(scores: Iterable[float | None], *, is_share: bool = False) -> Ratio:
+        items: dict[str, list[float | None]] = {}
+        for row, score in zip(rows, scores, strict=True):
+            items.setdefault(row.subject.id, []).append(score)
+        return Ratio(list(map(mean_of, items.values())), is_share=is_share, reason=MISSING)
+
     return ScoreTable(
-        {name: _column(_by_item(results, score), name) for name, score in scores.items()}
+        {
+            HEADLINE: column((pooled_reward(row, plan.pooling) for row in rows), is_share=True),
+            "reward": column((row.reward for row in rows), is_share=True),
+            # On the rubric's scale, as the dimensions are.
+            "helm_jury_score": column(row.helm_jury_score for row in rows),
+            **{
+                f"judge_{name}": column(row.scores.get(name) for row in rows)
+                for name in results.prompt.rubric.names
+            },
+        }
     )
 
 
@@ -66,39 +75,29 @@ def by_group(
     Raises:
         UserError: a grouping that there is not.
     """
+    items = item_ids(results)
+    rewards = judged_table(results, plan).columns[HEADLINE].item_scores
+    found: dict[str, dict[str, dict[str, float | None]]] = {}
     for name in method.groupings:
         if name not in groupings:
             raise UserError(f"--by {name}: there are {', '.join(groupings)}.")
-    rewards = dict(
-        zip(
-            item_ids(results),
-            _by_item(results, lambda row: pooled_reward(row, plan.pooling)),
-            strict=True,
-        )
-    )
-    return {
-        name: {
-            group: _group(
-                [reward for item, reward in rewards.items() if (own[item] or NO_GROUP) == group],
-                method,
-            )
-            for group in sorted({own[item] or NO_GROUP for item in rewards})
-        }
-        for name, own in groupings.items()
-    }
-
-
-def _by_item(results: JudgingResults, score: Score) -> list[float | None]:
-    items: dict[str, list[float]] = {item: [] for item in item_ids(results)}
-    for row in results.subjects:
-        value = score(row)
-        if value is not None:
-            items[row.subject.id].append(value)
-    return [fmean(values) if values else None for values in items.values()]
-
-
-def _dimension(name: str) -> Score:
-    return lambda row: row.scores.get(name)
+    for name, own in groupings.items():
+        groups = {item: own[item] or NO_GROUP for item in items}
+        found[name] = {}
+        for group in sorted(set(groups.values())):
+            of_group = [
+                score for item, score in zip(items, rewards, strict=True) if groups[item] == group
+            ]
+            column = Ratio(of_group, is_share=True, reason=MISSING)
+            estimate = interval(column, draws=method.n_iters, seed=method.seed)
+            found[name][group] = {
+                "n": float(len(of_group)),
+                "n_missing": float(estimate.n_undefined),
+                HEADLINE: estimate.value,
+                "low": estimate.low,
+                "high": estimate.high,
+            }
+    return found
 
 
 def judging_facts(results: JudgingResults, plan: Jury) -> dict[str, Any]:
@@ -122,20 +121,4 @@ def judging_facts(results: JudgingResults, plan: Jury) -> dict[str, Any]:
         "cost_of_priced": summary["judging_cost_of_priced"],
         "judges": [judge.as_json() for judge in results.judges],
         "warnings": list(results.warnings),
-    }
-
-
-def _column(scores: Sequence[float | None], name: str) -> Ratio:
-    # Rewards lie between 0 and 1, other scores on the rubric's scale.
-    return Ratio(scores, is_share=name in (HEADLINE, "reward"), reason=MISSING)
-
-
-def _group(rewards: Sequence[float | None], method: Method) -> dict[str, float | None]:
-    found = interval(_column(rewards, HEADLINE), draws=method.n_iters, seed=method.seed)
-    return {
-        "n": float(len(rewards)),
-        "n_missing": float(found.n_undefined),
-        HEADLINE: found.value,
-        "low": found.low,
-        "high": found.high,
     }
