@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import shutil
 from collections.abc import Mapping
@@ -16,17 +15,11 @@ from builds import Build
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
 from marks import slow_after
+from mtsamples_listing import write_listing
 from postgres_server import connect
 
 from medeval.errors import UserError
-from medeval.mtsamples.notes import (
-    LISTING_FILE,
-    LONGEST_LINE,
-    PINNED,
-    ListedFile,
-    Listing,
-    read_notes,
-)
+from medeval.mtsamples.notes import LONGEST_LINE, PINNED, read_notes
 
 DEMO = PROJECT_ROOT / "demo" / "mtsamples"
 TABLES = (
@@ -387,18 +380,10 @@ def test_a_download_that_is_not_whole_is_not_read(
     tmp_path: Path, files: dict[str, str], said: str
 ) -> None:
     notes = fill(tmp_path / "txt_files", files)
-    listed = (ListedFile("a.txt", 1, "0"), ListedFile("b.txt", 1, "0"))
-    listing = Listing("owner/name", "folder", "commit", listed)
-    (tmp_path / LISTING_FILE).write_text(listing.as_json(), encoding="utf-8")
+    write_listing(tmp_path, {"a.txt": "x", "b.txt": "y"})
     for place in (tmp_path, notes):
         with pytest.raises(UserError, match=said):
             read_notes(place)
-
-
-def listed(name: str, text: str) -> ListedFile:
-    content = text.encode()
-    blob = b"blob %d\0" % len(content) + content
-    return ListedFile(name, len(content), hashlib.sha1(blob).hexdigest())
 
 
 @pytest.mark.parametrize(
@@ -417,9 +402,7 @@ def test_a_download_is_open_as_the_pinned_commit_has_it(
     worker: Worker, tmp_path: Path, origin: tuple[str, str, str], text: str, data_class: str
 ) -> None:
     fill(tmp_path / "cache" / "txt_files", {"a.txt": "PLAN: a", "b.txt": text})
-    files = (listed("a.txt", "PLAN: a"), listed("b.txt", "PLAN: b"))
-    listing = Listing(*origin, files).as_json()
-    (tmp_path / "cache" / LISTING_FILE).write_text(listing, encoding="utf-8")
+    write_listing(tmp_path / "cache", {"a.txt": "PLAN: a", "b.txt": "PLAN: b"}, origin)
     warehouse = Worked(worker, tmp_path)
     models = "stg_mtsamples__notes mtsamples_open_data mtsamples_build_settings"
     kinds = MODELS[3:]
