@@ -261,12 +261,3 @@ def test_the_command_says_what_to_do_with_a_whole_cache(whole_cache: Path, place
     assert (done.returncode, done.stderr) == (0, "")
     assert "3 notes, 0 of them fetched now" in done.stdout
     assert f"Name {whole_cache} in MTSAMPLES_PROCEDURES_CACHE_DIR" in done.stdout
-
-
-def test_a_download_with_a_setting_of_a_load_is_bad_usage(whole_cache: Path) -> None:
-    done = run_medeval(
-        *("load", "mtsamples", "--download", "--cache-dir", whole_cache, "--target", "duckdb")
-    )
-    assert done.returncode == 2
-    assert "--target would be ignored" in done.stderr
-    assert "Traceback" not in done.stderr

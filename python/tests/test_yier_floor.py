@@ -158,26 +158,6 @@ def test_a_sign_that_looks_like_a_line_end_splits_no_record(
     assert [json.loads(record)["context"] for (record,) in rows] == ["一\u2028二\u0085三", ""]
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("mimic4", "--out", "x.jsonl"), "--out is for yier"),
-        (("yier", "--cohort-file", "x.txt"), "--cohort-file is for mimic4"),
-        (("yier", "nowhere.json"), "Cannot read nowhere.json"),
-        (("yier", "--target", "duckdb"), "load copies into PostgreSQL"),
-        (("yier", "--out", "x.jsonl", "--schema", "own"), "so --schema would be ignored"),
-        (
-            ("yier", "--out", "x.jsonl", "--replace", "--target", "postgres"),
-            "--out loads nothing into PostgreSQL, so --replace, --target would be ignored",
-        ),
-    ],
-)
-def test_what_load_cannot_do_is_said(options: tuple[str, ...], said: str) -> None:
-    done = run_medeval("load", *options)
-    assert done.returncode == 2
-    assert said in done.stderr
-
-
 @pytest.mark.slow
 def test_the_demo_does_not_replace_the_users_questions(worker: Worker, tmp_path: Path) -> None:
     path = tmp_path / "questions.json"
