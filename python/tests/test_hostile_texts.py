@@ -1,8 +1,5 @@
 """Every reader of replies and texts is done with 100 KB of hostile text in two seconds of CPU."""
 
-# Full-width signs are what models write.
-# ruff: noqa: RUF001
-
 from __future__ import annotations
 
 import json
@@ -14,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import yaml
 from cdm_bedside import facts
 from cdm_cases import mapping
 from judging_runs import RUBRIC
@@ -53,10 +51,9 @@ MARKER = "VERDICT-00112233445566ff"
 SELECTION = ("甲项", "乙项", "丙项", "丁项")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
-# What every reader is given: openers without closers, nests, quotes, backslashes, blanks, words.
-ANY = (
-    *("a", " \n", ".", ",", "-", '\\"', "{", "[", '"', "```", "**", "：", "}", "9"),
-    *('{"', '{"a":', '{"a":[', "{'a':", '{"a": "', '{"a":1}{'),
+# What every reader is given, and of each what it looks for.
+PARTS: dict[str, list[str]] = yaml.safe_load(
+    (Path(__file__).parent / "readers" / "hostile_parts.yaml").read_text(encoding="utf-8")
 )
 # What may stand behind an opener without end.
 FILLERS = (" ", "a")
@@ -124,137 +121,30 @@ def notes(text: str) -> None:
                 read_notes(place)
 
 
-# Of each reader what it looks for, whole, cut short and nearly right.
-READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
-    "thinking tags": (
-        thinking,
-        (
-            *("<think", "<think ", "<think>", "</think>", "<think/>", "<think a=b ", "<think a='"),
-            *('<think a="', "< think", "&lt;think ", "[ ", "[THINK", "[/THINK]", "<|begin_of_"),
-            *("<|channel|>", "<|start|>", "<|channel|>final", "<|constrain|>", "<|message|>"),
-            *("<|end|>", "＜think："),
-        ),
+READERS: dict[str, Reader] = {
+    "thinking tags": thinking,
+    "choices of YIER": lambda text: read_choice(text, SELECTION),
+    "files of YIER": questions,
+    "the text protocol of CDM": bedside,
+    "answers of CDM": read_answer,
+    "diagnoses of CDM": diagnosis,
+    "requests of tests": requests_of_tests,
+    "requests of imaging": lambda text: understood(text, text, facts().imaging),
+    "the demo model of CDM": demo,
+    "answers of task files": lambda text: read_output(
+        text, ["answer", "why"], ["answer"], "answer"
     ),
-    "choices of YIER": (
-        lambda text: read_choice(text, SELECTION),
-        (
-            *("答案：", "答案：A", "选", "不选", "如果选A", "故", "A", "A、", "A,", "(A", "A.",
-              "A和"),
-            *("answer: ", "correct option", "not ", r"\boxed{", r"\boxed{{A}", r"\text{", "$",
-              "选择"),
-            *('{"answer": "A', '{"answer": "A"', '{"answer": ["A", ', "“", "“A”", '{“答案”：“',
-              "｛"),
-            *('{"answer": "E"}', "```json\n{", "``", "甲项", "甲项和", "乙", "A或", "因为", "A→"),
-        ),
-    ),
-    "files of YIER": (
-        questions,
-        ('{"question": "', '{"question": 1}', '{"question": 1}\n', "[{", "“", '"，', "{“a”："),
-    ),
-    "the text protocol of CDM": (
-        bedside,
-        (
-            *("Action: ", "Action:\n", "Action Input: ", "Action: imaging(", "Observation:",
-              "Diagnosis"),
-            *("Final Diagnosis: a\n", "Treatment: ", "Treatment: a; ", "Thought: ", "## Action\n"),
-            *("physical_examination", "request_imaging(", "region: ", "modality=CT, ", "region",
-              "I will "),
-            *('{"action": "', '{"final_diagnosis": "a", ', '{"name": {"name": ', "stop",
-              "now, then "),
-            *("n/a", "none ", "ultraso", "x-ra", "```json\n{", "\n\n", "\n \n-", "] (", "_ -"),
-        ),
-    ),
-    "answers of CDM": (
-        read_answer,
-        (
-            *('{"final_diagnosis": "a", "treatment": [', '{"treatment": "', "{'a': '", '{"a": 1,}'),
-            *('{"final_diagnosis": "{\\"', '"\\', "'\\", "{'", '{"a": "{', ",}", ";", "\n1. "),
-        ),
-    ),
-    "diagnoses of CDM": (
-        diagnosis,
-        (
-            *("appendix ", "perforated ", "appendix perforated gallbladder due to not ", "no "),
-            *("appendicitis no ", "not perforated ", "appendicitis", "ruled out ", "without, ",
-              "appendicit"),
-            *("appendicitis, ", "appendicitis; ", "negative for ", "no evidence of ", "normal ",
-              "abdomen "),
-        ),
-    ),
-    "requests of tests": (
-        requests_of_tests,
-        (
-            *("a, ", "and ", "a+", "(a, ", "stat, ", "a (", "CBC", "CBC,", "1. a", ";", "or with ",
-              "• "),
-            *("a & ", "A ", "an ", "mg/dL ", "Calcium, ", "Calcium, Total ", "\n2) "),
-        ),
-    ),
-    "requests of imaging": (
-        lambda text: understood(text, text, facts().imaging),
-        ("ct ", "ultrasound ", "abd", "endoscopic ", "mri, ", "x-ray", "head and ", "chest"),
-    ),
-    "the demo model of CDM": (
-        demo,
-        ("lipase", "lipase: ", "no ", "gallbladder ", "appendix ", "(Blood) Lipase: 9 ", "; ",
-          "without "),
-    ),
-    "answers of task files": (
-        lambda text: read_output(text, ["answer", "why"], ["answer"], "answer"),
-        (
-            *("Answer:", "Answer: ", "**Answer:** ", "### Answer\n", "final answer", '{"answer": '),
-            *('{"answer": 1,', '{"answer": 1}', '{"answer": "a",}', '{ "', "```json\n", "```a",
-              ",]", ", "),
-        ),
-    ),
-    "judges' verdicts": (
-        lambda text: read_verdict(text, RUBRIC, MARKER),
-        (
-            *(f"{MARKER} ", f"{MARKER}\n{{", '"accuracy": ', '{"accuracy":[',
-              '{"accuracy":{"score":'),
-            *('{"accuracy": 5}', '{"accuracy": 1} ', '{"accuracy": 5,', "accuracy ", "accuracy 1 "),
-            *("1 ", "1 accuracy", '"accuracy', "'accuracy' : ", '{"a":x', "can not ",
-              "can not grade"),
-            *("unable to ", "<think>", "</think>", '{ "accuracy"', '" accuracy " : ',
-              "VERDICT-0011"),
-        ),
-    ),
-    "answers that speak to a judge": (
-        lambda text: injection_signs(text, RUBRIC),
-        (
-            *("dear ", "dear judge", "note to: ", "as the ", "give full ", "scores ", "rate this "),
-            *("ignore ", "instructions", "print your ", "<|", "<|a", "[INST", "</", "<system ",
-              "verdict"),
-            *("&lt;", "&", "&#x26;", "\u200b", "\u0430", "accuracy: ", "<answer", "< / answer",
-              "end of "),
-        ),
-    ),
-    "readability": (grade, ("made ", "a.", "aeiou", "e'", "a'a", "table. ", "..", ". ", "é")),
-    "complaints of endpoints": (
-        complaints,
-        (
-            *("exceed", "exceeds ", "context length ", "context_length_exceeded ", "larger than ",
-              "tokens "),
-            *("1 input tokens ", "1 input tokens (1 > 1", "not support ", "system ", "only user "),
-            *("try again in ", "try again in 5", "retry_delay", "retry_delay: {", "insufficient "),
-            *("balance", "quota", "input length ", "token count "),
-        ),
-    ),
-    "bodies of responses": (
-        body,
-        ('{"choices": ', '{"choices": [{"message": ', '{"error": ', '{"error": "', "data: ", "\\u",
-          "\\ud800"),
-    ),
-    "calls of tools in text": (
-        calls_in_text,
-        ("<tool_call>", "</tool_call>", "<function=imaging>", "<parameter=region>", "</parameter>",
-          "```", "```{", "{}", "<tool "),
-    ),
-    "lines of MTSamples": (notes, ('{"filename": "a", ', '{"text": "', '"text": "a", ',
-      '{"filename": ')),
-}  # fmt: skip
+    "judges' verdicts": lambda text: read_verdict(text, RUBRIC, MARKER),
+    "answers that speak to a judge": lambda text: injection_signs(text, RUBRIC),
+    "readability": grade,
+    "complaints of endpoints": complaints,
+    "bodies of responses": body,
+    "calls of tools in text": calls_in_text,
+    "lines of MTSamples": notes,
+}
 
 
-def texts(parts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def texts(parts: list[str]) -> Iterator[tuple[str, str]]:
     """Yield texts of the length, each with what it is made of.
 
     Each part is repeated, alone and in turn with the next one; and each stands once before an
@@ -280,6 +170,6 @@ def cpu_seconds(read: Reader, text: str) -> float:
 
 @pytest.mark.parametrize("reader", READERS)
 def test_hostile_text_is_read_in_time(reader: str) -> None:
-    read, parts = READERS[reader]
-    found = {made_of: cpu_seconds(read, text) for made_of, text in texts((*ANY, *parts))}
+    read, parts = READERS[reader], [*PARTS["any"], *PARTS[reader]]
+    found = {made_of: cpu_seconds(read, text) for made_of, text in texts(parts)}
     assert {made_of: took for made_of, took in found.items() if took >= SECONDS} == {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
 from collections import Counter
@@ -10,20 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 import pytest
 from commands import run_medeval
+from mtsamples_listing import listed, write_listing
 
 from medeval.errors import UserError
 from medeval.mtsamples.download import Origin, Patience, cache_folder, download
-from medeval.mtsamples.notes import (
-    LISTING_FILE,
-    ListedFile,
-    Listing,
-    listing_from_answer,
-    read_notes,
-)
+from medeval.mtsamples.notes import PINNED, read_notes
 
 NOTES = {
     "Biopsy #2.txt": "H\nPLAN: a\u00a0b\n".encode(),
@@ -31,10 +26,6 @@ NOTES = {
     "Z .txt": b"",
 }
 PATIENCE = Patience(attempts=3, first_wait=0.001, timeout=5.0)
-
-
-def git_hash(content: bytes) -> str:
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 @dataclass
@@ -62,8 +53,7 @@ class Repository:
 
     def listing(self) -> bytes:
         entries: list[dict[str, object]] = [
-            {"name": name, "type": "file", "size": len(content), "sha": git_hash(content)}
-            for name, content in self.files.items()
+            {**listed(name, content), "type": "file"} for name, content in self.files.items()
         ]
         other = {"name": "README.md", "type": "file", "size": 1, "sha": ""}
         folder = {"name": "more.txt", "type": "dir", "size": 0, "sha": ""}
@@ -124,45 +114,44 @@ def repository() -> Iterator[Repository]:
         server.server_close()
 
 
+def fetched(repository: Repository, cache: Path, **watch: Any) -> tuple[int, int]:
+    return download(cache, repository.origin, patience=PATIENCE, **watch)
+
+
 def stored(cache: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (cache / "txt_files").iterdir()}
 
 
 def test_all_notes_are_fetched_at_the_commit(repository: Repository, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
-    done = download(
-        tmp_path / "new" / "cache",
-        repository.origin,
-        patience=PATIENCE,
-        watch=lambda count, total: seen.append((count, total)),
-    )
-    assert (done.files, done.fetched) == (3, 3)
-    assert stored(tmp_path / "new" / "cache") == NOTES
+    cache = tmp_path / "new" / "cache"
+    watch = lambda count, total: seen.append((count, total))  # noqa: E731
+    assert fetched(repository, cache, watch=watch) == (3, 3)
+    assert stored(cache) == NOTES
     assert repository.query == "ref=c0ffee"
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    assert len(read_notes(done.notes).notes) == 3
+    assert len(read_notes(cache).notes) == 3
 
 
 def test_a_download_that_stopped_is_gone_on_with(repository: Repository, tmp_path: Path) -> None:
     last = "/raw/owner/name/c0ffee/notes/Z .txt"
     repository.faults[last] = [404]
     with pytest.raises(UserError, match=r"Z%20\.txt cannot be fetched: HTTP status 404"):
-        download(tmp_path, repository.origin, patience=PATIENCE)
+        fetched(repository, tmp_path)
     assert set(stored(tmp_path)) == set(NOTES) - {"Z .txt"}
     with pytest.raises(UserError, match=r"incomplete: of 3 notes it lacks 1, 'Z \.txt'"):
         read_notes(tmp_path)
-    done = download(tmp_path, repository.origin, patience=PATIENCE)
-    assert (done.files, done.fetched) == (3, 1)
+    assert fetched(repository, tmp_path) == (3, 1)
     assert (repository.asked[LIST], repository.asked[FIRST], repository.asked[last]) == (1, 1, 2)
 
 
 def test_a_file_that_is_not_that_of_the_commit_is_fetched_again(
     repository: Repository, tmp_path: Path
 ) -> None:
-    download(tmp_path, repository.origin, patience=PATIENCE)
+    fetched(repository, tmp_path)
     path = tmp_path / "txt_files" / "Biopsy #2.txt"
     path.write_bytes(path.read_bytes().replace(b"PLAN", b"PLAY"))
-    assert download(tmp_path, repository.origin, patience=PATIENCE).fetched == 1
+    assert fetched(repository, tmp_path)[1] == 1
     assert stored(tmp_path) == NOTES
 
 
@@ -172,7 +161,7 @@ def test_a_fault_that_passes_is_waited_out(
     repository: Repository, tmp_path: Path, path: str, fault: int | str
 ) -> None:
     repository.faults[path] = [fault, fault]
-    assert download(tmp_path, repository.origin, patience=PATIENCE).fetched == 3
+    assert fetched(repository, tmp_path)[1] == 3
     assert repository.asked[path] == 3
     assert stored(tmp_path) == NOTES
 
@@ -192,7 +181,7 @@ def test_a_fault_that_stays_names_the_file(
 ) -> None:
     repository.faults[FIRST] = [fault] * 9
     with pytest.raises(UserError, match=said) as raised:
-        download(tmp_path, repository.origin, patience=PATIENCE)
+        fetched(repository, tmp_path)
     assert quote("A & B's (x), 50%.txt") in str(raised.value)
     assert repository.asked[FIRST] == tries
     assert not (tmp_path / "txt_files").exists()
@@ -215,16 +204,16 @@ def test_a_name_that_leads_elsewhere_is_refused(
 ) -> None:
     repository.extra_entries.append(entry)
     with pytest.raises(UserError, match=said):
-        download(tmp_path, repository.origin, patience=PATIENCE)
+        fetched(repository, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_list_that_may_be_cut_is_refused() -> None:
-    answer = [{"name": f"{n}.txt", "type": "file", "size": 1, "sha": ""} for n in range(1000)]
+def test_a_list_that_may_be_cut_is_refused(repository: Repository, tmp_path: Path) -> None:
+    repository.extra_entries += [
+        {**listed(f"{number}.txt", b""), "type": "file"} for number in range(995)
+    ]
     with pytest.raises(UserError, match="lists 1000 files, so its list may be cut"):
-        listing_from_answer(answer, "owner/name", "notes", "c0ffee", "https://host/list")
-    listing = listing_from_answer(answer[:-1], "owner/name", "notes", "c0ffee", "https://host/list")
-    assert len(listing.files) == 999
+        fetched(repository, tmp_path)
 
 
 def test_notes_of_another_download_are_completed_and_others_named(
@@ -236,11 +225,11 @@ def test_notes_of_another_download_are_completed_and_others_named(
     (notes / "Biopsy #2.txt").write_bytes(NOTES["Biopsy #2.txt"])
     (notes / "Z .txt").write_bytes(b"half")
     assert [note.filename for note in read_notes(tmp_path).notes] == ["Biopsy #2.txt", "Z .txt"]
-    assert download(tmp_path, repository.origin, patience=PATIENCE).fetched == 2
+    assert fetched(repository, tmp_path)[1] == 2
     assert stored(tmp_path) == NOTES
     (notes / "mine.txt").write_bytes(b"PLAN: x")
     with pytest.raises(UserError, match=r"not of the download \(1, 'mine\.txt' among"):
-        download(tmp_path, repository.origin, patience=PATIENCE)
+        fetched(repository, tmp_path)
 
 
 def test_the_cache_is_the_argument_the_variable_or_the_default(
@@ -257,15 +246,10 @@ def test_the_cache_is_the_argument_the_variable_or_the_default(
 @pytest.fixture
 def whole_cache(tmp_path: Path) -> Path:
     """A cache with the list of the pinned commit and all of its files: nothing is asked for."""
-    origin = Origin()
-    listed = tuple(
-        ListedFile(name, len(content), git_hash(content)) for name, content in NOTES.items()
-    )
-    listing = Listing(origin.repository, origin.folder, origin.commit, listed)
     (tmp_path / "txt_files").mkdir()
     for name, content in NOTES.items():
         (tmp_path / "txt_files" / name).write_bytes(content)
-    (tmp_path / LISTING_FILE).write_text(listing.as_json(), encoding="utf-8")
+    write_listing(tmp_path, {name: content.decode() for name, content in NOTES.items()}, PINNED)
     return tmp_path
 
 
@@ -277,12 +261,3 @@ def test_the_command_says_what_to_do_with_a_whole_cache(whole_cache: Path, place
     assert (done.returncode, done.stderr) == (0, "")
     assert "3 notes, 0 of them fetched now" in done.stdout
     assert f"Name {whole_cache} in MTSAMPLES_PROCEDURES_CACHE_DIR" in done.stdout
-
-
-def test_a_download_with_a_setting_of_a_load_is_bad_usage(whole_cache: Path) -> None:
-    done = run_medeval(
-        *("load", "mtsamples", "--download", "--cache-dir", whole_cache, "--target", "duckdb")
-    )
-    assert done.returncode == 2
-    assert "--target would be ignored" in done.stderr
-    assert "Traceback" not in done.stderr

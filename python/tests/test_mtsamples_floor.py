@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import psycopg
@@ -16,17 +16,11 @@ from builds import Build
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
 from marks import slow_after
+from mtsamples_listing import write_listing
 from postgres_server import connect
 
 from medeval.errors import UserError
-from medeval.mtsamples.notes import (
-    LISTING_FILE,
-    LONGEST_LINE,
-    PINNED,
-    ListedFile,
-    Listing,
-    read_notes,
-)
+from medeval.mtsamples.notes import LONGEST_LINE, PINNED, read_notes
 
 DEMO = PROJECT_ROOT / "demo" / "mtsamples"
 TABLES = (
@@ -225,41 +219,20 @@ def texts(connection: psycopg.Connection[tuple[object, ...]]) -> list[tuple[obje
     return connection.execute("select text from mtsamples_source.notes").fetchall()
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("yier", "--download"), "--download and --cache-dir are for mtsamples"),
-        (("mimic3", "--cache-dir", "x"), "--download and --cache-dir are for mtsamples"),
-        (("mtsamples", "--out", "x.jsonl"), "--out is for yier"),
-        (("mtsamples", "--cohort-file", "x.txt"), "--cohort-file is for mimic4"),
-        (("mtsamples", "x", "--cache-dir", "y"), "not both"),
-        (("mtsamples", "x", "--download"), "name it with --cache-dir"),
-        (("mtsamples", "nowhere"), "There is no nowhere"),
-        (("mtsamples", "--target", "duckdb"), "load copies into PostgreSQL"),
-        (("notes",), "load knows: mimic3, mimic4, mtsamples, yier"),
-    ],
-)
-def test_what_load_cannot_do_is_said(options: tuple[str, ...], said: str) -> None:
-    done = run_medeval("load", *options)
-    assert done.returncode == 2
-    assert said in done.stderr
+FAULTY = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "readers" / "mtsamples_faults.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
 
 
-@pytest.mark.parametrize(
-    ("files", "said"),
-    [
-        ({}, "holds no .txt file"),
-        ({"a.md": "PLAN: x"}, "holds no .txt file"),
-        ({"a.txt": "x", "b.txt": b"ok \xe9"}, "b.txt is not text in UTF-8"),
-        ({"a.txt": "x\0"}, "a.txt holds a null character"),
-        ({"a.txt": "x", "a.TXT": "y"}, "holds two notes of one name: 'a.TXT' and 'a.txt'"),
-    ],
-)
-def test_what_is_wrong_with_a_folder_is_named(
-    tmp_path: Path, files: dict[str, str | bytes], said: str
-) -> None:
+@pytest.mark.parametrize("case", [case for case in FAULTY if "files" in case])
+def test_what_is_wrong_with_a_folder_is_named(tmp_path: Path, case: dict[str, Any]) -> None:
+    # Bytes that are no UTF-8 stand in the table as halves of surrogate pairs.
+    files = {name: text.encode(errors="surrogateescape") for name, text in case["files"].items()}
     folder = fill(tmp_path / "notes", files)
-    with pytest.raises(UserError, match=said) as raised:
+    with pytest.raises(UserError, match=case["said"]) as raised:
         read_notes(folder)
     assert str(folder) in str(raised.value)
 
@@ -276,39 +249,19 @@ def test_a_file_name_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
         read_notes(tmp_path / "notes")
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"", "holds no note"),
-        (b"\n \r\n", "holds no note"),
-        (lines(("a", "x")) + b'{"filename": "b", "text"', "line 2 is not JSON"),
-        (lines(("a", "x")) + b"\n[]\n", "line 3 is no JSON object"),
-        (b'{"filename": "a"}', "line 1 has no text called text"),
-        (b'{"filename": 7, "text": "x"}', "line 1 has no text called filename"),
-        (b'{"filename": " ", "text": "x"}', "line 1 has a blank filename"),
-        (b'{"filename": "a", "text": "x", "text": "y"}', "line 1 names a key twice"),
-        (b'{"filename": "a", "text": "x", "n": NaN}', "line 1 holds NaN"),
-        (b'{"filename": "a", "text": "x\\u0000"}', "line 1 has a text that holds a null character"),
-        (b'{"filename": "a", "text": "\\ud800"}', "line 1 has a text that holds half of a surr"),
-        (lines(("a", "x")) + b'{"filename": "b", "text": "\xe9"}', "line 2 is not text in UTF-8"),
-        (lines(("a", "x")) + b"[" * 200_000, "line 2 is nested too deep"),
-        (
-            b'{"filename": "a", "text": ' + b"[" * 200_000 + b"]" * 200_000 + b"}",
-            "line 1 is nested too deep",
-        ),
-        (b"\xef\xbb\xbf" + lines(("a", "x")), "line 1 begins with a byte order mark. Save the"),
-        (b'{"filename": ' + b"7" * 5_000 + b', "text": "x"}', "line 1 has no text called filename"),
-        (
-            lines(("a", "x"), ("b", "y"), ("a", "x")),
-            "two notes of one name: its note 1 and its note 3",
-        ),
-        (lines(("a", "x"), ("a.txt", "y")), "two notes of one name: its note 1 and its note 2"),
-    ],
-)
-def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, content: bytes, said: str) -> None:
+DEEP = "[" * 200_000
+LONG = [
+    {"lines": f'{{"filename": "a", "text": "x"}}\n{DEEP}', "said": "line 2 is nested too deep"},
+    {"lines": f'{{"filename": "a", "text": {DEEP}', "said": "line 1 is nested too deep"},
+    {"lines": f'{{"filename": {"7" * 5_000}, "text": "x"}}', "said": "no text called filename"},
+]
+
+
+@pytest.mark.parametrize("case", [*(case for case in FAULTY if "lines" in case), *LONG])
+def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, case: dict[str, str]) -> None:
     path = tmp_path / "notes.jsonl"
-    path.write_bytes(content)
-    with pytest.raises(UserError, match=said) as raised:
+    path.write_bytes(case["lines"].encode(errors="surrogateescape"))
+    with pytest.raises(UserError, match=case["said"]) as raised:
         read_notes(path)
     assert str(path) in str(raised.value)
 
@@ -387,18 +340,10 @@ def test_a_download_that_is_not_whole_is_not_read(
     tmp_path: Path, files: dict[str, str], said: str
 ) -> None:
     notes = fill(tmp_path / "txt_files", files)
-    listed = (ListedFile("a.txt", 1, "0"), ListedFile("b.txt", 1, "0"))
-    listing = Listing("owner/name", "folder", "commit", listed)
-    (tmp_path / LISTING_FILE).write_text(listing.as_json(), encoding="utf-8")
+    write_listing(tmp_path, {"a.txt": "x", "b.txt": "y"})
     for place in (tmp_path, notes):
         with pytest.raises(UserError, match=said):
             read_notes(place)
-
-
-def listed(name: str, text: str) -> ListedFile:
-    content = text.encode()
-    blob = b"blob %d\0" % len(content) + content
-    return ListedFile(name, len(content), hashlib.sha1(blob).hexdigest())
 
 
 @pytest.mark.parametrize(
@@ -417,9 +362,7 @@ def test_a_download_is_open_as_the_pinned_commit_has_it(
     worker: Worker, tmp_path: Path, origin: tuple[str, str, str], text: str, data_class: str
 ) -> None:
     fill(tmp_path / "cache" / "txt_files", {"a.txt": "PLAN: a", "b.txt": text})
-    files = (listed("a.txt", "PLAN: a"), listed("b.txt", "PLAN: b"))
-    listing = Listing(*origin, files).as_json()
-    (tmp_path / "cache" / LISTING_FILE).write_text(listing, encoding="utf-8")
+    write_listing(tmp_path / "cache", {"a.txt": "PLAN: a", "b.txt": "PLAN: b"}, origin)
     warehouse = Worked(worker, tmp_path)
     models = "stg_mtsamples__notes mtsamples_open_data mtsamples_build_settings"
     kinds = MODELS[3:]

@@ -14,7 +14,7 @@ from medeval.errors import UserError
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
 from medeval.judging.jury import Judge, Jury, jury_of
-from medeval.mtsamples.examples import Example
+from medeval.mtsamples.export import Example
 from medeval.tasks.catalogue import begin, canonical_name
 from medeval.tasks.judged import chosen_jury
 from medeval.tasks.medical_score import score_of

@@ -12,9 +12,6 @@ from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from marks import slow_after
 
-from medeval.yier.questions import clean_questions
-from medeval.yier.reading import QuestionFile
-
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
 TABLES = ("yier_attrition", "yier_data_class", "yier_options", "yier_questions")
 MODELS = ("build", "--select", "yier", "--resource-type", "seed", "--resource-type", "model")
@@ -131,43 +128,19 @@ def test_what_is_wrong_with_a_file_is_named(
 
 
 @pytest.mark.slow
-def test_load_mends_a_file_and_writes_it_clean(tmp_path: Path) -> None:
+def test_load_mends_a_file_that_the_models_read(tmp_path: Path) -> None:
     """Curly quotes, full-width commas, GB18030, and an answer that is a letter."""
     damaged = (
         "[{“context”：null，“question”: “选哪个”，“selection”: [“甲”，“乙”]，"
         "“answer_choices”: [“B”]，“sample_id”: 7，“source”: “s”}]"
     )
-    path = tmp_path / "damaged.json"
+    path, out = tmp_path / "damaged.json", tmp_path / "clean.jsonl"
     path.write_bytes(damaged.encode("gb18030"))
-    out = tmp_path / "clean.jsonl"
     done = run_medeval("load", "yier", path, "--out", out)
     assert done.returncode == 0, done.stderr
     assert "gb18030" in done.stdout
-    assert "mended" in done.stdout
-    (line,) = out.read_text(encoding="utf-8").splitlines()
-    assert json.loads(line) == {
-        "context": None,
-        "question": "选哪个",
-        "selection": ["甲", "乙"],
-        "answer_choices": ["乙"],
-        "sample_id": "7",
-        "source": "s",
-    }
-    env = {"MEDEVAL_YIER": str(out)}
-    built = run_dbt(*MODELS, env=env, folder=tmp_path)
+    built = run_dbt(*MODELS, env={"MEDEVAL_YIER": str(out)}, folder=tmp_path)
     assert built.returncode == 0, built.stdout
-
-
-def test_what_is_no_text_is_no_id_for_the_models() -> None:
-    records = [question("a"), {**question("b"), "sample_id": ["b"]}, question(" ")]
-    file = QuestionFile(records, "array", name="f")
-    clean = clean_questions(file)
-    assert [record["sample_id"] for record in clean.records] == ["a", None, None]
-    assert clean.records[1] == records[1] | {
-        "sample_id": None,
-        "refused_by_check": "sample_id: Input should be a valid string",
-    }
-    assert "2 records cannot be used" in clean.summary(file)[1]
 
 
 def test_a_sign_that_looks_like_a_line_end_splits_no_record(
@@ -183,26 +156,6 @@ def test_a_sign_that_looks_like_a_line_end_splits_no_record(
         "select record from yier_source.records order by cast(line_number as integer)"
     )
     assert [json.loads(record)["context"] for (record,) in rows] == ["一\u2028二\u0085三", ""]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("mimic4", "--out", "x.jsonl"), "--out is for yier"),
-        (("yier", "--cohort-file", "x.txt"), "--cohort-file is for mimic4"),
-        (("yier", "nowhere.json"), "Cannot read nowhere.json"),
-        (("yier", "--target", "duckdb"), "load copies into PostgreSQL"),
-        (("yier", "--out", "x.jsonl", "--schema", "own"), "so --schema would be ignored"),
-        (
-            ("yier", "--out", "x.jsonl", "--replace", "--target", "postgres"),
-            "--out loads nothing into PostgreSQL, so --replace, --target would be ignored",
-        ),
-    ],
-)
-def test_what_load_cannot_do_is_said(options: tuple[str, ...], said: str) -> None:
-    done = run_medeval("load", *options)
-    assert done.returncode == 2
-    assert said in done.stderr
 
 
 @pytest.mark.slow

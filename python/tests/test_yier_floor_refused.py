@@ -104,7 +104,7 @@ def test_both_engines_refuse_the_same(
 
 def test_a_record_that_is_mended_is_marked_no_more() -> None:
     def cleaned(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return clean_questions(QuestionFile(content, "array")).records
+        return clean_questions(QuestionFile(content, "array"))[0]
 
     once = cleaned([{**records()[0], "sample_id": "a"}])
     assert once[0]["refused_by_check"] == "context: Input should be a valid string"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,20 +18,6 @@ app = typer.Typer(
 
 Questions = Annotated[Path, typer.Argument(metavar="FILE", help="Questions, .json or .jsonl.")]
 Out = Annotated[Path | None, typer.Option(help="The file to write. Default: the terminal.")]
-
-
-class Layout(StrEnum):
-    """What `convert` writes."""
-
-    ARRAY = "array"
-    LINES = "lines"
-
-
-class Language(StrEnum):
-    """The language of the instruction."""
-
-    ZH = "zh"
-    EN = "en"
 
 
 @app.command()
@@ -52,23 +37,24 @@ def validate(file: Questions) -> None:
         print(
             "not JSON as it stands; read with quotes, commas and brackets of other widths forgiven"
         )
-    for outcome in checked.findings:
+    findings = [outcome for outcome in checked.outcomes if outcome.state != "ok"]
+    for outcome in findings:
         print(outcome)
-    if found.repaired or checked.findings:
+    if found.repaired or findings:
         raise typer.Exit(1)
 
 
 @app.command()
 def convert(
     file: Questions,
-    to: Annotated[Layout, typer.Option(help="One array, or one record a line.")],
+    to: Annotated[Literal["array", "lines"], typer.Option(help="One array, or one record a line.")],
     out: Out = None,
 ) -> None:
     """Write a file of questions as UTF-8 JSON; every record and key is kept, in order."""
     from medeval.yier.reading import as_text, read_file
 
     found = read_file(file)
-    _write(out, as_text(found, to.value))
+    _write(out, as_text(found, to))
     if found.repaired:
         print(f"medeval: {file} was not JSON as it stands; it was repaired", file=sys.stderr)
 
@@ -76,7 +62,7 @@ def convert(
 @app.command()
 def prompt(
     file: Questions,
-    language: Annotated[Language, typer.Option(help="Of the instruction.")] = Language.ZH,
+    language: Annotated[Literal["zh", "en"], typer.Option(help="Of the instruction.")] = "zh",
     shuffle_seed: Annotated[
         int | None, typer.Option(help="Shuffle the options. Default: the order of the file.")
     ] = None,
@@ -97,7 +83,7 @@ def prompt(
     task = begin(
         YierOptions(
             questions=str(file),
-            language=language.value,
+            language=language,
             shuffle_seed=shuffle_seed,
             samples=passes,
             examples=None if examples is None else str(examples),

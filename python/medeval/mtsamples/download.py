@@ -6,10 +6,12 @@ renamed; what is there and right is not fetched again. A complete cache needs no
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
@@ -21,7 +23,6 @@ from medeval.mtsamples.notes import (
     NOTES_FOLDER,
     PINNED,
     ListedFile,
-    Listing,
     check_complete,
     listing_from_answer,
     note_paths,
@@ -86,21 +87,6 @@ class Patience:
     timeout: float = 30.0
 
 
-@dataclass(frozen=True)
-class Downloaded:
-    """A complete download.
-
-    Attributes:
-        notes: the folder of the notes.
-        files: how many there are.
-        fetched: how many of them this call fetched.
-    """
-
-    notes: Path
-    files: int
-    fetched: int
-
-
 def cache_folder(named: Path | None = None) -> Path:
     """Return the cache folder: the one named, else that of the variable, else the default."""
     return (named or Path(os.environ.get(CACHE_VARIABLE) or DEFAULT_CACHE)).expanduser()
@@ -112,7 +98,7 @@ def download(
     *,
     patience: Patience | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
-) -> Downloaded:
+) -> tuple[int, int]:
     """Make a cache folder hold all notes of a commit.
 
     Args:
@@ -121,6 +107,9 @@ def download(
         patience: how often and how long a request is tried.
         watch: told how many files are done, and of how many.
 
+    Returns:
+        How many notes there are, and how many of them this call fetched.
+
     Raises:
         UserError: a file or the list cannot be fetched, has other bytes than git has, or cannot be
             written; naming it. What was fetched before stays, and the next call goes on from there.
@@ -128,56 +117,44 @@ def download(
     import httpx2
 
     origin, patience = origin or Origin(), patience or Patience()
+    place = origin.repository, origin.folder, origin.commit
     notes = cache / NOTES_FOLDER
     fetched = 0
     try:
         with httpx2.Client(timeout=patience.timeout, follow_redirects=True) as client:
             listing = read_listing(cache)
-            place = origin.repository, origin.folder, origin.commit
             if listing is None or not listing.is_of(*place):
-                listing = _fetch_listing(client, origin, patience)
+                url = origin.listing_url
+                answer = _fetch(client, url, patience, json.loads)
+                listing = listing_from_answer(answer, *place, url)
                 # Before the first note: a download that stops is known to be incomplete.
                 write_text(cache / LISTING_FILE, listing.as_json())
             for done, file in enumerate(listing.files):
                 watch(done, len(listing.files))
-                if not file.is_at(notes / file.name):
-                    content = _fetch_file(client, origin, file, patience)
-                    write_bytes(notes / file.name, content)
-                    fetched += 1
+                path = notes / file.name
+                if path.exists() and file.is_content(path.read_bytes()):
+                    continue
+                url = origin.file_url(file.name)
+                write_bytes(path, _fetch(client, url, patience, partial(_checked, file)))
+                fetched += 1
     except OSError as error:
         raise UserError(f"{error.filename or cache} cannot be used: {error.strerror}.") from error
     watch(len(listing.files), len(listing.files))
     check_complete(notes, {path.name for path in note_paths(notes)})
-    return Downloaded(notes, len(listing.files), fetched)
+    return len(listing.files), fetched
 
 
-def _fetch_listing(client: httpx2.Client, origin: Origin, patience: Patience) -> Listing:
-    url = origin.listing_url
-
-    def parsed(response: httpx2.Response) -> object:
-        value: object = response.json()
-        return value
-
-    answer = _fetch(client, url, patience, parsed)
-    return listing_from_answer(answer, origin.repository, origin.folder, origin.commit, url)
-
-
-def _fetch_file(
-    client: httpx2.Client, origin: Origin, file: ListedFile, patience: Patience
-) -> bytes:
-    def checked(response: httpx2.Response) -> bytes:
-        if not file.is_content(response.content):
-            raise ValueError("other bytes than those of the commit")
-        return response.content
-
-    return _fetch(client, origin.file_url(file.name), patience, checked)
+def _checked(file: ListedFile, content: bytes) -> bytes:
+    if not file.is_content(content):
+        raise ValueError("other bytes than those of the commit")
+    return content
 
 
 def _fetch(
     client: httpx2.Client,
     url: str,
     patience: Patience,
-    read: Callable[[httpx2.Response], Read],
+    read: Callable[[bytes], Read],
 ) -> Read:
     """Get what an address holds; a fault that may pass is waited out.
 
@@ -191,8 +168,12 @@ def _fetch(
         try:
             response = client.get(url)
             if response.status_code == _OK:
-                return read(response)
-            met, passes = _refusal(response)
+                return read(response.content)
+            status = response.status_code
+            met = f"HTTP status {status}"
+            if status == _FORBIDDEN and response.headers.get("x-ratelimit-remaining") == "0":
+                met += ", GitHub's limit of requests an hour is used up"
+            passes = status == _TOO_MANY_REQUESTS or status >= _SERVER_ERRORS
         except (httpx2.HTTPError, ValueError) as error:
             met, passes = str(error) or type(error).__name__, True
         if not passes:
@@ -204,12 +185,3 @@ def _fetch(
         f"{url} cannot be fetched: {met}. What is in the cache stays; the same command goes on from"
         " there. Notes that you have otherwise can be named in MEDEVAL_MTSAMPLES."
     )
-
-
-def _refusal(response: httpx2.Response) -> tuple[str, bool]:
-    """Return what a server refused with, and whether that may pass within seconds."""
-    status = response.status_code
-    met = f"HTTP status {status}"
-    if status == _FORBIDDEN and response.headers.get("x-ratelimit-remaining") == "0":
-        met += ", GitHub's limit of requests an hour is used up"
-    return met, status == _TOO_MANY_REQUESTS or status >= _SERVER_ERRORS

@@ -1,36 +1,63 @@
-"""The examples, one a line, in the order of the names of their files."""
+"""The examples of the warehouse: exported one a line, or read for a run and kept with it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
+from medeval.builds import build_command, newest_build, open_built, read_source
+from medeval.errors import UserError
 from medeval.export import BenchmarkExport, Lines
+from medeval.models.text_files import write_text
 from medeval.warehouse import Warehouse, flat, schema_name
 
 NAME = "mtsamples"
 FILE = "examples.jsonl"
 EXAMPLES = "mtsamples_procedures"
 SETTINGS = "mtsamples_build_settings"
-COLUMNS = (
-    "example_id",
-    "source_index",
-    "filename",
-    "medical_specialty",
-    "sample_name",
-    "extracted_section",
-    "question",
-    "answer",
-    "truncation",
-    "leak",
-)
 
 
-def _examples(warehouse: Warehouse) -> Iterator[dict[str, Any]]:
-    schema = schema_name(NAME)
-    for batch in warehouse.select(COLUMNS, schema, EXAMPLES, "order by source_index"):
-        for row in batch:
-            yield dict(zip(COLUMNS, row, strict=True))
+@dataclass(frozen=True)
+class Example:
+    """One note, cut into what a model is shown and what its answer is compared with."""
+
+    example_id: str
+    source_index: int
+    filename: str
+    medical_specialty: str | None
+    sample_name: str | None
+    extracted_section: str
+    question: str
+    answer: str
+    truncation: str
+    leak: bool
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The examples of a warehouse.
+
+    Attributes:
+        rows: in the order of their file names.
+        rule_version: of the extraction.
+        source: the place of the notes.
+        data_class: of the notes.
+    """
+
+    rows: list[Example]
+    rule_version: str
+    source: str
+    data_class: str
+
+
+def _examples(warehouse: Warehouse) -> Iterator[Example]:
+    columns = [field.name for field in fields(Example)]
+    for batch in warehouse.select(columns, schema_name(NAME), EXAMPLES, "order by source_index"):
+        yield from (Example(*row) for row in batch)
 
 
 def _settings(warehouse: Warehouse) -> dict[str, Any]:
@@ -39,5 +66,63 @@ def _settings(warehouse: Warehouse) -> dict[str, Any]:
     return dict(zip(columns, row, strict=True))
 
 
-_LINES = Lines(NAME, FILE, EXAMPLES, (SETTINGS,), _examples, ("examples", "notes"), about=_settings)
+def _lines(warehouse: Warehouse) -> Iterator[dict[str, Any]]:
+    return map(asdict, _examples(warehouse))
+
+
+_LINES = Lines(NAME, FILE, EXAMPLES, (SETTINGS,), _lines, ("examples", "notes"), about=_settings)
 EXPORT = BenchmarkExport(NAME, (NAME,), {"mtsamples_procedures": NAME}, (EXAMPLES,), _LINES.write)
+
+
+def read_warehouse(*, as_built: bool) -> Examples:
+    """Return the examples that were built last.
+
+    Args:
+        as_built: take notes of another source than the one that is named now.
+
+    Raises:
+        UserError: they are not built, or there is none.
+    """
+    with open_built(NAME, None, as_built=as_built) as warehouse:
+        build = newest_build(warehouse, NAME)
+        rows = list(_examples(warehouse))
+        rule_version = str(_settings(warehouse)["rule_version"])
+        data_class = str(read_source(warehouse, NAME)["data_class"])
+    if not rows:
+        command = build_command(NAME, warehouse.target.name)
+        raise UserError(f"{EXAMPLES} is empty. Name the notes and build again: `{command}`.")
+    return Examples(rows, rule_version, build.source_location, data_class)
+
+
+def _as_lines(examples: Sequence[Example]) -> str:
+    """Return examples as JSON Lines, the same text for the same examples."""
+    return "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in examples)
+
+
+def sha256_of(examples: Sequence[Example]) -> str:
+    """Return the hash by which a run knows its examples again."""
+    return hashlib.sha256(_as_lines(examples).encode()).hexdigest()
+
+
+def keep(examples: Sequence[Example], folder: Path) -> Path:
+    """Write the examples into the folder of a run, unless they are there; return the file."""
+    place = folder / FILE
+    if not place.exists():
+        write_text(place, _as_lines(examples))
+    return place
+
+
+def read_kept(folder: Path) -> list[Example]:
+    """Return the examples of a run.
+
+    Raises:
+        UserError: they are not there, or cannot be read.
+    """
+    place = folder / FILE
+    try:
+        lines = place.read_text(encoding="utf-8").split("\n")
+        return [Example(**json.loads(line)) for line in lines if line]
+    except OSError as error:
+        raise UserError(f"{place} cannot be read ({error.strerror}).") from None
+    except (ValueError, TypeError):
+        raise UserError(f"{place} does not hold the examples of a run.") from None

@@ -70,6 +70,7 @@ def _download(request: LoadRequest, cache_dir: Path | None) -> None:
     from rich.progress import Progress
 
     from medeval.mtsamples.download import CACHE_VARIABLE, cache_folder, download
+    from medeval.mtsamples.notes import NOTES_FOLDER
 
     if request.place is not None:
         raise UserError("--download fills the cache folder: name it with --cache-dir, not as DIR.")
@@ -77,11 +78,11 @@ def _download(request: LoadRequest, cache_dir: Path | None) -> None:
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task("notes", total=None)
-        done = download(
+        files, fetched = download(
             cache,
             watch=lambda count, total: progress.update(bar, completed=count, total=total),
         )
-    print(f"{done.notes}: {done.files:,} notes, {done.fetched:,} of them fetched now.")
+    print(f"{cache / NOTES_FOLDER}: {files:,} notes, {fetched:,} of them fetched now.")
     print(f"Name {cache} in {CACHE_VARIABLE}, then `dbt build --select mtsamples`.")
     if os.environ.get(NOTES_VARIABLE):
         request.say(

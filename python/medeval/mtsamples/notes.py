@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from medeval.data_class import OPEN
 from medeval.errors import UserError
@@ -76,12 +78,12 @@ def read_notes(place: Path) -> Notes:
     """
     form: Form
     if place.is_dir():
-        folder = _folder_of_notes(place)
+        folder = place / NOTES_FOLDER if (place / NOTES_FOLDER).is_dir() else place
         paths = note_paths(folder)
         texts = {path.name: _text_of(path) for path in paths}
-        said = OPEN if are_pinned(folder, texts) else ""
+        said = OPEN if _are_pinned(folder, texts) else ""
         form, notes = "folder", [Note(name, text, said) for name, text in texts.items()]
-        check_complete(folder, {note.filename for note in notes})
+        check_complete(folder, texts.keys())
     elif place.name.lower().endswith((".jsonl", ".jsonl.gz")):
         form = "lines.gz" if place.name.lower().endswith(".gz") else "lines"
         paths, notes = [place], list(_notes_of_lines(place, form))
@@ -97,13 +99,16 @@ def read_notes(place: Path) -> Notes:
     if not notes:
         what = "no .txt file" if form == "folder" else "no note"
         raise UserError(f"{place} holds {what}. {DOWNLOAD} gets the public notes.")
-    _check_names(place, notes, form)
+    # An example's id is the name without `.txt`.
+    seen: dict[str, str] = {}
+    for number, note in enumerate(notes, start=1):
+        stem = note.filename[:-4] if note.filename.lower().endswith(".txt") else note.filename
+        # Names of files are shown. What a line calls its name may be a text, so its place is.
+        shown = repr(note.filename) if form == "folder" else f"its note {number}"
+        if stem in seen:
+            raise UserError(f"{place} holds two notes of one name: {seen[stem]} and {shown}.")
+        seen[stem] = shown
     return Notes(form, tuple(paths), tuple(sorted(notes, key=lambda note: note.filename.encode())))
-
-
-def _folder_of_notes(place: Path) -> Path:
-    inside = place / NOTES_FOLDER
-    return inside if inside.is_dir() else place
 
 
 def note_paths(folder: Path) -> list[Path]:
@@ -161,22 +166,23 @@ def _notes_of_lines(path: Path, form: Form) -> Iterator[Note]:
     if form == "lines.gz":
         content = unpacked(content, str(path))
     for number, line in enumerate(content.split(b"\n"), start=1):
-        if line.strip():
-            try:
-                yield _note_of(_text_of_line(line))
-            except UnicodeDecodeError:
-                raise UserError(f"{path}, line {number} is not text in UTF-8.") from None
-            except RecursionError:
-                raise UserError(f"{path}, line {number} is nested too deep.") from None
-            except json.JSONDecodeError as error:
-                raise UserError(
-                    f"{path}, line {number} is not JSON: {error.msg} at column {error.colno}."
-                ) from None
-            except ValueError as error:
-                raise UserError(f"{path}, line {number} {error}.") from None
+        if not line.strip():
+            continue
+        try:
+            yield _note_of(line)
+            continue
+        except UnicodeDecodeError:
+            wrong = "is not text in UTF-8"
+        except RecursionError:
+            wrong = "is nested too deep"
+        except json.JSONDecodeError as error:
+            wrong = f"is not JSON: {error.msg} at column {error.colno}"
+        except ValueError as error:
+            wrong = str(error)
+        raise UserError(f"{path}, line {number} {wrong}.")
 
 
-def _text_of_line(line: bytes) -> str:
+def _note_of(line: bytes) -> Note:
     if len(line) > LONGEST_LINE:
         raise ValueError(
             f"has {len(line):,} bytes, and there can be {LONGEST_LINE:,}. Put notes as long as that"
@@ -185,16 +191,9 @@ def _text_of_line(line: bytes) -> str:
     text = line.decode("utf-8")
     if text.startswith(_MARK):
         raise ValueError("begins with a byte order mark. Save the file as UTF-8 without one")
-    return text
-
-
-def _note_of(line: str) -> Note:
+    # No number is read, and Python refuses to make one of very many digits.
     entry = json.loads(
-        line,
-        object_pairs_hook=_unique_keys,
-        parse_constant=_no_constant,
-        # No number is read, and Python refuses to make one of very many digits.
-        parse_int=_nothing,
+        text, object_pairs_hook=_unique_keys, parse_constant=_no_constant, parse_int=len
     )
     if not isinstance(entry, dict):
         raise ValueError("is no JSON object")
@@ -222,31 +221,14 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"holds {name}, which is not JSON")
 
 
-def _nothing(number: str) -> None:
-    """Take the place of a number, which is no text whatever it is."""
+def _file_name(name: str) -> str:
+    # It becomes a path below the cache folder. Half of a surrogate pair is in no file's name.
+    if Path(name).name != name or name.startswith(".") or _checked(name) != name:
+        raise ValueError("no plain file name")
+    return name
 
 
-def _check_names(place: Path, notes: list[Note], form: Form) -> None:
-    """Stop where two notes would be one example: its id is the name without `.txt`.
-
-    Names of files are shown. What a line calls its name may be a text, so its place is.
-    """
-    seen: dict[str, str] = {}
-    for number, note in enumerate(notes, start=1):
-        stem = note.filename[:-4] if note.filename.lower().endswith(".txt") else note.filename
-        shown = repr(note.filename) if form == "folder" else f"its note {number}"
-        if stem in seen:
-            raise UserError(f"{place} holds two notes of one name: {seen[stem]} and {shown}.")
-        seen[stem] = shown
-
-
-def note_rows(notes: Notes) -> Iterator[tuple[str, str, str]]:
-    """Yield one row a note, for the columns of `SOURCE`."""
-    return ((note.filename, note.text, note.data_class) for note in notes.notes)
-
-
-@dataclass(frozen=True)
-class ListedFile:
+class ListedFile(BaseModel):
     """One file of the repository.
 
     Attributes:
@@ -255,34 +237,35 @@ class ListedFile:
         sha: the hash that git gives its content.
     """
 
-    name: str
+    model_config = ConfigDict(frozen=True)
+
+    name: Annotated[str, AfterValidator(_file_name)]
     size: int
     sha: str
 
     def is_content(self, content: bytes) -> bool:
         """Tell whether these are the bytes of the file."""
-        if len(content) != self.size:
-            return False
         # Git's own name of a content: a hash of its kind, length and bytes.
         blob = b"blob %d\0" % len(content) + content
-        return hashlib.sha1(blob, usedforsecurity=False).hexdigest() == self.sha
-
-    def is_at(self, path: Path) -> bool:
-        """Tell whether a file on disk has these bytes."""
-        try:
-            return path.stat().st_size == self.size and self.is_content(path.read_bytes())
-        except FileNotFoundError:
-            return False
+        is_as_long = len(content) == self.size
+        return is_as_long and hashlib.sha1(blob, usedforsecurity=False).hexdigest() == self.sha
 
 
-@dataclass(frozen=True)
-class Listing:
+def _each_once(files: tuple[ListedFile, ...]) -> tuple[ListedFile, ...]:
+    """Return the files in the order of their names' bytes."""
+    for name, count in Counter(file.name for file in files).items():
+        if count > 1:
+            raise ValueError(f"{name!r} is there {count} times")
+    return tuple(sorted(files, key=lambda file: file.name.encode()))
+
+
+class Listing(BaseModel):
     """The notes of a folder of a repository at a commit, in the order of the names' bytes."""
 
     repository: str
     folder: str
     commit: str
-    files: tuple[ListedFile, ...]
+    files: Annotated[tuple[ListedFile, ...], AfterValidator(_each_once)]
 
     def is_of(self, repository: str, folder: str, commit: str) -> bool:
         """Tell whether it lists this folder at this commit."""
@@ -290,7 +273,7 @@ class Listing:
 
     def as_json(self) -> str:
         """Return the text that `read_listing` reads."""
-        return json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n"
+        return self.model_dump_json(indent=1) + "\n"
 
 
 def listing_from_answer(
@@ -314,25 +297,28 @@ def listing_from_answer(
     if len(answer) >= _LONGEST_ANSWER:
         raise UserError(f"{place} lists {len(answer)} files, so its list may be cut.")
     try:
-        files = _files([entry for entry in answer if _is_note(entry)])
-    except (KeyError, TypeError, ValueError) as error:
+        found = [one for one in answer if one["type"] == "file" and one["name"].endswith(".txt")]
+        listing = Listing(repository=repository, folder=folder, commit=commit, files=tuple(found))
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        wrong = f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
+        raise UserError(f"{place} lists a file that cannot be used: {wrong}.") from None
+    except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{place} lists a file that cannot be used: {error!r}.") from None
-    if not files:
+    if not found:
         raise UserError(f"{place} lists no .txt file.")
-    return Listing(repository, folder, commit, files)
+    return listing
 
 
 def read_listing(cache: Path) -> Listing | None:
     """Return the list of a download that was begun in a cache folder; None without a usable one."""
     try:
-        stored = json.loads((cache / LISTING_FILE).read_text(encoding="utf-8"))
-        files = _files(stored["files"])
-        return Listing(stored["repository"], stored["folder"], stored["commit"], files)
-    except (OSError, ValueError, KeyError, TypeError):
+        return Listing.model_validate_json((cache / LISTING_FILE).read_bytes())
+    except (OSError, ValidationError):
         return None
 
 
-def are_pinned(notes: Path, texts: Mapping[str, str]) -> bool:
+def _are_pinned(notes: Path, texts: Mapping[str, str]) -> bool:
     """Tell whether notes are, byte by byte, all those of the pinned commit.
 
     Args:
@@ -345,7 +331,7 @@ def are_pinned(notes: Path, texts: Mapping[str, str]) -> bool:
     return all(file.is_content(texts.get(file.name, "").encode()) for file in listing.files)
 
 
-def check_complete(notes: Path, names: set[str]) -> None:
+def check_complete(notes: Path, names: Collection[str]) -> None:
     """Stop where a folder of a download holds not just the notes of its list.
 
     A folder without a list, as other programs leave it, is taken as it is.
@@ -361,44 +347,13 @@ def check_complete(notes: Path, names: set[str]) -> None:
     if listing is None:
         return
     expected = {file.name for file in listing.files}
-    if missing := sorted(expected - names):
+    if missing := sorted(expected.difference(names)):
         raise UserError(
             f"The download in {notes} is incomplete: of {len(expected)} notes it lacks"
             f" {len(missing)}, {missing[0]!r} among them. Complete it with {DOWNLOAD}."
         )
-    if others := sorted(names - expected):
+    if others := sorted(set(names) - expected):
         raise UserError(
             f"{notes} holds notes that are not of the download ({len(others)}, {others[0]!r} among"
             " them). Move them away."
         )
-
-
-def _is_note(entry: Mapping[str, Any]) -> bool:
-    return entry["type"] == "file" and str(entry["name"]).endswith(".txt")
-
-
-def _files(entries: Sequence[Mapping[str, Any]]) -> tuple[ListedFile, ...]:
-    """Return the files of a list, in the order of their names' bytes.
-
-    Raises:
-        ValueError: a name that is no plain file name, or that is there twice.
-    """
-    files = [_listed(entry) for entry in entries]
-    names = Counter(file.name for file in files)
-    for name, count in names.items():
-        if count > 1:
-            raise ValueError(f"{name!r} is there {count} times")
-    return tuple(sorted(files, key=_by_bytes))
-
-
-def _listed(entry: Mapping[str, Any]) -> ListedFile:
-    name = str(entry["name"])
-    name.encode()  # half of a surrogate pair is in no file's name
-    # It becomes a path below the cache folder.
-    if Path(name).name != name or name.startswith(".") or "\0" in name:
-        raise ValueError(name)
-    return ListedFile(name, int(entry["size"]), str(entry["sha"]))
-
-
-def _by_bytes(file: ListedFile) -> bytes:
-    return file.name.encode()

@@ -16,7 +16,7 @@ from medeval.errors import UserError
 from medeval.inference.run import RESPONSES, Answer, read_answers
 from medeval.inference.types import Item
 from medeval.judging.jury import DEFAULT_JUDGE
-from medeval.mtsamples.examples import Example, keep, read_kept, read_warehouse, sha256_of
+from medeval.mtsamples.export import Example, keep, read_kept, read_warehouse, sha256_of
 from medeval.mtsamples.notes import NOTES_FOLDER
 from medeval.mtsamples.prompts import PROMPT_VERSION, Asked, Style, demo_plan
 from medeval.tasks.differences import paired_differences

@@ -11,7 +11,7 @@ from medeval.errors import UserError
 from medeval.inference.run import Answer
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.text_files import write_text
-from medeval.mtsamples.examples import Example
+from medeval.mtsamples.export import Example
 from medeval.scoring.table import result_fields, told_counts
 from medeval.tasks.judged_score import (
     HEADLINE,

@@ -41,16 +41,14 @@ from medeval.yier.prompts import (
     Language,
     Prompt,
     agreement,
-    asked,
     build_prompt,
     choose,
     choose_examples,
     shuffled_order,
 )
-from medeval.yier.questions import Record, left_out_words, usable_records
+from medeval.yier.questions import Answered, Record, left_out_words, total, usable_records
 from medeval.yier.reading import QuestionFile, class_of, read_file
 from medeval.yier.replies import Extraction
-from medeval.yier.score import NOTHING, Answered, score
 
 if TYPE_CHECKING:
     from medeval.scoring.compare import Difference
@@ -128,7 +126,8 @@ class YierTask(ItemTask):
 
     def asked(self, limit: int | None = None) -> Sequence[Record]:
         """Return the questions that are put to a model: so many from the first on, or all."""
-        return asked(self.records, skip_without_context=self.options.skip_without_context)[:limit]
+        skips = self.options.skip_without_context
+        return [record for record in self.records if record.context or not skips][:limit]
 
     def prompts(self, limit: int | None = None) -> Iterator[tuple[int, Prompt]]:
         """Yield the prompts of the questions, each with the number of its pass, from 0."""
@@ -184,14 +183,14 @@ class YierTask(ItemTask):
 
     def chance(self) -> float:
         """See `AskedTask`."""
-        labelled = [record for record in self.records if record.labelled]
-        counts = [
+        labelled = [record for record in self.records if record.answer_choices]
+        counts = (
             Answered(record, Answers(_borrowed(record, other))).counts
             for record in labelled
             for other in labelled
             if other is not record
-        ]
-        return sum(counts, NOTHING).f1
+        )
+        return float(total(counts).f1)
 
     def bounds(self) -> dict[str, tuple[float, float]]:
         """See `AskedTask`."""
@@ -251,7 +250,7 @@ class YierTask(ItemTask):
         self, first: Path, other: AskedTask, second: Path, method: Method
     ) -> list[Difference]:
         """See `AskedTask`."""
-        from medeval.tasks.yier_score import compare, yier_method
+        from medeval.tasks.yier_score import compare, labelled, yier_method
 
         limits = [read_record(folder).limit for folder in (first, second)]
         limit = min((one for one in limits if one is not None), default=None)
@@ -260,7 +259,7 @@ class YierTask(ItemTask):
         # Both against one file.
         other = replace(other, file=self.file, records=self.records)
         one, two = (
-            score(task.answers(folder, limit)[0]).questions
+            labelled(task.answers(folder, limit)[0])
             for task, folder in ((self, first), (other, second))
         )
         return compare(one, two, yier_method(method))

@@ -1,5 +1,6 @@
-"""Micro F1 of YIER-LLM with its interval, and in the form in which all tasks report their scores.
+"""The score of answers to YIER-LLM: micro F1 with its interval, what stands beside it, and groups.
 
+Of each question right, predicted and gold answers are counted as sets; the sums make the headline.
 Questions are drawn, never single options: the options of a question belong together. With clusters,
 all questions that share a context are drawn together. A draw without any predicted or gold answer
 has an F1 of 0.
@@ -7,8 +8,10 @@ has an F1 of 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +25,32 @@ from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_inte
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.task import Method, TaskScore
 from medeval.yier.matching import canonical
-from medeval.yier.questions import left_out_words, submitted_records, usable_records
+from medeval.yier.questions import (
+    Answered,
+    Counts,
+    Record,
+    Submitted,
+    left_out_words,
+    submitted_records,
+    total,
+    usable_records,
+)
 from medeval.yier.reading import read_file
-from medeval.yier.score import GROUPINGS, NOTHING, Answered, Counts, YierScore, join, score
+from medeval.yier.replies import UNPARSED_WARNING, Extraction
 
 HEADLINE = "f1"
+SHOWN = 10
+# By what questions are grouped.
+GROUPINGS: Mapping[str, Callable[[Answered], str]] = {
+    "source": lambda one: one.record.source or "none",
+    "context": lambda one: "with" if one.record.context else "without",
+    "answers": lambda one: "single" if len(one.record.gold.options) == 1 else "multiple",
+    "options": lambda one: str(len(one.record.selection)),
+}
 # Means of the questions' own scores.
 _BY_QUESTION: Mapping[str, Callable[[Answered], float]] = {
     "exact_set_accuracy": lambda one: float(one.counts.is_exact),
-    "mean_question_f1": lambda one: one.counts.f1,
+    "mean_question_f1": lambda one: float(one.counts.f1),
 }
 # What is a score; the rest of a summary are counts.
 _METRICS = (
@@ -40,70 +60,21 @@ _METRICS = (
 _BY_GROUP = ("n", HEADLINE, "precision", "recall", "exact_set_accuracy")
 
 
-class F1Interval(Interval):
-    """The percentile interval of micro F1, of the questions or of clusters of them.
-
-    Attributes:
-        mean: of the draws.
-        median: of the draws.
-        std: of the draws.
-        n_iters: how many draws.
-        seed: of the draws.
-        warning: why the interval says nothing.
-    """
-
-    mean: float
-    median: float
-    std: float
-    n_iters: int
-    seed: int
-    warning: str | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the values by name; `n_units` questions, or clusters of them, are drawn from."""
-        names = ("value", "mean", "median", "std", "low", "high", "n_iters")
-        found = {name: getattr(self, name) for name in names}
-        return {**found, "n_units": self.n, "seed": self.seed, "warning": self.warning}
-
-
 @dataclass(frozen=True)
 class Report:
-    """A score with its interval, None without draws.
+    """The score of one system.
 
     Attributes:
-        score: the values.
-        interval: of the headline.
+        questions: those that have gold answers, sorted by sample_id.
+        details: everything by name; see `summarise` and `report`.
+        interval: of the headline; None without draws.
         method: how both were made.
-        agreement: of several passes; None with one.
-        n_left_out: records of the file that cannot be used as questions.
     """
 
-    score: YierScore
-    interval: F1Interval | None
+    questions: tuple[Answered, ...]
+    details: dict[str, Any]
+    interval: Interval | None
     method: Method
-    agreement: float | None = None
-    n_left_out: int = 0
-
-    @property
-    def warnings(self) -> list[str]:
-        """Everything that a reader should know before the numbers."""
-        no_width = self.interval.warning if self.interval else None
-        left_out = left_out_words(self.n_left_out) if self.n_left_out else None
-        return [*self.score.warnings, *(one for one in (no_width, left_out) if one)]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return everything by name; the headline is `f1`."""
-        return {
-            **self.score.summary,
-            "n_unlabelled": self.score.n_unlabelled,
-            "extractions": self.score.extractions,
-            "warnings": self.warnings,
-            "by": {name: self.score.by(name) for name in self.method.groupings},
-            "f1_interval": self.interval.as_json() if self.interval else None,
-            "cluster": self.method.cluster,
-            "pass_agreement": self.agreement,
-            "n_left_out": self.n_left_out,
-        }
 
 
 def yier_method(method: Method) -> Method:
@@ -135,49 +106,188 @@ def score_submission(
     return report(answered, method, n_left_out=len(truth.records) - len(questions))
 
 
+def join(
+    gold: Sequence[Record], submitted: Sequence[Submitted], *, allow_extra: bool = False
+) -> list[Answered]:
+    """Return the gold's questions with the submitted answers, in the gold's order.
+
+    Args:
+        gold: the questions; those without gold answers may be among them.
+        submitted: records with `predict_answers`; one without has an empty prediction.
+        allow_extra: leave out submitted records that the gold does not have.
+
+    Raises:
+        UserError: an id twice on either side, or an id that the gold does not have.
+    """
+    sides: dict[str, Sequence[Submitted]] = {"gold": gold, "submission": submitted}
+    for what, side in sides.items():
+        times = Counter(one.sample_id for one in side)
+        if twice := [one for one, count in times.items() if count > 1]:
+            raise UserError(f"sample_id more than once in the {what}: {_listed(twice)}.")
+    given = {one.sample_id: one.predict_answers for one in submitted}
+    known = {record.sample_id for record in gold}
+    extra = [sample_id for sample_id in given if sample_id not in known]
+    if extra and not allow_extra:
+        raise UserError(
+            f"submitted sample_id that the gold does not have: {_listed(extra)}. To leave such"
+            " records out, allow extra ones."
+        )
+    # The gold's own options decide: a submission cannot change the question.
+    return [
+        Answered(record, record.options.answers(given[record.sample_id]))
+        if record.sample_id in given
+        else Answered(record, missing=True)
+        for record in gold
+    ]
+
+
+def _listed(ids: list[str]) -> str:
+    more = f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else ""
+    return ", ".join(repr(one) for one in ids[:SHOWN]) + more
+
+
+def labelled(answered: Sequence[Answered]) -> list[Answered]:
+    """Return the questions that have gold answers, sorted by sample_id.
+
+    Raises:
+        UserError: no question, or no gold answers at all.
+    """
+    if not answered:
+        raise UserError("nothing to score: there is no question.")
+    ordered = sorted(answered, key=lambda one: one.record.sample_id)
+    scored = [one for one in ordered if one.record.gold.options]
+    if not scored:
+        raise UserError(
+            f"no gold answers: all of the {len(answered):,} questions have an empty"
+            " answer_choices. Score against the file that has them."
+        )
+    return scored
+
+
 def report(
     answered: Sequence[Answered],
     method: Method,
     agreement: float | None = None,
     n_left_out: int = 0,
 ) -> Report:
-    """Score answers and add the interval.
+    """Score a system's answers, and add the interval, the groups, and what a reader should know.
+
+    Args:
+        answered: in any order; questions without gold answers are left out, counted.
+        method: of the interval and the groups.
+        agreement: of several passes; None with one.
+        n_left_out: records of the file that cannot be used as questions.
 
     Raises:
         UserError: nothing to score.
     """
-    found = score(answered)
-    interval = None
+    scored = labelled(answered)
+    extractions = Counter(one.extraction for one in scored if one.extraction)
+    warnings = [f"{one.record.sample_id}: {warning}" for one in scored for warning in one.warnings]
+    unparsed, read = extractions[Extraction.UNPARSED.value], extractions.total()
+    if read and unparsed / read > UNPARSED_WARNING:
+        warnings.insert(
+            0,
+            f"{unparsed:,} of {read:,} replies could not be read ({unparsed / read:.1%}): the"
+            " score then measures the reader, not the model.",
+        )
+    found: Interval | None = None
+    drawn: dict[str, Any] | None = None
     if method.n_iters:
-        units = units_of(found.questions, method.cluster)
-        interval = bootstrap(units, n_iters=method.n_iters, seed=method.seed)
-    return Report(found, interval, method, agreement, n_left_out)
+        units = units_of(scored, method.cluster)
+        found, drawn = bootstrap(units, n_iters=method.n_iters, seed=method.seed)
+        warnings += [drawn["warning"]] if drawn["warning"] else []
+    warnings += [left_out_words(n_left_out)] if n_left_out else []
+    details = {
+        **summarise(scored),
+        "n_unlabelled": len(answered) - len(scored),
+        "extractions": dict(sorted(extractions.items())),
+        "warnings": warnings,
+        "by": {name: by_group(scored, GROUPINGS[name]) for name in method.groupings},
+        "f1_interval": drawn,
+        "cluster": method.cluster,
+        "pass_agreement": agreement,
+        "n_left_out": n_left_out,
+    }
+    return Report(tuple(scored), details, found, method)
 
 
-def bootstrap(units: Sequence[Counts], *, n_iters: int, seed: int = 0) -> F1Interval:
-    """Return the interval of micro F1.
+def by_group(
+    scored: Sequence[Answered], group_of: Callable[[Answered], str]
+) -> dict[str, dict[str, Any]]:
+    """Return the values of each group of questions, the groups sorted by name."""
+    groups: dict[str, list[Answered]] = {}
+    for one in scored:
+        groups.setdefault(group_of(one), []).append(one)
+    return {name: summarise(groups[name]) for name in sorted(groups)}
+
+
+def summarise(scored: Sequence[Answered]) -> dict[str, Any]:
+    """Return the values over some questions, of which there must be one; `f1` is the headline.
+
+    Sums with precision and recall, 0 where they have no denominator; `f1_unknown_dropped` without
+    the answers that are no option; then shares of questions that were answered by exactly the gold
+    answers, by another one, without one; then how many had no record, no answer in their reply, and
+    how many answers were no option or there already.
+    """
+    each = [one.counts for one in scored]
+    sums = total(each)
+    n_unknown = sum(len(one.answers.unknown) for one in scored)
+    return {
+        "n": len(each),
+        **sums._asdict(),
+        "precision": sums.tp / sums.n_pred if sums.n_pred else 0.0,
+        "precision_defined": sums.n_pred > 0,
+        "recall": sums.tp / sums.n_gold if sums.n_gold else 0.0,
+        "f1": float(sums.f1),
+        "f1_unknown_dropped": float(sums._replace(n_pred=sums.n_pred - n_unknown).f1),
+        "exact_set_accuracy": _mean(one.is_exact for one in each),
+        "mean_question_f1": _mean(one.f1 for one in each),
+        "mean_jaccard": _mean(one.jaccard for one in each),
+        "over_selection_rate": _mean(one.n_pred > one.tp for one in each),
+        "under_selection_rate": _mean(one.n_gold > one.tp for one in each),
+        "n_missing": sum(one.missing for one in scored),
+        "n_unread": sum(one.extraction == Extraction.UNPARSED for one in scored),
+        "n_unknown": n_unknown,
+        "n_duplicates": sum(one.answers.n_duplicates for one in scored),
+    }
+
+
+def _mean(values: Iterable[Fraction | bool]) -> float:
+    # Exact until the end, so that the order of the questions does not matter.
+    fractions = [Fraction(value) for value in values]
+    return float(sum(fractions, Fraction(0)) / len(fractions))
+
+
+def bootstrap(
+    units: Sequence[Counts], *, n_iters: int, seed: int = 0
+) -> tuple[Interval, dict[str, Any]]:
+    """Return the percentile interval of micro F1, and all that is said of its draws, by name.
 
     Args:
         units: the counts of each question, or of each cluster, in an order of their own.
         n_iters: how many draws.
         seed: of the draws.
     """
-    # Without any predicted or gold answer F1 is 0.
     column = Ratio(*zip(*_ratios(units), strict=True), empty=0.0)
     warning = None
     if len(set(units)) == 1:
         alike = "one unit only" if len(units) == 1 else "all units are alike"
         warning = f"{alike}: the interval has no width and says nothing"
     draws = samples(column, n_iters, seed)
-    return F1Interval(
-        **sampled_interval(column.value(), draws, len(units), "").model_dump(),
-        mean=float(draws.mean()),
-        median=float(np.median(draws)),
-        std=float(draws.std()),
-        n_iters=n_iters,
-        seed=seed,
-        warning=warning,
-    )
+    found = sampled_interval(column.value(), draws, len(units), "")
+    return found, {
+        "value": found.value,
+        "mean": float(draws.mean()),
+        "median": float(np.median(draws)),
+        "std": float(draws.std()),
+        "low": found.low,
+        "high": found.high,
+        "n_iters": n_iters,
+        "n_units": len(units),
+        "seed": seed,
+        "warning": warning,
+    }
 
 
 def units_of(questions: Sequence[Answered], cluster: str | None = None) -> list[Counts]:
@@ -185,12 +295,12 @@ def units_of(questions: Sequence[Answered], cluster: str | None = None) -> list[
 
     A question without a context is a unit of its own.
     """
-    units: dict[tuple[str, str], Counts] = {}
+    units: dict[tuple[str, str], list[Counts]] = {}
     for one in sorted(questions, key=lambda one: one.record.sample_id):
         context = one.record.context if cluster == "context" else None
         key = ("id", one.record.sample_id) if context is None else ("context", canonical(context))
-        units[key] = units.get(key, NOTHING) + one.counts
-    return list(units.values())
+        units.setdefault(key, []).append(one.counts)
+    return [total(counts) for counts in units.values()]
 
 
 def _ratios(units: Sequence[Counts]) -> list[tuple[int, int]]:
@@ -226,8 +336,7 @@ def compare(
 
 def score_of(made: Report, model: str, metadata: Mapping[str, Any]) -> TaskScore:
     """Put a report into the form of all tasks."""
-    details = made.as_json()
-    questions, method = made.score.questions, made.method
+    details, questions, method = made.details, made.questions, made.method
     of_items = ScoreTable(
         {
             name: Ratio([value(one) for one in questions], is_share=True)
@@ -257,16 +366,15 @@ def score_of(made: Report, model: str, metadata: Mapping[str, Any]) -> TaskScore
             "n": details["n"],
             "n_iters": method.n_iters,
             "seed": method.seed,
-            "warnings": made.warnings,
+            "warnings": details["warnings"],
             "details": details,
         },
     )
-    groups: dict[str, dict[str, dict[str, float | None]]]
-    groups = {
+    groups: dict[str, dict[str, dict[str, float | None]]] = {
         grouping: {
             group: {name: float(values[name]) for name in _BY_GROUP}
             for group, values in details["by"][grouping].items()
         }
         for grouping in method.groupings
     }
-    return TaskScore(result, HEADLINE, made.warnings, groups)
+    return TaskScore(result, HEADLINE, details["warnings"], groups)

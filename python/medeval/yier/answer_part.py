@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 
 from medeval.yier.matching import (
     EDGES,
     LETTERS,
     Answers,
-    Match,
     Options,
     Step,
     canonical,
@@ -117,14 +115,7 @@ _BUT_NOT = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Found(Answers):
-    """What a part of a reply says; `out_of_range` if a letter is past the last option."""
-
-    out_of_range: bool = False
-
-
-def read_part(part: str, options: Options) -> Found | None:
+def read_part(part: str, options: Options) -> Answers | None:
     """Read what follows a cue; None if it is no answer.
 
     All of it, or its first sentence, may be letters and option texts; else it may begin with
@@ -144,7 +135,7 @@ def read_part(part: str, options: Options) -> Found | None:
     for text in [part, *cuts]:
         found = (
             read_all(text, options, bare_runs=True)
-            or _joined(text, options)
+            or (_by_letters(text, options) if _JOINED.fullmatch(text.strip()) else None)
             or _labelled(text, options)
             or read_judged(text, options)
         )
@@ -157,7 +148,7 @@ def read_part(part: str, options: Options) -> Found | None:
     return _leading_letters(part, options)
 
 
-def read_all(text: str, options: Options, *, bare_runs: bool = False) -> Found | None:
+def read_all(text: str, options: Options, *, bare_runs: bool = False) -> Answers | None:
     """Read a text that is nothing but letters and option texts; None if anything else is in it.
 
     Args:
@@ -174,7 +165,7 @@ def read_all(text: str, options: Options, *, bare_runs: bool = False) -> Found |
     pieces = _ITEM_END.split(text)
     if len(pieces) == 1 or len(pieces) > 2 * _MOST_ITEMS:
         return None
-    items: list[Match] = []
+    items: list[Answers] = []
     place = 0
     while place < len(pieces):
         if not fold(pieces[place]):
@@ -192,19 +183,19 @@ def read_all(text: str, options: Options, *, bare_runs: bool = False) -> Found |
     return _together(items) if items else None
 
 
-def _known_and_unknown(text: str, options: Options) -> Found | None:
+def _known_and_unknown(text: str, options: Options) -> Answers | None:
     """Read a list in which some items are options and the others are short terms."""
     pieces = [piece for piece in _LISTED.split(text) if fold(piece)]
     if len(pieces) < 2 or len(pieces) > _MOST_ITEMS or _SIGN.search(text):
         return None
-    items: list[Match] = []
+    items: list[Answers] = []
     for piece in pieces:
         item = _item(piece, options, alone=False, bare_runs=False)
         if item is None:
             is_term = len(fold(piece)) <= _LONGEST_UNKNOWN and not _NO_ITEM.search(piece)
             if not is_term or _LONE_LETTER.match(piece):
                 return None
-            item = Match(Step.NONE, unknown=(canonical(piece).strip(EDGES),))
+            item = Answers(unknown=(canonical(piece).strip(EDGES),), step=Step.NONE)
         items.append(item)
     if not any(item.options for item in items):
         return None
@@ -213,11 +204,10 @@ def _known_and_unknown(text: str, options: Options) -> Found | None:
         item.step is Step.NONE and _LAST_LETTER.search(item.unknown[0]) for item in items
     ):
         return None
-    is_letter = any(item.step is Step.LETTERS and item.unknown for item in items)
-    return replace(_together(items), out_of_range=is_letter)
+    return _together(items)
 
 
-def _item(text: str, options: Options, *, alone: bool, bare_runs: bool) -> Match | None:
+def _item(text: str, options: Options, *, alone: bool, bare_runs: bool) -> Answers | None:
     if len(text) > options.longest_mention:
         return None
     found = options.match(text)
@@ -232,24 +222,20 @@ def _item(text: str, options: Options, *, alone: bool, bare_runs: bool) -> Match
     return found
 
 
-def _together(items: Sequence[Match | Answers]) -> Found:
+def _together(items: Sequence[Answers]) -> Answers:
     unknown = tuple(dict.fromkeys(text for item in items for text in item.unknown))
-    return Found(
+    return Answers(
         tuple(sorted({place for item in items for place in item.options})),
         unknown,
         warnings=tuple(warning for item in items for warning in item.warnings),
-        out_of_range=bool(unknown),
     )
 
 
-def _joined(text: str, options: Options) -> Found | None:
-    """Read letters between which signs stand that are no separators in a list of texts."""
-    if not _JOINED.fullmatch(text.strip()):
-        return None
+def _by_letters(text: str, options: Options) -> Answers:
     return _together([options.by_letters([sign for sign in text if sign in LETTERS])])
 
 
-def _labelled(text: str, options: Options) -> Found | None:
+def _labelled(text: str, options: Options) -> Answers | None:
     """Read options between which blanks stand or nothing, each with its label and its own text."""
     pieces = [piece for piece in _NEXT_LABEL.split(text) if piece.strip()]
     if not 2 <= len(pieces) <= _MOST_ITEMS:
@@ -259,7 +245,7 @@ def _labelled(text: str, options: Options) -> Found | None:
     return _together(named) if len(named) == len(pieces) else None
 
 
-def read_judged(text: str, options: Options, signs: re.Pattern[str] = _SIGN) -> Found | None:
+def read_judged(text: str, options: Options, signs: re.Pattern[str] = _SIGN) -> Answers | None:
     """Read options with signs beside them: "A错误，B正确", "A (wrong), B (right)", "not A but B".
 
     What is rejected is no answer. Where some are accepted and some rejected, each must be one or
@@ -279,13 +265,13 @@ def read_judged(text: str, options: Options, signs: re.Pattern[str] = _SIGN) -> 
 
 def read_signs(
     text: str, options: Options, signs: re.Pattern[str] = _SIGN
-) -> tuple[list[Found], list[Found], list[Found]] | None:
+) -> tuple[list[Answers], list[Answers], list[Answers]] | None:
     """Return what stands in a text without a sign, accepted and rejected; None if more is in it."""
     found = list(islice(signs.finditer(text), _MOST_ITEMS + 1))
     if not found or len(found) > _MOST_ITEMS:
         return None
-    bare: list[Found] = []
-    judged: dict[bool, list[Found]] = {True: [], False: []}
+    bare: list[Answers] = []
+    judged: dict[bool, list[Answers]] = {True: [], False: []}
     # A sign stands behind what it is of, unless the text begins with one.
     is_before = not fold(text[: found[0].start()]) and found[0].lastgroup in ("out", "in")
     ends = [one.start() for one in found[1:]] + [len(text)]
@@ -300,7 +286,7 @@ def read_signs(
         if last is None:
             return None
         bare += [first] if first else []
-        judged[(sign.lastgroup or "").endswith("in")].append(last)
+        judged[not _is_out(sign)].append(last)
     rest = "" if is_before else text[begins[-1] :].strip(_BETWEEN)
     if fold(rest):
         read_rest = read_all(rest, options)
@@ -312,7 +298,7 @@ def read_signs(
 
 def _before_sign(
     text: str, sign: re.Match[str], options: Options
-) -> tuple[Found | None, Found | None]:
+) -> tuple[Answers | None, Answers | None]:
     """Return what stands before a sign: what it is not of, and what it is of; None for neither."""
     named = sign.groupdict()
     places = [(0, 0)]
@@ -331,35 +317,25 @@ def _before_sign(
     return None, None
 
 
-def _leading_letters(part: str, options: Options) -> Found | None:
-    text = _ASIDE.sub(_without_aside, part)
+def _leading_letters(part: str, options: Options) -> Answers | None:
+    # A sign of rejection in brackets stays as one.
+    text = _ASIDE.sub(lambda aside: " ×" if _is_out(_SIGN.match(aside[0])) else " ", part)
     found = _PREFIX.match(text)
     if found is None:
         return None
-    run, rest = found[1], text[found.end() :]
-    if run[-1].isspace():
-        stripped = run.rstrip()
-        run, rest = stripped, run[len(stripped) :] + rest
+    run = found[1].rstrip()
+    rest = text[found.start(1) + len(run) :]
     letters = [sign for sign in run if sign in LETTERS]
-    if letters[-1] in "AI" and run[-1] in "AI" and _is_word(rest):
-        # "B, A rash came later": the last letter is an English word.
-        if len(letters) == 1:
-            return None
-        letters.pop()
-        rest = ""
-    if not _ends_here(run, rest, letters):
-        return None
-    return _together([options.by_letters(letters)])
-
-
-def _without_aside(aside: re.Match[str]) -> str:
-    sign = _SIGN.match(aside[0])
-    return " ×" if sign and sign["aside_out"] else " "
-
-
-def _is_word(rest: str) -> bool:
     word = _LOWER_WORD.match(rest)
-    return word is not None and word[1] not in _AFTER_LONE
+    if run[-1] in "AI" and word is not None and word[1] not in _AFTER_LONE:
+        # "B, A rash came later": the last letter is an English word.
+        return _together([options.by_letters(letters[:-1])]) if len(letters) > 1 else None
+    return _by_letters(run, options) if _ends_here(run, rest, letters) else None
+
+
+def _is_out(sign: re.Match[str] | None) -> bool:
+    """Tell whether a sign says that what is beside it is no answer."""
+    return sign is not None and (sign.lastgroup or "").endswith("out")
 
 
 def _ends_here(run: str, rest: str, letters: list[str]) -> bool:
@@ -369,7 +345,7 @@ def _ends_here(run: str, rest: str, letters: list[str]) -> bool:
     if _OR.match(rest) or _JOINED_ON.match(rest):
         return False
     sign = _SIGN.match(rest.lstrip(" "))
-    if sign is not None and (len(letters) > 1 or (sign.lastgroup or "").endswith("out")):
+    if sign is not None and (len(letters) > 1 or _is_out(sign)):
         return False  # of several letters it may be of the last one, or of all
     arrow = _ARROW.match(rest)
     if arrow is not None and (arrow["other"] or not arrow["gap"]):

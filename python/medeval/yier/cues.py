@@ -1,5 +1,8 @@
 """Words after which an answer stands, in Chinese and English, and what follows them on the line."""
 
+# Full-width signs are what this module is about.
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
 import re

@@ -40,8 +40,9 @@ def load(request: LoadRequest, options: Options) -> None:
         UserError: a file that cannot be read or written, one without a record, or a database that
             refuses.
     """
-    from medeval.yier.questions import clean_questions, record_rows, write_lines
-    from medeval.yier.reading import read_file
+    from medeval.models.text_files import save_text
+    from medeval.yier.questions import clean_questions
+    from medeval.yier.reading import Document, as_text, read_file
 
     place = request.place or os.environ.get("MEDEVAL_YIER")
     if not place:
@@ -49,18 +50,27 @@ def load(request: LoadRequest, options: Options) -> None:
         request.say(f"No FILE and no MEDEVAL_YIER: reading the synthetic demo, {place}.")
     path = Path(place).expanduser()
     file = read_file(path)
-    clean = clean_questions(file)
-    if not clean.records:
+    records, checked = clean_questions(file)
+    if not records:
         raise UserError(f"{path} holds no record.")
+    text = as_text(Document(records, "lines"))
     if options.out is not None:
-        write_lines(clean, options.out)
+        save_text(options.out, text)
         done = f"{options.out}: name it in MEDEVAL_YIER, then `dbt build --select yier`."
     else:
         from medeval.load import load_rows
 
-        schema, _ = load_rows(record_rows(clean), SOURCE, request)
+        # Texts hold signs that `splitlines` takes for line ends.
+        schema, _ = load_rows(enumerate(text.split("\n")[:-1], start=1), SOURCE, request)
         done = f"{schema}.records: `dbt build --select yier --target {request.target}`."
-    print("\n".join([*clean.summary(file), done]))
+    mended = ", mended: it is no JSON as it stands" if file.repaired else ""
+    read = f"{file.name}: {len(records):,} records, {file.encoding}, layout {file.layout}{mended}"
+    print(f"{read}; {checked.n_labelled:,} with answers.")
+    if lost := checked.n_left_out:
+        print(f"{lost:,} records cannot be used; see yier_attrition once built.")
+    for outcome in [outcome for outcome in checked.outcomes if outcome.state != "ok"][:10]:
+        print(outcome)
+    print(done)
 
 
 LOADER = Loader("yier", Options, load)

@@ -81,12 +81,12 @@ _LABEL = re.compile(
     r"\s*(?P<text>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_LETTER_FIRST = re.compile(r"\s*([A-Za-zＡ-Ｚａ-ｚ])\s*(\S.*)", re.DOTALL)
+_LETTER_FIRST = re.compile(r"\s*(?P<letter>[A-Za-zＡ-Ｚａ-ｚ])\s*(?P<text>\S.*)", re.DOTALL)
 _LETTER_WITH_BRACKET = re.compile(
-    r"\s*([A-ZＡ-Ｚ])\s*[(（\[［【](?P<text>[^()（）\[\]［］【】]{2,})[)）\]］】]\s*"
+    r"\s*(?P<letter>[A-ZＡ-Ｚ])\s*[(（\[［【](?P<text>[^()（）\[\]［］【】]{2,})[)）\]］】]\s*"
 )
 _TEXT_WITH_LETTER = re.compile(
-    r"\s*(?P<text>\S.*)[(（\[［【]\s*([A-ZＡ-Ｚ])\s*[)）\]］】]\s*", re.DOTALL
+    r"\s*(?P<text>\S.*)[(（\[［【]\s*(?P<letter>[A-ZＡ-Ｚ])\s*[)）\]］】]\s*", re.DOTALL
 )
 
 
@@ -110,37 +110,15 @@ def named_letters(text: str) -> list[str]:
 def split_label(text: str) -> tuple[str, str] | None:
     """Return label and text of "A. text", "A、text" or "(A) text"; None if it is no such."""
     found = _LABEL.fullmatch(canonical(text))
-    if found is None:
-        return None
-    return _capital(found["inside"] or found["before"]), found["text"]
+    return found and (compatible(found["inside"] or found["before"]).upper(), found["text"])
 
 
-def loose_label(text: str) -> tuple[str, str] | None:
+def _loose_label(text: str) -> tuple[str, str] | None:
     """Return letter and text of "A text", "A (text)" or "text (A)"; it may be no label at all."""
-    exact = canonical(text)
-    found = _LETTER_WITH_BRACKET.fullmatch(exact)
-    if found is not None:
-        return _capital(found[1]), found["text"]
-    found = _TEXT_WITH_LETTER.fullmatch(exact)
-    if found is not None:
-        return _capital(found[2]), found["text"]
-    found = _LETTER_FIRST.fullmatch(exact)
-    return None if found is None else (_capital(found[1]), found[2])
-
-
-def own_labels(options: list[str]) -> list[str] | None:
-    """Return the options without their own labels A, B, C ...; None if not all have theirs."""
-    stripped = []
-    for place, option in enumerate(options):
-        found = split_label(option)
-        if found is None or place >= len(LETTERS) or found[0] != LETTERS[place]:
-            return None
-        stripped.append(found[1])
-    return stripped or None
-
-
-def _capital(letter: str) -> str:
-    return compatible(letter).upper()
+    for pattern in (_LETTER_WITH_BRACKET, _TEXT_WITH_LETTER, _LETTER_FIRST):
+        if found := pattern.fullmatch(canonical(text)):
+            return compatible(found["letter"]).upper(), found["text"]
+    return None
 
 
 class Step(StrEnum):
@@ -154,37 +132,22 @@ class Step(StrEnum):
 
 
 @dataclass(frozen=True)
-class Match:
-    """What one string means.
-
-    Attributes:
-        step: how it was found.
-        options: places of the options, from 0.
-        unknown: what is no option, as text.
-        warnings: a label that disagrees with its text.
-    """
-
-    step: Step
-    options: tuple[int, ...] = ()
-    unknown: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class Answers:
-    """What a list of strings means.
+    """What strings mean.
 
     Attributes:
-        options: places of the options, sorted, each once.
-        unknown: what is no option, each once (folded), in the order of the list.
+        options: places of the options from 0, sorted, each once.
+        unknown: what is no option, each once (folded), in the order of the strings.
         n_duplicates: how many answers were there already.
         warnings: labels that disagree with their text.
+        step: how one string was matched; None where there may be several.
     """
 
     options: tuple[int, ...] = ()
     unknown: tuple[str, ...] = ()
     n_duplicates: int = 0
     warnings: tuple[str, ...] = ()
+    step: Step | None = None
 
     def texts(self, selection: Sequence[str]) -> list[str]:
         """Return the answers as text: options in the order of the selection, then the others."""
@@ -201,9 +164,11 @@ class Options:
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.texts = tuple(texts)
-        bare = own_labels(list(texts))
-        self.shown = tuple(bare) if bare else tuple(text.strip() for text in texts)
-        forms = [self.texts, tuple(bare)] if bare else [self.texts]
+        forms = [self.texts]
+        labels = [split_label(text) for text in texts[:MOST_OPTIONS]]
+        if [label and label[0] for label in labels] == list(LETTERS[: len(texts)]):
+            forms.append(tuple(label[1] for label in labels if label))
+        self.shown = tuple(text.strip() for text in forms[-1])
         self._exact = [_unique([canonical(text) for text in form]) for form in forms]
         self._folded = [_unique([fold(text) for text in form]) for form in forms]
 
@@ -215,7 +180,7 @@ class Options:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def match(self, text: str) -> Match:
+    def match(self, text: str) -> Answers:
         """Match one string that is not blank."""
         exact = self._by_text(text)
         if exact is not None:
@@ -223,15 +188,15 @@ class Options:
         letters = named_letters(text)
         if letters:
             return self.by_letters(letters)
-        return self._by_label(text) or Match(Step.NONE, unknown=(canonical(text),))
+        return self._by_label(text) or Answers(unknown=(canonical(text),), step=Step.NONE)
 
-    def by_letters(self, letters: Sequence[str]) -> Match:
+    def by_letters(self, letters: Sequence[str]) -> Answers:
         """Take letters as places; one past the last option is an unknown answer."""
         known = [LETTERS.index(letter) for letter in letters]
-        return Match(
-            Step.LETTERS,
+        return Answers(
             tuple(place for place in known if place < len(self)),
             tuple(LETTERS[place] for place in known if place >= len(self)),
+            step=Step.LETTERS,
         )
 
     def answers(self, value: object) -> Answers:
@@ -257,36 +222,31 @@ class Options:
         surplus = mentions - len(options) - len(unknown)
         return Answers(tuple(sorted(options)), tuple(unknown.values()), surplus, tuple(warnings))
 
-    def _by_text(self, text: str) -> Match | None:
-        exact, folded = canonical(text), fold(text)
+    def _by_text(self, text: str) -> Answers | None:
         for step, forms, key in (
-            (Step.EXACT, self._exact, exact),
-            (Step.FOLDED, self._folded, folded),
+            (Step.EXACT, self._exact, canonical(text)),
+            (Step.FOLDED, self._folded, fold(text)),
         ):
             for form in forms:
                 if key and key in form:
-                    return Match(step, (form[key],))
+                    return Answers((form[key],), step=step)
         return None
 
-    def _by_label(self, text: str) -> Match | None:
+    def _by_label(self, text: str) -> Answers | None:
         labelled = split_label(text)
-        if labelled is not None:
-            return self._labelled(*labelled)
-        # "A text" may be a word and a letter of its own: a label only if it fits its text.
-        loose = loose_label(text)
-        if loose is None:
-            return None
-        found = self._labelled(*loose)
-        return found if found is not None and not found.warnings else None
-
-    def _labelled(self, letter: str, text: str) -> Match | None:
-        found = self._by_text(text)
+        loose = _loose_label(text) if labelled is None else None
+        letter, said = labelled or loose or ("", "")
+        found = self._by_text(said)
         if found is None:
             return None
-        place = found.options[0]
+        (place,) = found.options
+        if letter == LETTERS[place]:
+            return Answers((place,), step=Step.LABEL)
+        # "A text" may be a word and a letter of its own: a label only if it fits its text.
+        if loose is not None:
+            return None
         disagrees = f"label {letter} stands before the text of option {LETTERS[place]}"
-        warnings = () if letter == LETTERS[place] else (disagrees,)
-        return Match(Step.LABEL, found.options, warnings=warnings)
+        return Answers((place,), warnings=(disagrees,), step=Step.LABEL)
 
 
 def answer_texts(value: object, *, strict: bool = False) -> list[str]:
@@ -295,24 +255,16 @@ def answer_texts(value: object, *, strict: bool = False) -> list[str]:
     Raises:
         UserError: a value that is no string, or with `strict` a number.
     """
-    if value is None:
-        return []
-    items = list(value) if isinstance(value, list | tuple) else [value]
-    texts = [item if isinstance(item, str) else _number_text(item, strict) for item in items]
+    texts = []
+    for item in [] if value is None else value if isinstance(value, list | tuple) else [value]:
+        if isinstance(item, bool) or not isinstance(item, str | int | float):
+            names = {bool: "true or false", dict: "an object", list: "a list", type(None): "null"}
+            kind = names.get(type(item), type(item).__name__)
+            raise UserError(f"an answer is {kind}; it must be a string")
+        if strict and not isinstance(item, str):
+            raise UserError(f"the answer {item} is a number; it must be a string")
+        texts.append(str(item))
     return [text for text in texts if canonical(text)]
-
-
-def _number_text(value: object, strict: bool) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UserError(f"an answer is {_kind(value)}; it must be a string")
-    if strict:
-        raise UserError(f"the answer {value} is a number; it must be a string")
-    return str(value)
-
-
-def _kind(value: object) -> str:
-    names = {bool: "true or false", dict: "an object", list: "a list", type(None): "null"}
-    return names.get(type(value), type(value).__name__)
 
 
 def _unique(keys: list[str]) -> dict[str, int]:

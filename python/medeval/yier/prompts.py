@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 from medeval.errors import UserError
@@ -28,45 +30,10 @@ _ALL = re.compile(r"以上(?:均|都|全)|all of the above", re.IGNORECASE)
 _WORD = re.compile(r"[a-z0-9.%/]+|[^\W\d_]", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Words:
-    """The parts of a prompt in one language."""
-
-    role: str
-    context: str
-    question: str
-    options: str
-    several: str
-    output: str
-    example: str
-    example_answer: str
-
-
-WORDS: dict[Language, Words] = {
-    "zh": Words(
-        role="你是一名医学考试的答题者，请根据医学知识回答下面的题目。",
-        context="【病历资料】",
-        question="【题目】",
-        options="【选项】",
-        several="本题为不定项选择，可能有一个或多个正确选项。",
-        output='请只输出一个 JSON 对象，列出全部正确选项的字母，格式如：{"answer": ["A", "C"]}',
-        example="【示例】",
-        example_answer="【示例答案】",
-    ),
-    "en": Words(
-        role="You are sitting a medical examination. Answer the question below.",
-        context="[Case notes]",
-        question="[Question]",
-        options="[Options]",
-        several="More than one option may be right: there may be one right option or several.",
-        output=(
-            "Reply with one JSON object only that lists the letters of all right options, for"
-            ' example: {"answer": ["A", "C"]}'
-        ),
-        example="[Example]",
-        example_answer="[Answer to the example]",
-    ),
-}
+# The parts of a prompt by language.
+WORDS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
+)
 
 
 @dataclass(frozen=True)
@@ -133,21 +100,16 @@ def build_prompt(
     shown = tuple(range(len(record.selection))) if order is None else tuple(order)
     if sorted(shown) != list(range(len(record.selection))):
         raise ValueError("the order does not name each option once")
-    blocks = [words.role]
+    blocks = [words["role"]]
     # The examples' answers need the rule of their format before them.
-    blocks += [words.several, words.output] if examples else []
+    blocks += [words["several"], words["output"]] if examples else []
     for example in examples:
         places = tuple(range(len(example.selection)))
         answer = ", ".join(f'"{LETTERS[place]}"' for place in example.gold.options)
-        blocks += [words.example, *_question(example, places, words)]
-        blocks.append(f'{words.example_answer}\n{{"answer": [{answer}]}}')
-    blocks += [*_question(record, shown, words), words.several, words.output]
+        blocks += [words["example"], *_question(example, places, words)]
+        blocks.append(f'{words["example_answer"]}\n{{"answer": [{answer}]}}')
+    blocks += [*_question(record, shown, words), words["several"], words["output"]]
     return Prompt(record, "\n\n".join(blocks), shown, language)
-
-
-def asked(records: Sequence[Record], *, skip_without_context: bool = False) -> list[Record]:
-    """Return the questions that are put to a model: all, or those with a context only."""
-    return [record for record in records if record.context or not skip_without_context]
 
 
 def shuffled_order(record: Record, seed: int, number: int = 0) -> tuple[int, ...]:
@@ -179,7 +141,7 @@ def choose_examples(
     free = [
         other
         for other in sorted(training, key=lambda entry: entry.sample_id)
-        if other.labelled
+        if other.answer_choices
         and other.sample_id != record.sample_id
         and (other.question, other.context) != (record.question, record.context)
     ]
@@ -197,12 +159,12 @@ def agreement(passes: Sequence[Answers]) -> float | None:
     return sum(one == two for one, two in pairs) / len(pairs) if pairs else None
 
 
-def _question(record: Record, order: Sequence[int], words: Words) -> list[str]:
+def _question(record: Record, order: Sequence[int], words: Mapping[str, str]) -> list[str]:
     texts = record.options.shown
     lines = [f"{LETTERS[number]}. {texts[place].strip()}" for number, place in enumerate(order)]
-    blocks = [f"{words.context}\n{record.context}"] if record.context else []
-    blocks.append(f"{words.question}\n{record.question}")
-    blocks.append("\n".join([words.options, *lines]))
+    blocks = [f"{words['context']}\n{record.context}"] if record.context else []
+    blocks.append(f"{words['question']}\n{record.question}")
+    blocks.append("\n".join([words["options"], *lines]))
     return blocks
 
 
@@ -216,17 +178,18 @@ def choose(record: Record) -> tuple[int, ...]:
     question and context; where the question asks for the exception, the one that is found least.
     """
     options = record.selection
-    everything = [place for place, text in enumerate(options) if _ALL.search(text)]
-    if everything:
-        return (everything[0],)
+    for place, text in enumerate(options):
+        if _ALL.search(text):
+            return (place,)
     told = _pairs(f"{record.context or ''}\n{record.question}")
-    found = [_share(_pairs(text), told) for text in options]
+    words = [_pairs(text) for text in options]
+    found = [len(own & told) / len(own) if own else 0.0 for own in words]
     if _ASKS_FOR_THE_EXCEPTION.search(record.question):
         return (found.index(min(found)),)
     best = max(found)
     if best == 0:
-        longest = max(len(text) for text in options)
-        return (next(place for place, text in enumerate(options) if len(text) == longest),)
+        lengths = list(map(len, options))
+        return (lengths.index(max(lengths)),)
     return tuple(place for place, share in enumerate(found) if share >= _CLOSE * best)
 
 
@@ -235,7 +198,3 @@ def _pairs(text: str) -> set[tuple[str, ...]]:
     words = [word.lower() for word in _WORD.findall(text)]
     single = {(word,) for word in words if len(word) > 1}
     return single | {pair for pair in pairwise(words) if max(map(len, pair)) == 1}
-
-
-def _share(words: set[tuple[str, ...]], told: set[tuple[str, ...]]) -> float:
-    return len(words & told) / len(words) if words else 0.0

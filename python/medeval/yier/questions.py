@@ -7,23 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import ValidationInfo as Info
 
 from medeval.errors import UserError
-from medeval.models.text_files import save_text
 from medeval.yier.matching import MOST_OPTIONS, Answers, Options, answer_texts, canonical
-from medeval.yier.reading import Document, QuestionFile, Raw, as_text
+from medeval.yier.reading import Document, QuestionFile, Raw
 
 State = Literal["ok", "warning", "error"]
 Split = Literal["train", "test", "mixed", "empty"]
@@ -48,15 +41,43 @@ def _number_as_text(value: object) -> object:
     return str(value) if number else value
 
 
-def _nothing_as_empty(value: object) -> object:
-    return "" if value is None else _number_as_text(value)
+def _not_blank(value: str, info: Info) -> str:
+    if not canonical(value):
+        raise ValueError(f"the {info.field_name} is blank")
+    return value
 
 
-def _strings(value: object, info: ValidationInfo) -> tuple[str, ...]:
+def _strings(value: object, info: Info) -> tuple[str, ...]:
     try:
         return tuple(answer_texts(value, strict=bool(info.context and info.context.strict)))
     except UserError as error:
         raise ValueError(str(error)) from None
+
+
+def _official_texts(value: object, info: Info) -> tuple[str, ...]:
+    """Return the options of a question, blank ones left out."""
+    checking = info.context or Checking()
+    if not isinstance(value, list | tuple):
+        raise ValueError("no list of options")
+    texts = _strings(value, info)
+    if not texts:
+        raise ValueError("no options")
+    if len(texts) < len(value):
+        checking.warnings.append("blank option trimmed")
+    elif any(text != text.strip() for text in texts):
+        checking.warnings.append("blanks around an option trimmed")
+    if len(texts) > MOST_OPTIONS:
+        raise ValueError(f"{len(texts)} options; there can be {MOST_OPTIONS}")
+    if len(set(map(canonical, texts))) < len(texts):
+        raise ValueError("two options are identical")
+    return texts
+
+
+Strings = Annotated[tuple[str, ...], BeforeValidator(_strings)]
+NumberAsText = BeforeValidator(_number_as_text)
+NotBlank = AfterValidator(_not_blank)
+NothingAsEmpty = BeforeValidator(lambda value: "" if value is None else value)
+BlankAsNothing = AfterValidator(lambda value: value if value and canonical(value) else None)
 
 
 class Submitted(BaseModel):
@@ -69,15 +90,8 @@ class Submitted(BaseModel):
 
     model_config = ConfigDict(extra="ignore", strict=True, frozen=True)
 
-    sample_id: Annotated[str, BeforeValidator(_number_as_text)]
-    predict_answers: Annotated[tuple[str, ...], BeforeValidator(_strings)] | None = None
-
-    @field_validator("sample_id")
-    @classmethod
-    def _some_id(cls, value: str) -> str:
-        if not canonical(value):
-            raise ValueError("the sample_id is blank")
-        return value.strip()
+    sample_id: Annotated[str, NumberAsText, NotBlank, AfterValidator(str.strip)]
+    predict_answers: Strings | None = None
 
 
 class Record(Submitted):
@@ -91,43 +105,11 @@ class Record(Submitted):
         source: where the question comes from, free text.
     """
 
-    context: str | None = None
-    question: str
-    selection: tuple[str, ...]
-    answer_choices: Annotated[tuple[str, ...], BeforeValidator(_strings)] = ()
-    source: Annotated[str, BeforeValidator(_nothing_as_empty)] = ""
-
-    @field_validator("context")
-    @classmethod
-    def _no_blank_context(cls, value: str | None) -> str | None:
-        return value if value and canonical(value) else None
-
-    @field_validator("question")
-    @classmethod
-    def _some_question(cls, value: str) -> str:
-        if not canonical(value):
-            raise ValueError("the question is blank")
-        return value
-
-    @field_validator("selection", mode="before")
-    @classmethod
-    def _options(cls, value: object, info: ValidationInfo) -> tuple[str, ...]:
-        checking = info.context or Checking()
-        if not isinstance(value, list | tuple):
-            raise ValueError("no list of options")
-        texts = _strings(value, info)
-        if not texts:
-            raise ValueError("no options")
-        if len(texts) < len(value):
-            checking.warnings.append("blank option trimmed")
-        elif any(text != text.strip() for text in texts):
-            checking.warnings.append("blanks around an option trimmed")
-        if len(texts) > MOST_OPTIONS:
-            raise ValueError(f"{len(texts)} options; there can be {MOST_OPTIONS}")
-        seen = [canonical(text) for text in texts]
-        if len(set(seen)) < len(seen):
-            raise ValueError("two options are identical")
-        return texts
+    context: Annotated[str | None, BlankAsNothing] = None
+    question: Annotated[str, NotBlank]
+    selection: Annotated[tuple[str, ...], BeforeValidator(_official_texts)]
+    answer_choices: Strings = ()
+    source: Annotated[str, NumberAsText, NothingAsEmpty] = ""
 
     @cached_property
     def options(self) -> Options:
@@ -139,10 +121,67 @@ class Record(Submitted):
         """What the gold answers mean."""
         return self.options.answers(self.answer_choices)
 
+
+class Counts(NamedTuple):
+    """Right, predicted and gold answers; of a question or of many."""
+
+    tp: int
+    n_pred: int
+    n_gold: int
+
     @property
-    def labelled(self) -> bool:
-        """Whether there are gold answers."""
-        return bool(self.answer_choices)
+    def is_exact(self) -> bool:
+        """Whether exactly the gold answers are predicted."""
+        return self.tp == self.n_pred == self.n_gold
+
+    @property
+    def f1(self) -> Fraction:
+        """The harmonic mean of precision and recall; 0 where neither has a denominator."""
+        both = self.n_pred + self.n_gold
+        return Fraction(2 * self.tp, both) if both else Fraction(0)
+
+    @property
+    def jaccard(self) -> Fraction:
+        """Right answers over all that are predicted or gold; 0 where there is none."""
+        either = self.n_pred + self.n_gold - self.tp
+        return Fraction(self.tp, either) if either else Fraction(0)
+
+
+def total(counts: Iterable[Counts]) -> Counts:
+    """Return the sums over questions."""
+    return Counts(*map(sum, zip(Counts(0, 0, 0), *counts, strict=True)))
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A question and what a system answered.
+
+    Attributes:
+        record: the question with its gold answers.
+        answers: what the system answered, matched to the options.
+        missing: whether there is no submitted record.
+        extraction: the step that read the reply, or why there is none to be read; None where
+            there was no reply, as in a submission.
+    """
+
+    record: Record
+    answers: Answers = field(default_factory=Answers)
+    missing: bool = False
+    extraction: str | None = None
+
+    @cached_property
+    def counts(self) -> Counts:
+        """What the question adds to the score; an answer that is no option is predicted too."""
+        gold, given = self.record.gold.options, self.answers.options
+        n_pred = len(given) + len(self.answers.unknown)
+        return Counts(len(set(gold) & set(given)), n_pred, len(gold))
+
+    @property
+    def warnings(self) -> list[str]:
+        """What should be known of gold and answers."""
+        gold = self.record.gold
+        twice = [DUPLICATE_GOLD] if gold.n_duplicates else []
+        return [*twice, *gold.warnings, *self.answers.warnings]
 
 
 @dataclass(frozen=True)
@@ -171,43 +210,23 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Checked:
-    """All records of a file, checked."""
+    """All records of a file, checked.
+
+    Attributes:
+        outcomes: one a record, in the file's order.
+        records: those that can be used.
+        n_labelled: how many of them have gold answers.
+        n_unlabelled: how many of them have none.
+        n_left_out: how many cannot be used.
+        split: what kind of file this is.
+    """
 
     outcomes: tuple[Outcome, ...]
-
-    @property
-    def records(self) -> list[Record]:
-        """Those that can be used, in the file's order."""
-        return [entry.record for entry in self.outcomes if entry.record is not None]
-
-    @property
-    def n_labelled(self) -> int:
-        """How many of them have gold answers."""
-        return sum(record.labelled for record in self.records)
-
-    @property
-    def n_unlabelled(self) -> int:
-        """How many of them have none."""
-        return len(self.records) - self.n_labelled
-
-    @property
-    def n_left_out(self) -> int:
-        """How many cannot be used."""
-        return len(self.outcomes) - len(self.records)
-
-    @property
-    def findings(self) -> list[Outcome]:
-        """Those with a warning or an error."""
-        return [entry for entry in self.outcomes if entry.state != "ok"]
-
-    @property
-    def split(self) -> Split:
-        """What kind of file this is."""
-        if not self.records:
-            return "empty"
-        if not self.n_labelled:
-            return "test"
-        return "mixed" if self.n_unlabelled else "train"
+    records: list[Record]
+    n_labelled: int
+    n_unlabelled: int
+    n_left_out: int
+    split: Split
 
 
 def check_records(raws: Iterable[Raw], *, strict: bool = False) -> Checked:
@@ -220,7 +239,56 @@ def check_records(raws: Iterable[Raw], *, strict: bool = False) -> Checked:
     Raises:
         UserError: with `strict`, naming the record.
     """
-    return Checked(tuple(_outcomes(raws, strict)))
+    outcomes = tuple(_outcomes(raws, strict))
+    records = [outcome.record for outcome in outcomes if outcome.record is not None]
+    labelled = sum(bool(record.answer_choices) for record in records)
+    unlabelled = len(records) - labelled
+    split: Split = "mixed" if unlabelled else "train"
+    if not labelled:
+        split = "test" if records else "empty"
+    left_out = len(outcomes) - len(records)
+    return Checked(outcomes, records, labelled, unlabelled, left_out, split)
+
+
+def _outcomes(raws: Iterable[Raw], strict: bool) -> Iterator[Outcome]:
+    first: dict[str, int] = {}
+    for place, raw in enumerate(raws, start=1):
+        outcome = _outcome(place, raw, strict, first)
+        if outcome.sample_id is not None:
+            first.setdefault(outcome.sample_id, place)
+        if strict and outcome.state == "error":
+            raise UserError(f"{outcome}.")
+        yield outcome
+
+
+def _outcome(place: int, raw: Raw, strict: bool, first: Mapping[str, int]) -> Outcome:
+    sample_id = sample_id_of(raw)
+    checking = Checking(strict)
+    errors: list[str] = []
+    record: Record | None = None
+    try:
+        record = Record.model_validate(raw, context=checking)
+    except ValidationError as error:
+        errors += _words(error)
+    if sample_id is not None and sample_id in first:
+        errors.append(f"duplicate id, also that of record {first[sample_id]:,}")
+    if record is not None:
+        if record.gold.unknown:
+            errors.append(GOLD_NOT_AN_OPTION)
+        if record.gold.n_duplicates:
+            checking.warnings.append(DUPLICATE_GOLD)
+        checking.warnings += [f"gold: {warning}" for warning in record.gold.warnings]
+    if errors:
+        return Outcome(place, sample_id, "error", tuple(errors), None)
+    state: State = "warning" if checking.warnings else "ok"
+    return Outcome(place, sample_id, state, tuple(checking.warnings), record)
+
+
+def _words(error: ValidationError) -> list[str]:
+    return [
+        f"{'.'.join(map(str, detail['loc']))}: {detail['msg'].removeprefix('Value error, ')}"
+        for detail in error.errors(include_url=False)
+    ]
 
 
 def sample_id_of(raw: Raw) -> str | None:
@@ -264,85 +332,24 @@ def submitted_records(raws: Sequence[Raw], name: str) -> list[Submitted]:
         try:
             found.append(Submitted.model_validate(raw))
         except ValidationError as error:
-            words = "; ".join(_words(detail) for detail in error.errors(include_url=False))
-            raise UserError(f"{name}: record {place:,}: {words}.") from None
+            raise UserError(f"{name}: record {place:,}: {'; '.join(_words(error))}.") from None
     if found and all(record.predict_answers is None for record in found):
         raise UserError(f"{name} has no predict_answers in any record; it is no submission.")
     return found
 
 
-def _outcomes(raws: Iterable[Raw], strict: bool) -> Iterator[Outcome]:
-    first: dict[str, int] = {}
-    for place, raw in enumerate(raws, start=1):
-        outcome = _outcome(place, raw, strict, first)
-        if outcome.sample_id is not None:
-            first.setdefault(outcome.sample_id, place)
-        if strict and outcome.state == "error":
-            raise UserError(f"{outcome}.")
-        yield outcome
-
-
-def _outcome(place: int, raw: Raw, strict: bool, first: Mapping[str, int]) -> Outcome:
-    sample_id = sample_id_of(raw)
-    checking = Checking(strict)
-    errors: list[str] = []
-    record: Record | None = None
-    try:
-        record = Record.model_validate(raw, context=checking)
-    except ValidationError as error:
-        errors += [_words(detail) for detail in error.errors(include_url=False)]
-    if sample_id is not None and sample_id in first:
-        errors.append(f"duplicate id, also that of record {first[sample_id]:,}")
-    if record is not None:
-        if record.gold.unknown:
-            errors.append(GOLD_NOT_AN_OPTION)
-        if record.gold.n_duplicates:
-            checking.warnings.append(DUPLICATE_GOLD)
-        checking.warnings += [f"gold: {warning}" for warning in record.gold.warnings]
-    if errors:
-        return Outcome(place, sample_id, "error", tuple(errors), None)
-    state: State = "warning" if checking.warnings else "ok"
-    return Outcome(place, sample_id, state, tuple(checking.warnings), record)
-
-
-def _words(detail: Any) -> str:
-    where = ".".join(str(part) for part in detail["loc"])
-    return f"{where}: {str(detail['msg']).removeprefix('Value error, ')}"
-
-
-@dataclass(frozen=True)
-class CleanQuestions:
-    """The records of a file, and what was found out about them.
-
-    Attributes:
-        records: those that can be used with the official texts of their options and answers, the
-            others as they are but for the id and what is amiss: the warehouse counts them.
-        checked: the finding on each record.
-    """
-
-    records: list[Raw]
-    checked: Checked
-
-    def summary(self, file: QuestionFile) -> list[str]:
-        """Say in lines how the file was read and what is amiss with its records."""
-        mended = ", mended: it is no JSON as it stands" if file.repaired else ""
-        read = f"{file.name}: {len(self.records):,} records, {file.encoding}, layout {file.layout}"
-        lines = [f"{read}{mended}; {self.checked.n_labelled:,} with answers."]
-        if lost := self.checked.n_left_out:
-            lines.append(f"{lost:,} records cannot be used; see yier_attrition once built.")
-        return lines + [str(outcome) for outcome in self.checked.findings[:10]]
-
-
-def clean_questions(file: QuestionFile) -> CleanQuestions:
+def clean_questions(file: QuestionFile) -> tuple[list[Raw], Checked]:
     """Put the official texts in place of what options and answers are called.
 
     An answer may be written as a letter, with a label or in other forms of the same signs.
+
+    Returns:
+        The records that can be used with official texts, the others as they are but for the id and
+        what is amiss: the warehouse counts them. Then the finding on each record.
     """
     checked = check_records(file.records)
-    records = [
-        _clean(raw, outcome) for raw, outcome in zip(file.records, checked.outcomes, strict=True)
-    ]
-    return CleanQuestions(records, checked)
+    pairs = zip(file.records, checked.outcomes, strict=True)
+    return [_clean(raw, outcome) for raw, outcome in pairs], checked
 
 
 def _clean(raw: Raw, outcome: Outcome) -> Raw:
@@ -355,23 +362,8 @@ def _clean(raw: Raw, outcome: Outcome) -> Raw:
         **{key: value for key, value in raw.items() if key != REFUSED},
         "sample_id": outcome.sample_id,
         "selection": list(record.selection),
-        "answer_choices": [record.selection[place] for place in record.gold.options],
+        "answer_choices": record.gold.texts(record.selection),
     }
-
-
-def write_lines(clean: CleanQuestions, path: Path) -> None:
-    """Write one record a line, whole or not at all.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
-    save_text(path, as_text(Document(clean.records, "lines")))
-
-
-def record_rows(clean: CleanQuestions) -> Iterator[tuple[int, str]]:
-    """Yield one row a record, for the columns of `SOURCE`."""
-    # Texts hold signs that `splitlines` takes for line ends.
-    return enumerate(as_text(Document(clean.records, "lines")).split("\n")[:-1], start=1)
 
 
 def fill(
@@ -391,24 +383,20 @@ def fill(
         UserError: a record has a prediction already, or answers name no record.
     """
     left = dict(answers)
-    records = [
-        _with_answers(raw, left.pop(sample_id_of(raw) or "", Answers()), overwrite)
-        for raw in document.records
-    ]
+    records = []
+    for raw in document.records:
+        if raw.get(PREDICTION) and not overwrite:
+            raise UserError(
+                f"record {raw.get('sample_id')!r} has {PREDICTION} already; --overwrite replaces"
+                " them."
+            )
+        own = left.pop(sample_id_of(raw) or "", Answers())
+        # A record that is no question has no answers, and perhaps no options either.
+        selection = answer_texts(raw["selection"]) if own.options else []
+        records.append({**raw, PREDICTION: own.texts(selection)})
     if left:
         raise UserError(
             f"{len(left):,} answered sample_id are not in the file of questions, the first is"
             f" {next(iter(left))!r}. Is it the file that the run was made with?"
         )
     return replace(document, records=records, repaired=False)
-
-
-def _with_answers(raw: Raw, answers: Answers, overwrite: bool) -> Raw:
-    """Return a record with answers; all else stays as it is."""
-    if raw.get(PREDICTION) and not overwrite:
-        raise UserError(
-            f"record {raw.get('sample_id')!r} has {PREDICTION} already; --overwrite replaces them."
-        )
-    # A record that is no question has no answers, and perhaps no options either.
-    selection = answer_texts(raw["selection"]) if answers.options else []
-    return {**raw, PREDICTION: answers.texts(selection)}

@@ -7,7 +7,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -70,20 +71,23 @@ def parse(text: str) -> Document:
     Raises:
         LayoutError: neither reads it, or what is read are no records.
     """
-    if not text.strip(BLANKS):
+    text = text.strip(BLANKS)
+    if not text:
         return Document([], "empty")
     reasons = []
     for read in (_strict, _tolerant):
-        found: Document | None
         try:
-            found = _one_value(text.strip(BLANKS), read)
+            return replace(_one_value(_whole(text, read)), repaired=read is _tolerant)
         except LayoutError:
             raise
         except ValueError as error:
             reasons.append(str(error))
-            found = _lines(text, read) or _sequence(text.strip(BLANKS), read)
-        if found is not None:
-            return replace(found, repaired=read is _tolerant)
+        for layout, records_of in _OF_MANY:
+            try:
+                records = _objects(list(records_of(text, read)), f"the {layout}")
+            except ValueError:
+                continue
+            return Document(records, layout, repaired=read is _tolerant)
     raise LayoutError(f"not JSON: {reasons[0]}; with quotes and commas forgiven: {reasons[1]}")
 
 
@@ -111,9 +115,8 @@ def _whole(text: str, read: Reader) -> Any:
     return value
 
 
-def _one_value(text: str, read: Reader) -> Document:
-    """Read an array, an object around a list, or one record."""
-    value = _whole(text, read)
+def _one_value(value: Any) -> Document:
+    """Return the records of an array, of an object around a list, or of one record."""
     if isinstance(value, list):
         return Document(_objects(value, "the array"), "array")
     if not isinstance(value, dict):
@@ -128,41 +131,29 @@ def _one_value(text: str, read: Reader) -> Document:
     return Document(records, "wrapped", envelope={**value, key: []}, key=key)
 
 
-def _lines(text: str, read: Reader) -> Document | None:
-    """Read one record a line, each strictly if it can be; None if some line is none."""
-    records: list[Raw] = []
+def _lines(text: str, read: Reader) -> Iterator[Any]:
+    """Yield one value a line, each strictly if it can be."""
     for line in filter(None, (line.strip(BLANKS) for line in text.split("\n"))):
-        value = _whole_or_none(line, _strict)
-        if value is None:
-            value = _whole_or_none(line, read)
-        if not isinstance(value, dict):
-            return None
-        records.append(value)
-    return Document(records, "lines")
-
-
-def _sequence(text: str, read: Reader) -> Document | None:
-    """Read records one after another; None if something else stands between them."""
-    place = 0
-    records: list[Raw] = []
-    while place < len(text):
         try:
-            value, place = read(text, place)
+            yield _whole(line, _strict)
         except ValueError:
-            return None
-        if not isinstance(value, dict):
-            return None
-        records.append(value)
+            yield _whole(line, read)
+
+
+def _sequence(text: str, read: Reader) -> Iterator[Any]:
+    """Yield values one after another."""
+    place = 0
+    while place < len(text):
+        value, place = read(text, place)
+        yield value
         while place < len(text) and text[place] in BLANKS:
             place += 1
-    return Document(records, "sequence")
 
 
-def _whole_or_none(text: str, read: Reader) -> Any:
-    try:
-        return _whole(text, read)
-    except ValueError:
-        return None
+_OF_MANY: tuple[tuple[Layout, Callable[[str, Reader], Iterator[Any]]], ...] = (
+    ("lines", _lines),
+    ("sequence", _sequence),
+)
 
 
 def _objects(values: list[Any], where: str) -> list[Raw]:
@@ -173,17 +164,15 @@ def _objects(values: list[Any], where: str) -> list[Raw]:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Raw:
-    found: Raw = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"the key {key!r} stands twice in one object")
-        found[key] = value
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
     return found
 
 
 def _number(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
+    if math.isinf(value := float(text)):
         raise ValueError("a number is too large")
     return value
 
@@ -209,24 +198,21 @@ def decode(data: bytes, name: str) -> tuple[str, str]:
     Raises:
         UserError: no encoding fits, or the last character is cut off.
     """
-    for mark, encoding in MARKS:
-        if data.startswith(mark):
-            try:
-                return data.decode(encoding), encoding
-            except UnicodeDecodeError as error:
-                raise UserError(
-                    f"{name}: the mark at its start says {encoding}, but byte {error.start:,} is"
-                    f" not ({error.reason}). Is the file complete?"
-                ) from None
+    marked = next((encoding for mark, encoding in MARKS if data.startswith(mark)), None)
     try:
-        return data.decode("utf-8"), "utf-8"
+        return data.decode(marked or "utf-8"), marked or "utf-8"
     except UnicodeDecodeError as error:
-        if error.reason == "unexpected end of data":
-            raise UserError(
-                f"{name} is cut off: its last character is incomplete (byte {error.start:,})."
-                " Get the whole file again."
-            ) from None
-        place = error.start
+        place, reason = error.start, error.reason
+    if marked:
+        raise UserError(
+            f"{name}: the mark at its start says {marked}, but byte {place:,} is not ({reason})."
+            " Is the file complete?"
+        )
+    if reason == "unexpected end of data":
+        raise UserError(
+            f"{name} is cut off: its last character is incomplete (byte {place:,})."
+            " Get the whole file again."
+        )
     try:
         return data.decode("gb18030"), "gb18030"
     except UnicodeDecodeError as error:

@@ -14,7 +14,6 @@ from medeval.json_reader import last_object, list_in
 from medeval.text import split_thinking
 from medeval.yier.answer_part import (
     SYMBOL,
-    Found,
     read_all,
     read_judged,
     read_part,
@@ -97,14 +96,16 @@ def _read(said: str, options: Options, bare_options: Options) -> ReadReply | Non
     return None
 
 
-def _as_read(step: Extraction, found: Found | None) -> ReadReply | None:
+def _as_read(step: Extraction, found: Answers | None) -> ReadReply | None:
     if found is None:
         return None
-    used = Extraction.OUT_OF_RANGE if found.out_of_range else step
-    return ReadReply(found.options, found.unknown, 0, found.warnings, used)
+    # What is unknown and a letter is past the last option.
+    is_out = any(re.fullmatch("[A-Z]", text) for text in found.unknown)
+    used = Extraction.OUT_OF_RANGE if is_out else step
+    return ReadReply(found.options, found.unknown, 0, found.warnings, extraction=used)
 
 
-def _from_tags(text: str, options: Options) -> Found | None:
+def _from_tags(text: str, options: Options) -> Answers | None:
     for part in tagged_parts(text):
         found = _from_json(part, options) or _sentence(part, options)
         if found is not None:
@@ -112,8 +113,8 @@ def _from_tags(text: str, options: Options) -> Found | None:
     return None
 
 
-def _from_json(text: str, options: Options) -> Found | None:
-    def answer(members: Mapping[str, Any]) -> Found | None:
+def _from_json(text: str, options: Options) -> Answers | None:
+    def answer(members: Mapping[str, Any]) -> Answers | None:
         given = [members[key] for key in ANSWER_KEYS if key in members]
         return _answer_list(given[0], options) if given else None
 
@@ -124,7 +125,7 @@ def _from_json(text: str, options: Options) -> Found | None:
     return _answer_list(listed, options) if listed is not None else None
 
 
-def _answer_list(value: Any, options: Options) -> Found | None:
+def _answer_list(value: Any, options: Options) -> Answers | None:
     if isinstance(value, str):
         found = read_all(value, options, bare_runs=True) or _sentence(value, options)
         if found is not None:
@@ -138,17 +139,16 @@ def _answer_list(value: Any, options: Options) -> Found | None:
         bare = Options([plain(option) for option in options.texts])
         if read_signs(said, bare) is not None:
             return read_judged(said, bare)
-    letters = {text for text in answers.unknown if re.fullmatch("[A-Z]", text)}
-    return Found(**vars(answers), out_of_range=bool(letters))
+    return answers
 
 
-def _sentence(text: str, options: Options) -> Found | None:
+def _sentence(text: str, options: Options) -> Answers | None:
     """Read a sentence that stands in the place of an answer: "选A和C，不选B"."""
     bare, bare_options = plain(text).strip(), Options([plain(option) for option in options.texts])
     return _from_cues(bare, bare_options) or read_part(bare, bare_options)
 
 
-def _from_boxes(text: str, options: Options) -> Found | None:
+def _from_boxes(text: str, options: Options) -> Answers | None:
     for content in reversed(_BOXED.findall(text)):
         found = read_part(plain(content).strip(), options)
         if found is not None:
@@ -156,7 +156,7 @@ def _from_boxes(text: str, options: Options) -> Found | None:
     return None
 
 
-def _from_cues(text: str, options: Options) -> Found | None:
+def _from_cues(text: str, options: Options) -> Answers | None:
     for part in parts_after_cues(text):
         found = read_part(part, options)
         if found is not None:
@@ -164,7 +164,7 @@ def _from_cues(text: str, options: Options) -> Found | None:
     return None
 
 
-def _from_headings(text: str, options: Options) -> Found | None:
+def _from_headings(text: str, options: Options) -> Answers | None:
     for part in parts_below_cues(text):
         found = read_all(part, options) or read_judged(part, options)
         if found is not None and len(found.options) < max(2, len(options)):
@@ -172,7 +172,7 @@ def _from_headings(text: str, options: Options) -> Found | None:
     return None
 
 
-def _from_whole(text: str, options: Options) -> Found | None:
+def _from_whole(text: str, options: Options) -> Answers | None:
     found = read_all(text, options)
     if found is not None:
         return found
