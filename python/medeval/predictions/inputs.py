@@ -214,27 +214,16 @@ def listed_rows(task: Task, warehouse: Warehouse) -> tuple[Source, str]:
     """
     # Here, not above: files alone need no warehouse, and it takes a while to load.
     from medeval.builds import newest_build, read_source
-    from medeval.mimic3.export import LISTFILES, RowOrder, order_by, phenotype_names
-    from medeval.warehouse import schema_name
+    from medeval.mimic3.export import LISTFILES, Order, header_of, listfile_batches
 
     listfile = LISTFILES[task.name]
     tables = [listfile.table, "mimic3_data_class", "mimic3_source_tables"]
-    labelled = task.kind is Kind.LABELS
-    newest_build(warehouse, FLOOR, [*tables, "phenotypes"] if labelled else tables)
-    header = listfile.header
-    if labelled:
-        header = ",".join([header, *phenotype_names(warehouse)])
-    ordered = order_by(RowOrder.SORTED, has_sample_times=listfile.has_sample_times)
-    batches = warehouse.select(
-        listfile.columns,
-        schema_name(FLOOR),
-        listfile.table,
-        f"where partition = $1 {ordered}",
-        ("test",),
-    )
-    text = "".join([f"{header}\n", *("".join(listfile.lines(batch)) for batch in batches)])
+    newest_build(warehouse, FLOOR, [*tables, "phenotypes"] if task.kind is Kind.LABELS else tables)
+    batches = listfile_batches(warehouse, listfile, "test", Order.CANONICAL)
+    lines = [line for batch, _ in batches for line in batch]
     name = f"{listfile.table} (test rows, target {warehouse.target.name})"
-    return source_of(name, text.encode()), read_source(warehouse, FLOOR)["data_class"]
+    text = header_of(warehouse, listfile).encode() + b"".join(lines)
+    return source_of(name, text), read_source(warehouse, FLOOR)["data_class"]
 
 
 def _task_of(folder: Path) -> str | None:
