@@ -308,7 +308,7 @@ def listfile_batches(
         *(["period_length"] if listfile.has_sample_times else []),
     ]
     batches = warehouse.select(
-        [*listfile.columns, "is_validation"],
+        [*listfile.columns, *(["is_validation"] if partition == "train" else [])],
         schema_name("mimic3"),
         listfile.table,
         f"where partition = $1 order by {', '.join(keys)}",
@@ -319,7 +319,7 @@ def listfile_batches(
     all_validation = bytearray()
     for batch in batches:
         lines = [line.encode() for line in listfile.lines(batch)]
-        validation = [row[-1] for row in batch]
+        validation = [partition == "train" and row[-1] for row in batch]
         if is_shuffled:
             all_lines += lines
             all_validation += bytes(validation)
