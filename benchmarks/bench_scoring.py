@@ -104,14 +104,14 @@ def arrays(name: str, rows: int) -> tuple[Array, Array]:
 
 def ours(name: str, folder: str, engine: str) -> None:
     """Score as `python -m medeval score` does after it has read its files."""
-    from medeval.predictions.scored import published
+    from medeval.predictions.scored import PUBLISHED
     from medeval.predictions.tasks import task_named
     from medeval.scoring.bootstrap import Engine, Resampling, score
     from medeval.scoring.summary import summarise
 
     truth, prediction = load(folder)
     resampling = Resampling(SIZES[name]["resamples"], RANDOM_SEED)
-    statistic = published(task_named(name).kind)(truth, prediction)
+    statistic = PUBLISHED[task_named(name).kind](truth, prediction)
     scores = score(statistic, resampling, engine=Engine(engine))
     found = {key: vars(summary) for key, summary in summarise(scores).items()}
     (Path(folder) / "ours.json").write_text(json.dumps(found), encoding="utf-8")

@@ -32,7 +32,7 @@ from export_tables import (
 from marks import slow_after
 from postgres_server import connect
 
-from medeval.mimic3.export import Order, permutation
+from medeval.mimic3.export import Order
 from medeval.mimic3.timeseries import HEADER, UNCLEANED, VARIABLES
 from medeval.warehouse import Target, open_warehouse
 
@@ -273,13 +273,6 @@ def test_lines_have_the_numbers_and_lists_of_the_benchmark(
 # Orders
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 1000])
-def test_permutation_is_the_shuffle_of_the_benchmark(count: int) -> None:
-    shuffled = list(range(count))
-    random.Random(49297).shuffle(shuffled)
-    assert list(permutation(count)) == shuffled
-
-
 def first_cells(path: Path) -> list[str]:
     return [line.split(",")[0] for line in data_lines(path)]
 
@@ -455,22 +448,6 @@ def test_manifest_says_what_the_files_are_and_where_they_come_from(export: Expor
     assert [file["path"] for file in found["files"]] == sorted(
         f"{task}/{name}" for task in TASKS for name in LISTFILES
     )
-
-
-@pytest.mark.parametrize(
-    ("classes", "expected"),
-    [
-        ([["public", "m", None]], "credentialed"),
-        ([], "credentialed"),
-        ([["open", "m", None], ["credentialed", "m", None]], "credentialed"),
-    ],
-)
-def test_what_is_not_plainly_open_is_credentialed(
-    export: Export, classes: list[Sequence[object]], expected: str
-) -> None:
-    tables = base()
-    tables["mimic3.mimic3_data_class"] = classes
-    assert manifest(export(tables, "--task", "ihm"))["data_class"] == expected
 
 
 def test_files_and_folders_are_for_their_owner_only(
@@ -688,13 +665,6 @@ def test_nothing_built(
     assert f"`dbt build --select {floors} --target duckdb`" in refusal(capsys, *args)
     database.write_text("hello" * 1000)
     assert "cannot be opened" in refusal(capsys, *args)
-
-
-def test_unknown_task_lists_the_names(capsys: pytest.CaptureFixture[str], database: Path) -> None:
-    message = refusal(capsys, "--task", "mortality")
-    assert "'mortality'" in message
-    for name in ("mimic3", *TASKS, "ihm", "decomp", "los", "pheno"):
-        assert name in message
 
 
 def test_no_warehouse(capsys: pytest.CaptureFixture[str], database: Path, tmp_path: Path) -> None:

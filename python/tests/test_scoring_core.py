@@ -20,12 +20,10 @@ from sklearn.linear_model import LogisticRegression
 from medeval.scoring import bootstrap, extra
 from medeval.scoring.binary import STRICT, Binary, Undefined
 from medeval.scoring.bootstrap import (
-    SETTING,
     Engine,
     Resampling,
     Scores,
     Statistic,
-    choose,
     jackknife,
 )
 from medeval.scoring.length_of_stay import EDGES_HOURS, LengthOfStay
@@ -349,16 +347,6 @@ def test_there_is_no_slope_without_overlap_or_probabilities() -> None:
 
 
 # Engines, imports and memory
-
-
-def test_the_engine_is_chosen_by_argument_then_setting_then_size(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    assert choose(Engine.AUTO, 10) is Engine.NUMPY
-    assert choose(Engine.AUTO, 10**12) is (Engine.NUMBA if HAS_NUMBA else Engine.NUMPY)
-    monkeypatch.setenv(SETTING, "numpy")
-    assert choose(Engine.AUTO, 10**12) is Engine.NUMPY
-    assert choose(Engine.NUMBA, 10) is Engine.NUMBA
 
 
 def python(program: str) -> str:

@@ -22,7 +22,6 @@ from medeval.errors import UserError
 from medeval.export import (
     MANIFEST,
     BenchmarkExport,
-    ExportFile,
     ExportFolder,
     Request,
     make_manifest,
@@ -66,14 +65,6 @@ class Layout(StrEnum):
     def folder(self, task: str) -> str:
         """Return the folder of a task below that of the export."""
         return task.replace("_", "-") if self is Layout.REFERENCE else task
-
-
-class RowOrder(StrEnum):
-    """How the rows of one listfile follow each other."""
-
-    SORTED = "sorted"
-    LISTING = "listing"
-    SHUFFLED = "shuffled"
 
 
 @dataclass(frozen=True)
@@ -156,29 +147,15 @@ def multitask_lines(rows: list[Row]) -> list[str]:
     for every whole hour, also those without a sample, all masks first. The table holds where a
     list changes from 0 to 1; a missing hour means that it never does.
     """
-    return [_multitask_line(*row[: len(MULTITASK_COLUMNS)]) for row in rows]
-
-
-def _multitask_line(
-    stay: str,
-    length_of_stay: float,
-    position: int,
-    mask: int,
-    mortality: int,
-    first_sample: int | None,
-    stay_hours: int,
-    decompensation_hours: int,
-    first_decompensation: int | None,
-    *phenotypes: int,
-) -> str:
-    stay_labels = ";".join([f"{length_of_stay - hour:.6f}" for hour in range(stay_hours)])
-    return (
-        f"{stay},{length_of_stay:.6f},{position:d};{mask:d};{mortality:d},"
-        f"{_steps(first_sample, stay_hours)};{stay_labels},"
-        f"{';'.join(map(str, phenotypes))},"
-        f"{_steps(first_sample, decompensation_hours)};"
-        f"{_steps(first_decompensation, decompensation_hours)}\n"
-    )
+    lines = []
+    for stay, length, position, mask, died, first_sample, hours, judged, first, *more in rows:
+        left = ";".join([f"{length - hour:.6f}" for hour in range(hours)])
+        phenotypes = ";".join(map(str, more[:PHENOTYPES]))
+        lines.append(
+            f"{stay},{length:.6f},{position:d};{mask:d};{died:d},{_steps(first_sample, hours)};"
+            f"{left},{phenotypes},{_steps(first_sample, judged)};{_steps(first, judged)}\n"
+        )
+    return lines
 
 
 def _steps(first: int | None, hours: int) -> str:
@@ -229,12 +206,14 @@ LISTFILES: dict[str, Listfile] = {
 }
 
 
-def phenotype_names(warehouse: Warehouse) -> list[str]:
-    """Return the 25 names of phenotyping's header, in label order.
+def header_of(warehouse: Warehouse, listfile: Listfile) -> str:
+    """Return the first line of a listfile; that of phenotyping ends in the names of its labels.
 
     Raises:
         UserError: the seed does not hold the phenotypes 1 to 25.
     """
+    if listfile.task != "phenotyping":
+        return f"{listfile.header}\n"
     found = flat(
         warehouse.select(
             ["phenotype_id", "phenotype_name"],
@@ -248,35 +227,8 @@ def phenotype_names(warehouse: Warehouse) -> list[str]:
             f"The seed phenotypes has {len(found)} phenotypes with an id, not the ids 1 to"
             f" {PHENOTYPES}. Run `dbt seed --select mimic3`."
         )
-    return [str(name) for _, name in found]
-
-
-def row_order(task: str, partition: str, order: Order) -> RowOrder:
-    """Return the order of one listfile.
-
-    The benchmark's rule (mimic3-benchmarks, `create_*.py`; docs/mimic3.md, row order): four tasks
-    shuffle train and sort test. Phenotyping sorts train and leaves test as the folders were listed:
-    its script sorts one where it means the other.
-    """
-    if order is Order.CANONICAL:
-        return RowOrder.SORTED
-    if task == "phenotyping":
-        return RowOrder.SORTED if partition == "train" else RowOrder.LISTING
-    return RowOrder.SHUFFLED if partition == "train" else RowOrder.SORTED
-
-
-def order_by(rows: RowOrder, *, has_sample_times: bool) -> str:
-    """Return the `order by` clause, in byte order on both engines.
-
-    The benchmark's listing order depends on the file system; here subject folders, then episode
-    files, come in text order. That is not the order of the names: folder `731` comes before
-    `7312`, but `7312_episode1...` sorts before `731_episode1...`. A shuffle starts from it.
-    """
-    keys = [] if rows is RowOrder.SORTED else ['cast(subject_id as varchar) collate "C"']
-    keys.append('stay collate "C"')
-    if has_sample_times:
-        keys.append("period_length")
-    return "order by " + ", ".join(keys)
+    # The names hold `;` but no comma, and the benchmark writes them without quotes.
+    return ",".join([listfile.header, *(str(name) for _, name in found)]) + "\n"
 
 
 def permutation(count: int) -> array[int]:
@@ -303,71 +255,76 @@ def _write_listfiles(
     The benchmark's rule (mimic3-benchmarks, `split_train_val.py`): train and validation are the
     rows of train/listfile.csv, in their order, and test_listfile.csv repeats test/listfile.csv.
     """
-    header = listfile.header
-    if listfile.task == "phenotyping":
-        # The names hold `;` but no comma, and the benchmark writes them without quotes.
-        header = ",".join([header, *phenotype_names(warehouse)])
+    header = header_of(warehouse, listfile).encode()
+    place = options.layout.folder(listfile.task)
     counts: dict[str, int] = {}
     for partition, parts in (("train", ("train", "val")), ("test", ("test",))):
         names = [f"{partition}/listfile.csv", *(f"{part}_listfile.csv" for part in parts)]
         with ExitStack() as stack:
-            whole, *split = (
-                stack.enter_context(
-                    folder.create(f"{options.layout.folder(listfile.task)}/{name}", listfile.task)
-                )
+            files = [
+                stack.enter_context(folder.create(f"{place}/{name}", listfile.task))
                 for name in names
-            )
-            for file in (whole, *split):
-                file.write(f"{header}\n".encode(), 0)
+            ]
+            for file in files:
+                file.write(header, 0)
             counts[partition] = 0
-            for lines, validation in _batches(
+            for lines, validation in listfile_batches(
                 warehouse, listfile, partition, options.order, advance
             ):
                 counts[partition] += len(lines)
-                _write(whole, lines)
-                if len(split) == 1:
-                    _write(split[0], lines)
-                else:
-                    _write(split[0], list(compress(lines, [not chosen for chosen in validation])))
-                    _write(split[1], list(compress(lines, validation)))
+                kept = list(compress(lines, [not chosen for chosen in validation]))
+                chosen = list(compress(lines, validation))
+                written = [lines, kept, chosen] if partition == "train" else [lines, lines]
+                for file, part in zip(files, written, strict=True):
+                    file.write(b"".join(part), len(part))
     return counts
 
 
-def _write(file: ExportFile, lines: list[bytes]) -> None:
-    file.write(b"".join(lines), len(lines))
-
-
-def _batches(
+def listfile_batches(
     warehouse: Warehouse,
     listfile: Listfile,
     partition: str,
     order: Order,
-    advance: Advance,
+    advance: Advance = lambda rows: None,
 ) -> Iterator[tuple[list[bytes], list[bool]]]:
-    """Yield lines in the wanted order, each with whether its subject is for validation."""
-    rows = row_order(listfile.task, partition, order)
+    """Yield lines in the wanted order, each with whether its subject is for validation.
+
+    The benchmark's rule (mimic3-benchmarks, `create_*.py`; docs/mimic3.md, row order): four tasks
+    shuffle train and sort test. Phenotyping sorts train and leaves test as the folders were listed:
+    its script sorts one where it means the other.
+
+    A listing depends on the file system; here subject folders, then episode files, come in text
+    order. That is not the order of the names: folder `731` comes before `7312`, but
+    `7312_episode1...` sorts before `731_episode1...`. A shuffle starts from it. All orders are by
+    bytes, on both engines.
+    """
+    reference = order is Order.REFERENCE
+    is_phenotyping = listfile.task == "phenotyping"
+    is_shuffled = reference and partition == "train" and not is_phenotyping
+    is_listed = is_shuffled or (reference and partition == "test" and is_phenotyping)
+    keys = [
+        *(['cast(subject_id as varchar) collate "C"'] if is_listed else []),
+        'stay collate "C"',
+        *(["period_length"] if listfile.has_sample_times else []),
+    ]
     batches = warehouse.select(
-        [*listfile.columns, "is_validation"],
+        [*listfile.columns, *(["is_validation"] if partition == "train" else [])],
         schema_name("mimic3"),
         listfile.table,
-        f"where partition = $1 {order_by(rows, has_sample_times=listfile.has_sample_times)}",
+        f"where partition = $1 order by {', '.join(keys)}",
         (partition,),
     )
-    formatted = (
-        ([line.encode() for line in listfile.lines(batch)], [row[-1] for row in batch])
-        for batch in batches
-    )
-    if rows is not RowOrder.SHUFFLED:
-        for lines, validation in formatted:
-            yield lines, validation
-            advance(len(lines))
-        return
     # A shuffle can put the last row first: all lines are held, about 80 bytes each.
     all_lines: list[bytes] = []
     all_validation = bytearray()
-    for lines, validation in formatted:
-        all_lines += lines
-        all_validation += bytes(validation)
+    for batch in batches:
+        lines = [line.encode() for line in listfile.lines(batch)]
+        validation = [partition == "train" and row[-1] for row in batch]
+        if is_shuffled:
+            all_lines += lines
+            all_validation += bytes(validation)
+        else:
+            yield lines, validation
         advance(len(lines))
     numbers = permutation(len(all_lines))
     for start in range(0, len(numbers), WRITTEN_LINES):
@@ -387,6 +344,10 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     options: Options = request.options
     layout, is_reference = options.layout, options.layout is Layout.REFERENCE
     has_series = options.timeseries or is_reference
+
+    def rows_of(table: str) -> Callable[[], int]:
+        return lambda: warehouse.count(schema_name(NAME), table)
+
     tables = [LISTFILES[task].table for task in request.tasks]
     tables += ["mimic3_data_class", "mimic3_source_tables"]
     tables += ["phenotypes"] if "phenotyping" in request.tasks else []
@@ -398,7 +359,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     with ExportFolder(request.out / (layout if is_reference else NAME)) as folder:
         for task in request.tasks:
             listfile = LISTFILES[task]
-            with progress(task, _counter(warehouse, listfile.table)) as advance:
+            with progress(task, rows_of(listfile.table)) as advance:
                 counts = _write_listfiles(warehouse, folder, listfile, options, advance)
             orders[task] = options.order
             report.append(
@@ -407,7 +368,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
             )
         if has_series:
             own_series = request.tasks if is_reference else ()
-            with progress(timeseries.TASK, _counter(warehouse, timeseries.TABLE)) as advance:
+            with progress(timeseries.TASK, rows_of(timeseries.TABLE)) as advance:
                 episodes = timeseries.write_timeseries(warehouse, folder, advance, own_series)
             if is_reference:
                 timeseries.write_episodes(warehouse, folder)
@@ -417,10 +378,6 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         folder.publish(manifest)
         report.append(f"{folder.folder / MANIFEST}: data class {manifest['data_class']}")
     return report
-
-
-def _counter(warehouse: Warehouse, table: str) -> Callable[[], int]:
-    return lambda: warehouse.count(schema_name(NAME), table)
 
 
 EXPORT = BenchmarkExport(

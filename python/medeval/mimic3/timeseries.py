@@ -99,7 +99,13 @@ def write_timeseries(
                 for task, flag in zip((TASK, *tasks), (repeat(True), *flags), strict=True):
                     chosen = list(compress(lines, flag))
                     if chosen and task not in files:
-                        path = episode_path(*key) if task == TASK else task_path(task, *key)
+                        partition, subject, episode = key
+                        path = f"{_root(partition, subject)}/episode{episode:d}_timeseries.csv"
+                        if task != TASK:  # where the readers of the task look
+                            path = (
+                                f"{task.replace('_', '-')}/{partition}/"
+                                f"{subject:d}_episode{episode:d}_timeseries.csv"
+                            )
                         files[task] = last.enter_context(folder.create(path, task))
                         files[task].write(HEADER.encode(), 0)
                     if chosen:
@@ -127,16 +133,6 @@ def write_episodes(warehouse: Warehouse, folder: ExportFolder) -> None:
                 if flags is not None:
                     texts = ["" if cell is None else str(cell) for cell in cells]
                     file.write(",".join([*texts, *flags]).encode() + b"\n", 1)
-
-
-def episode_path(partition: str, subject_id: int, episode: int) -> str:
-    """Return the place of one episode's file, as the benchmark's split leaves it."""
-    return _root(partition, subject_id) + f"/episode{episode:d}_timeseries.csv"
-
-
-def task_path(task: str, partition: str, subject_id: int, episode: int) -> str:
-    """Return the place of one stay's file among those of a task, where its readers look."""
-    return f"{task.replace('_', '-')}/{partition}/{subject_id:d}_episode{episode:d}_timeseries.csv"
 
 
 def _root(partition: str, subject_id: int) -> str:
@@ -171,9 +167,7 @@ def _numbers(values: Iterable[float | None]) -> list[str]:
 
 def _quoted(text: str) -> str:
     """Quote a charted text as CSV writers do, only where it is needed."""
-    if NEEDS_QUOTES.search(text):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+    return '"' + text.replace('"', '""') + '"' if NEEDS_QUOTES.search(text) else text
 
 
 def _ordered_rows(warehouse: Warehouse, tasks: Sequence[str]) -> Iterator[list[Row]]:

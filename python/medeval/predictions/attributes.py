@@ -32,11 +32,6 @@ ETHNICITY_GROUPS = (
 )
 
 
-def as_it_is(value: object) -> str:
-    """Return what the table says."""
-    return str(value) if value else UNKNOWN
-
-
 def age_band(value: object) -> str:
     """Return the band of an age in years."""
     if not isinstance(value, int | float):
@@ -52,11 +47,17 @@ def ethnicity(value: object) -> str:
     return next((name for start, name in ETHNICITY_GROUPS if text.startswith(start)), "other")
 
 
+def as_told(value: object) -> str:
+    """Return what the table says."""
+    return str(value) if value else UNKNOWN
+
+
+# The column of mimic3_stays, and what makes a group of it.
 GROUPINGS: dict[Grouping, tuple[str, Callable[[object], str]]] = {
-    Grouping.SEX: ("gender", as_it_is),
+    Grouping.SEX: ("gender", as_told),
     Grouping.AGE_BAND: ("analysis_age", age_band),
     Grouping.ETHNICITY: ("ethnicity", ethnicity),
-    Grouping.CARE_UNIT: ("last_careunit", as_it_is),
+    Grouping.CARE_UNIT: ("last_careunit", as_told),
 }
 
 
@@ -71,8 +72,6 @@ def read_attributes(
     from medeval.builds import newest_build
     from medeval.warehouse import flat, schema_name
 
-    if not groupings:
-        return {}
     newest_build(warehouse, "mimic3", ["mimic3_stays"])
     columns = [GROUPINGS[grouping][0] for grouping in groupings]
     found = {
@@ -87,10 +86,10 @@ def read_attributes(
             f" {warehouse.target.name}): {'; '.join(missing[:10])}. Is it built from the same data?"
         )
     nothing = (None,) * len(columns)
-    rows = [found.get(name, nothing) for name in joined.names]
+    by_grouping = zip(*(found.get(name, nothing) for name in joined.names), strict=True)
     return {
-        grouping: [GROUPINGS[grouping][1](row[place]) for row in rows]
-        for place, grouping in enumerate(groupings)
+        grouping: [GROUPINGS[grouping][1](cell) for cell in cells]
+        for grouping, cells in zip(groupings, by_grouping, strict=True)
     }
 
 
@@ -134,9 +133,9 @@ class Group:
 
     name: str
     rows: Whole
-    n: int | None
-    n_stays: int | None
-    n_positive: int | None
+    n: int | None = None
+    n_stays: int | None = None
+    n_positive: int | None = None
     suppressed: str | None = None
     suppressed_labels: dict[int, str] = field(default_factory=dict)
 
@@ -171,29 +170,13 @@ def groups(task: Task, joined: Joined, attributes: list[str], min_cell: int) -> 
     hide = hidden(sizes, classes, min_cell)
     if hide is None:
         return []
-    rare: dict[str, list[int]] = {name: [] for name in members}
-    if task.kind is Kind.LABELS:
-        parts = {"": np.empty(0, dtype=np.int64)}  # what is hidden, known together from the total
-        for (name, rows), is_hidden in zip(members.items(), hide, strict=True):
-            if is_hidden:
-                parts[""] = np.concatenate([parts[""], rows])
-            else:
-                parts[name] = rows
-        parts = {name: rows for name, rows in parts.items() if len(rows)}
-        for label in range(joined.truth.shape[1]):
-            positive = [int(joined.truth[rows, label].sum()) for rows in parts.values()]
-            counts = [
-                {1: n, 0: len(rows) - n} for n, rows in zip(positive, parts.values(), strict=True)
-            ]
-            fewer = [min(count.values()) for count in counts]
-            gone = hidden(fewer, counts, min_cell) or [True]
-            for name, is_gone in zip(parts, gone, strict=True):
-                if is_gone and name:
-                    rare[name].append(label)
-    reason = hidden_reason(min_cell, has_classes=binary)
-    of_label = hidden_reason(min_cell, has_classes=True)
+    shown = [rows for rows, is_hidden in zip(members.values(), hide, strict=True) if not is_hidden]
+    rare = iter(rare_labels(joined, shown, min_cell) if task.kind is Kind.LABELS else [])
+    # The same of all that are hidden, small or not.
+    reason = "hidden: fewer than {}{} stays, or what has so few could be worked out from it"
+    of_class = reason.format(min_cell, " positive or negative")
     return [
-        Group(name, rows, None, None, None, reason)
+        Group(name, rows, suppressed=of_class if binary else reason.format(min_cell, ""))
         if is_hidden
         else Group(
             name,
@@ -202,13 +185,26 @@ def groups(task: Task, joined: Joined, attributes: list[str], min_cell: int) -> 
             size,
             int((joined.truth[rows] == 1).sum()) if binary else None,
             None,
-            dict.fromkeys(rare[name], of_label),
+            dict.fromkeys(next(rare, ()), of_class),
         )
         for (name, rows), size, is_hidden in zip(members.items(), sizes, hide, strict=True)
     ]
 
 
-def hidden_reason(min_cell: int, *, has_classes: bool) -> str:
-    """Return why a group, or a label of it, is hidden: the same of all, small or not."""
-    few = f"fewer than {min_cell}{' positive or negative' if has_classes else ''} stays"
-    return f"hidden: {few}, or what has so few could be worked out from it"
+def rare_labels(joined: Joined, shown: list[Whole], min_cell: int) -> list[list[int]]:
+    """Return which labels (from 0) are hidden in each group that is shown.
+
+    All hidden groups count together: what is told of the others tells of them, by the total.
+    """
+    rest = np.setdiff1d(np.arange(len(joined.stays)), np.concatenate([np.empty(0, int), *shown]))
+    parts = [*([rest] if len(rest) else []), *shown]
+    rare: list[list[int]] = [[] for _ in shown]
+    for label, column in enumerate(joined.truth.T):
+        positive = [int(column[rows].sum()) for rows in parts]
+        counts = [{1: n, 0: len(rows) - n} for n, rows in zip(positive, parts, strict=True)]
+        fewer = [min(count.values()) for count in counts]
+        gone = hidden(fewer, counts, min_cell) or [True] * len(parts)
+        for labels, is_gone in zip(rare, gone[len(gone) - len(rare) :], strict=True):
+            if is_gone:
+                labels.append(label)
+    return rare

@@ -14,10 +14,11 @@ from medeval.predictions.attributes import clusters
 from medeval.predictions.inputs import Inputs, Request, prediction_file, read_inputs
 from medeval.predictions.joining import Joined, Whole
 from medeval.predictions.layout import LABEL_METRIC
-from medeval.predictions.scored import ALIKE, published
+from medeval.predictions.scored import ALIKE, PUBLISHED
 from medeval.predictions.tasks import LABELS, Kind, Task
 from medeval.progress import progress
-from medeval.scoring import binary, bootstrap, length_of_stay, phenotyping
+from medeval.scoring import binary, length_of_stay, phenotyping
+from medeval.scoring.bootstrap import Resampling, score
 from medeval.scoring.compare import (
     LEVEL,
     Difference,
@@ -31,6 +32,8 @@ from medeval.scoring.compare import (
 from medeval.scoring.significance import DeLong, McNemar
 
 ENDINGS = (".gz", ".csv", ".parquet")
+# What `DeLong` calls by the names of the files it is of.
+RENAMED = {"first": "first_value", "second": "second_value"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,15 +62,13 @@ class Compared:
     def content(self, comparisons: list[dict[str, Any]]) -> dict[str, Any]:
         """Return what is written as JSON."""
         request, inputs = self.request, self.inputs
+        files = {name: source.described() for name, source in inputs.sources.items()}
         delong = [
             {
                 "first": entry.first,
                 "second": entry.second,
                 "metric": entry.metric,
-                **{
-                    f"{key}_value" if key in ("first", "second") else key: value
-                    for key, value in asdict(entry.test).items()
-                },
+                **{RENAMED.get(key, key): value for key, value in asdict(entry.test).items()},
                 "adjusted_p": entry.adjusted_p,
             }
             for entry in self.areas
@@ -90,14 +91,7 @@ class Compared:
             "delong": delong,
             **({} if request.threshold is None else {"mcnemar": answers}),
             "meta": {
-                **inputs.about(
-                    request,
-                    {
-                        "predictions": {
-                            name: one.described() for name, one in inputs.sources.items()
-                        }
-                    },
-                ),
+                **inputs.about(request, {"predictions": files}),
                 "interval": {"method": "percentile of paired differences", "level": LEVEL},
                 "p_value": "two-sided, 2 min(1 + below, 1 + above) / (1 + resamples)",
                 "correction": "Holm over all pairs and metrics; DeLong and McNemar each by itself",
@@ -174,17 +168,13 @@ def named_files(task: Task, paths: Sequence[Path]) -> dict[str, Path]:
     for place, path in enumerate(paths):
         if whole[place] in whole[:place]:
             raise UserError(f"{path} is named twice.")
-    return dict(zip(short_names(paths), files, strict=True))
-
-
-def short_names(paths: Sequence[Path]) -> list[str]:
-    """Return the shortest names that tell paths apart, without the endings of prediction files."""
-    whole = [path.resolve() for path in paths]
-    for length in range(1, max(len(path.parts) for path in whole) + 1):
-        names = ["/".join([*path.parts[-length:-1], _stem(path)]) for path in whole]
+    places = [path.resolve() for path in paths]
+    for length in range(1, max(len(place.parts) for place in places) + 1):
+        names = ["/".join([*place.parts[-length:-1], _stem(place)]) for place in places]
         if len(set(names)) == len(names):
-            return names
-    return [str(path) for path in paths]  # only endings are different
+            return dict(zip(names, files, strict=True))
+    # Only endings are different.
+    return dict(zip(map(str, paths), files, strict=True))
 
 
 def chosen_metrics(task: Task, wanted: Sequence[str]) -> tuple[str, ...]:
@@ -223,18 +213,38 @@ def compare_files(request: CompareRequest) -> Compared:
         UserError: a file or the warehouse cannot be read, or rows do not fit the truth.
     """
     inputs = read_inputs(request)
+    kind, truth = request.task.kind, inputs.rows.truth
     numbers = clusters(inputs.rows, request.cluster)
-    scores = {name: _score(request, name, inputs.joined[name], numbers) for name in inputs.joined}
+    resampling = Resampling(request.n_iters, request.seed, numbers)
+    scores = {}
+    for name, joined in inputs.joined.items():
+        with progress(name, lambda: request.n_iters) as advance:
+            statistic = PUBLISHED[kind](joined.truth, joined.prediction)
+            scores[name] = score(statistic, resampling, progress=advance)
     units = independent_units(request.task, inputs.rows, numbers)
+    differences = compare(scores, request.metrics, units=units)
     answers: tuple[PairTest[McNemar], ...] = ()
-    if request.threshold is not None and request.task.kind is Kind.BINARY:
+    if request.threshold is not None and kind is Kind.BINARY:
         right = {
-            name: (joined.prediction > request.threshold) == (joined.truth == 1)
+            name: (joined.prediction > request.threshold) == (truth == 1)
             for name, joined in inputs.joined.items()
         }
         answers = compare_answers(right, f"accuracy at threshold {request.threshold:g}")
-    differences = compare(scores, request.metrics, units=units)
-    return Compared(request, inputs, differences, _areas(request, inputs), answers)
+    # The area under one ROC curve has a test; means of areas have none.
+    areas: tuple[PairTest[DeLong], ...] = ()
+    if kind is not Kind.HOURS:
+        ranked = binary.NAMES[:1] if kind is Kind.BINARY else task_metrics(request.task)[-LABELS:]
+        columns = [place for place, name in enumerate(ranked) if name in request.metrics]
+        shape = len(truth), len(ranked)
+        areas = compare_areas(
+            [ranked[place] for place in columns],
+            truth.reshape(shape)[:, columns],
+            {
+                name: joined.prediction.reshape(shape)[:, columns]
+                for name, joined in inputs.joined.items()
+            },
+        )
+    return Compared(request, inputs, differences, areas, answers)
 
 
 def independent_units(task: Task, joined: Joined, numbers: Whole | None) -> dict[str, int]:
@@ -261,30 +271,6 @@ def independent_units(task: Task, joined: Joined, numbers: Whole | None) -> dict
         labels = list(every)[-joined.truth.shape[1] :]
         every |= {name: rarer(column) for name, column in zip(labels, joined.truth.T, strict=True)}
     return every
-
-
-def _score(
-    request: CompareRequest, name: str, joined: Joined, numbers: Whole | None
-) -> bootstrap.Scores:
-    resampling = bootstrap.Resampling(request.n_iters, request.seed, numbers)
-    with progress(name, lambda: request.n_iters) as advance:
-        statistic = published(request.task.kind)(joined.truth, joined.prediction)
-        return bootstrap.score(statistic, resampling, progress=advance)
-
-
-def _areas(request: CompareRequest, inputs: Inputs) -> tuple[PairTest[DeLong], ...]:
-    """Test the areas under one ROC curve; means of areas have no such test."""
-    truth = inputs.rows.truth
-    predictions = {name: joined.prediction for name, joined in inputs.joined.items()}
-    if request.task.kind is Kind.BINARY and binary.NAMES[0] in request.metrics:
-        columns_of = {name: prediction[:, None] for name, prediction in predictions.items()}
-        return compare_areas(binary.NAMES[:1], truth[:, None], columns_of)
-    if request.task.kind is not Kind.LABELS:
-        return ()
-    names = [name for name in request.metrics if name.startswith(LABEL_METRIC)]
-    columns = [int(name.removeprefix(LABEL_METRIC)) - 1 for name in names]
-    chosen = {name: prediction[:, columns] for name, prediction in predictions.items()}
-    return compare_areas(names, truth[:, columns], chosen)
 
 
 def _stem(path: Path) -> str:

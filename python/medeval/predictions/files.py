@@ -9,7 +9,6 @@ import csv
 import hashlib
 import io
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,6 @@ from medeval.errors import UserError
 from medeval.files import unpacked
 from medeval.predictions.tasks import LABELS, Kind, Task
 
-FIRST_LABEL = 2
 GZIP = b"\x1f\x8b"
 PARQUET = b"PAR1"
 
@@ -70,59 +68,13 @@ def read_source(path: Path) -> Source:
         raise UserError(f"Cannot read {path}: {error.strerror or error}.") from error
 
 
-class Columns(ABC):
-    """A file with named columns.
+class CsvColumns:
+    """A comma-separated file in UTF-8, with or without byte order mark, any line ends.
 
     Attributes:
         name: what to call the file in messages.
         header: the names of its columns, in order.
     """
-
-    def __init__(self, name: str, header: list[str]) -> None:
-        self.name = name
-        self.header = header
-
-    @abstractmethod
-    def read(self, texts: Sequence[int], numbers: Sequence[int]) -> dict[int, Any]:
-        """Return columns by position, as Arrow arrays of strings and of doubles.
-
-        Raises:
-            UserError: a cell cannot be read; file, row and column are named.
-        """
-
-    def positions(self, names: Sequence[str]) -> list[int]:
-        """Return where columns stand; of two with one name, the first.
-
-        Raises:
-            UserError: the file lacks some of them.
-        """
-        missing = [name for name in names if name not in self.header]
-        if missing:
-            shown = ", ".join(self.header[:60])
-            what = "column" if len(missing) == 1 else "columns"
-            raise UserError(
-                f"{self.name} has no {what} {', '.join(missing)}. It has {len(self.header)}:"
-                f" {shown}."
-            )
-        return [self.header.index(name) for name in names]
-
-
-def open_columns(source: Source) -> Columns:
-    """Read a file's header.
-
-    Raises:
-        UserError: the file is empty, torn, or not one of the formats.
-    """
-    data = source.data
-    if data.startswith(PARQUET):
-        return ParquetColumns(source.name, data)
-    if data.startswith(GZIP):
-        data = unpacked(data, source.name)
-    return CsvColumns(source.name, data)
-
-
-class CsvColumns(Columns):
-    """A comma-separated file in UTF-8, with or without byte order mark, any line ends."""
 
     def __init__(self, name: str, data: bytes) -> None:
         reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", newline=""))
@@ -134,44 +86,45 @@ class CsvColumns(Columns):
             raise UserError(f"{name} is not a CSV file: {error}.") from error
         if header is None:
             raise UserError(f"{name} is empty.")
-        super().__init__(name, header)
+        self.name, self.header = name, header
         self._data = data
         self._header_lines = reader.line_num
 
     def read(self, texts: Sequence[int], numbers: Sequence[int]) -> dict[int, Any]:
-        """Read columns; the whole file is checked, also the columns that are not wanted."""
-        try:
-            table = self._parsed(texts, numbers, use_threads=True)
-        except pa.ArrowInvalid:
-            try:
-                # Once more on one thread: only then does the error know its row.
-                table = self._parsed(texts, numbers, use_threads=False)
-            except pa.ArrowInvalid as error:
-                raise UserError(self._explained(str(error))) from None
-        if table.num_rows == 0:
-            raise UserError(f"{self.name} has a header and no rows.")
-        return {
-            position: table.column(str(position)).combine_chunks()
-            for position in [*texts, *numbers]
-        }
+        """Return columns by position, as Arrow arrays of strings and of doubles.
 
-    def _parsed(self, texts: Sequence[int], numbers: Sequence[int], *, use_threads: bool) -> Any:
+        The whole file is checked, also the columns that are not wanted.
+
+        Raises:
+            UserError: a cell cannot be read; file, row and column are named.
+        """
         types = {str(position): pa.string() for position in texts}
         types |= {str(position): pa.float64() for position in numbers}
-        return pacsv.read_csv(
-            pa.BufferReader(self._data),
-            read_options=pacsv.ReadOptions(
-                column_names=[str(position) for position in range(len(self.header))],
-                skip_rows=self._header_lines,
-                use_threads=use_threads,
-            ),
-            convert_options=pacsv.ConvertOptions(
-                column_types=types,
-                include_columns=list(types),
-                null_values=EMPTY_CELLS,
-                strings_can_be_null=True,
-            ),
-        )
+        problem = ""
+        # Once more on one thread where that fails: only then does the error know its row.
+        for use_threads in (True, False):
+            try:
+                table = pacsv.read_csv(
+                    pa.BufferReader(self._data),
+                    read_options=pacsv.ReadOptions(
+                        column_names=[str(position) for position in range(len(self.header))],
+                        skip_rows=self._header_lines,
+                        use_threads=use_threads,
+                    ),
+                    convert_options=pacsv.ConvertOptions(
+                        column_types=types,
+                        include_columns=list(types),
+                        null_values=EMPTY_CELLS,
+                        strings_can_be_null=True,
+                    ),
+                )
+            except pa.ArrowInvalid as error:
+                problem = str(error)
+            else:
+                if table.num_rows == 0:
+                    raise UserError(f"{self.name} has a header and no rows.")
+                return {int(name): table.column(name).combine_chunks() for name in types}
+        raise UserError(self._explained(problem))
 
     def _explained(self, message: str) -> str:
         cell = re.search(
@@ -192,27 +145,29 @@ class CsvColumns(Columns):
         return f"{self.name} cannot be read: {message.splitlines()[0]}"
 
 
-class ParquetColumns(Columns):
-    """A Parquet file; numbers of any type, texts also as dictionaries."""
+class ParquetColumns:
+    """A Parquet file, as `CsvColumns`; numbers of any type, texts also as dictionaries."""
 
     def __init__(self, name: str, data: bytes) -> None:
         import pyarrow.parquet as pq
 
+        self.name = name
         try:
             self._file = pq.ParquetFile(pa.BufferReader(data))
         except (pa.ArrowInvalid, OSError) as error:
-            first = str(error).splitlines()[0]
-            raise UserError(f"{name} is a damaged Parquet file: {first}") from error
-        super().__init__(name, list(self._file.schema_arrow.names))
+            raise self._damaged(error) from error
+        self.header = list(self._file.schema_arrow.names)
+
+    def _damaged(self, error: Exception) -> UserError:
+        return UserError(f"{self.name} is a damaged Parquet file: {str(error).splitlines()[0]}")
 
     def read(self, texts: Sequence[int], numbers: Sequence[int]) -> dict[int, Any]:
-        """Read columns and cast them."""
+        """Read columns and cast them; see `CsvColumns.read`."""
         wanted = [*texts, *numbers]
         try:
             table = self._file.read(columns=[self.header[position] for position in wanted])
         except (pa.ArrowException, OSError) as error:
-            first = str(error).splitlines()[0]
-            raise UserError(f"{self.name} is a damaged Parquet file: {first}") from error
+            raise self._damaged(error) from error
         if table.num_rows == 0:
             raise UserError(f"{self.name} has no rows.")
         found = {}
@@ -230,17 +185,23 @@ class ParquetColumns(Columns):
         return found
 
 
-def doubles(column: Any) -> npt.NDArray[np.float64]:
-    """Return an Arrow column of doubles as an array; an empty cell is NaN."""
-    if column.null_count == 0:
-        # Arrow's own `to_numpy` and `fill_null` load pandas: as long as all the reading takes.
-        return np.asarray(np.from_dlpack(column), dtype=np.float64)
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+def open_columns(source: Source) -> CsvColumns | ParquetColumns:
+    """Read a file's header.
+
+    Raises:
+        UserError: the file is empty, torn, or not one of the formats.
+    """
+    data = source.data
+    if data.startswith(PARQUET):
+        return ParquetColumns(source.name, data)
+    if data.startswith(GZIP):
+        data = unpacked(data, source.name)
+    return CsvColumns(source.name, data)
 
 
 @dataclass(frozen=True)
-class Truth:
-    """A listfile.
+class Rows:
+    """A listfile or a prediction file.
 
     Attributes:
         name: what to call it in messages.
@@ -248,6 +209,7 @@ class Truth:
         hours: period_length as single floats; None if the task has none.
         truth: (n,) or, for phenotyping, (n, 25).
         columns: the names of the truth's columns, as the file spells them.
+        prediction: in the truth's shape; of a listfile the truth again.
     """
 
     name: str
@@ -255,92 +217,67 @@ class Truth:
     hours: Singles | None
     truth: Doubles
     columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """A prediction file; its columns as in `Truth`, and the predictions in the truth's shape."""
-
-    name: str
-    stays: Any
-    hours: Singles | None
-    truth: Doubles
     prediction: Doubles
 
 
-def read_truth(task: Task, source: Source) -> Truth:
-    """Read a listfile.
+def read_rows(task: Task, source: Source, *, is_listfile: bool = False) -> Rows:
+    """Read a prediction file, all columns by name, or a listfile.
 
     Raises:
-        UserError: a column is missing, a cell cannot be read, a key is incomplete, or the file of
-            phenotyping has not exactly 27 columns.
+        UserError: a column is missing, a cell cannot be read, a key is incomplete, or the listfile
+            of phenotyping has not exactly 27 columns.
     """
-    columns = open_columns(source)
-    if task.kind is Kind.LABELS:
+    file = open_columns(source)
+    keys = ["stay", "period_length"] if task.has_period_length else ["stay"]
+    names = [*keys, *task.truth_columns, *(() if is_listfile else task.prediction_columns)]
+    if is_listfile and task.kind is Kind.LABELS:
         # The benchmark reads this file by position: names of phenotypes, in any spelling.
-        expected = FIRST_LABEL + LABELS
-        if len(columns.header) != expected:
+        if len(file.header) != len(names):
             raise UserError(
-                f"{columns.name} has {len(columns.header)} columns; a listfile of {task.name} has"
-                f" {expected}: stay, period_length and {LABELS} phenotypes."
+                f"{file.name} has {len(file.header)} columns; a listfile of {task.name} has"
+                f" {len(names)}: stay, period_length and {LABELS} phenotypes."
             )
-        stay, hours, *truth = range(expected)
+        places = list(range(len(names)))
     else:
-        stay, *rest = columns.positions(_keys(task) + task.truth_columns)
-        hours, truth = (rest[0], rest[1:]) if task.has_period_length else (-1, rest)
-    stays, found_hours, (values,) = _read(task, columns, stay, hours, [truth])
-    return Truth(
-        columns.name, stays, found_hours, values, tuple(columns.header[place] for place in truth)
-    )
-
-
-def read_predictions(task: Task, source: Source) -> Predictions:
-    """Read a prediction file, all columns by name.
-
-    Raises:
-        UserError: a column is missing, a cell cannot be read, or a key is incomplete.
-    """
-    columns = open_columns(source)
-    keys = _keys(task)
-    names = keys + task.truth_columns + task.prediction_columns
-    stay, *rest = columns.positions(names)
-    hours = rest.pop(0) if task.has_period_length else -1
-    half = len(task.truth_columns)
-    stays, found_hours, (truth, prediction) = _read(
-        task, columns, stay, hours, [rest[:half], rest[half:]]
-    )
-    return Predictions(columns.name, stays, found_hours, truth, prediction)
-
-
-def _keys(task: Task) -> tuple[str, ...]:
-    return ("stay", "period_length") if task.has_period_length else ("stay",)
-
-
-def _read(
-    task: Task, columns: Columns, stay: int, hours: int, blocks: list[list[int]]
-) -> tuple[Any, Singles | None, list[Doubles]]:
-    numbers = [place for block in blocks for place in block]
-    if task.has_period_length:
-        numbers.append(hours)
-    found = columns.read([stay], numbers)
-    stays = found[stay]
+        missing = [name for name in names if name not in file.header]
+        if missing:
+            what = "column" if len(missing) == 1 else "columns"
+            raise UserError(
+                f"{file.name} has no {what} {', '.join(missing)}. It has {len(file.header)}:"
+                f" {', '.join(file.header[:60])}."
+            )
+        places = [file.header.index(name) for name in names]  # of two with one name, the first
+    found = file.read(places[:1], places[1:])
+    stays = found[places[0]]
     if stays.null_count:
-        _require_complete(columns.name, "stay", stays.is_null().to_numpy(zero_copy_only=False))
-    period = None
+        _require_complete(file.name, "stay", stays.is_null().to_numpy(zero_copy_only=False))
+    hours = None
     if task.has_period_length:
         # Single floats, as the benchmark reads them: 48, 48.0 and 48.000000 are one key.
         # Adding zero makes one number of 0 and -0.
-        period = doubles(found[hours]).astype(np.float32) + np.float32(0)
+        hours = doubles(found[places[1]]).astype(np.float32) + np.float32(0)
         if task.has_sample_times:
-            _require_complete(columns.name, "period_length", np.isnan(period))
-    arrays = []
-    for block in blocks:
-        values = [doubles(found[place]) for place in block]
-        arrays.append(np.column_stack(values) if task.kind is Kind.LABELS else values[0])
+            _require_complete(file.name, "period_length", np.isnan(hours))
+    values = places[len(keys) :]
+    half = len(task.truth_columns)
+    blocks = []
+    for block in (values[:half], values[half:] or values[:half]):
+        columns = [doubles(found[place]) for place in block]
+        blocks.append(np.column_stack(columns) if task.kind is Kind.LABELS else columns[0])
+    truth, prediction = blocks
     if task.kind is Kind.HOURS:
         # The truth of length of stay is rounded to single floats, and so it enters the errors.
-        arrays[0] = arrays[0].astype(np.float32).astype(np.float64)
-    return stays, period, arrays
+        truth = truth.astype(np.float32).astype(np.float64)
+    spelled = tuple(file.header[place] for place in values[:half])
+    return Rows(file.name, stays, hours, truth, spelled, prediction)
+
+
+def doubles(column: Any) -> Doubles:
+    """Return an Arrow column of doubles as an array; an empty cell is NaN."""
+    if column.null_count == 0:
+        # Arrow's own `to_numpy` and `fill_null` load pandas: as long as all the reading takes.
+        return np.asarray(np.from_dlpack(column), dtype=np.float64)
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _require_complete(name: str, column: str, empty: npt.NDArray[np.bool_]) -> None:

@@ -14,13 +14,7 @@ import numpy as np
 
 import medeval
 from medeval.errors import UserError
-from medeval.predictions.files import (
-    Source,
-    read_predictions,
-    read_source,
-    read_truth,
-    source_of,
-)
+from medeval.predictions.files import Source, read_rows, read_source, source_of
 from medeval.predictions.joining import Joined, join
 from medeval.predictions.tasks import Cluster, Grouping, Kind, Task, task_named
 
@@ -87,11 +81,6 @@ class Inputs:
         """Return the rows of one prediction; stays and truth are the same in all."""
         return next(iter(self.joined.values()))
 
-    @property
-    def source(self) -> Source:
-        """Return the file of that prediction."""
-        return next(iter(self.sources.values()))
-
     def about(self, request: Request, predictions: dict[str, Any]) -> dict[str, Any]:
         """Return how results say what they were made of.
 
@@ -126,31 +115,35 @@ def read_inputs(request: Request) -> Inputs:
         UserError: a file or the warehouse cannot be read, or the rows do not fit together.
     """
     sources = {name: read_source(path) for name, path in request.predictions.items()}
-    predictions = {name: read_predictions(request.task, one) for name, one in sources.items()}
+    task = request.task
 
-    def joined(listfile: Source) -> dict[str, Joined]:
-        truth = read_truth(request.task, listfile)
-        duplicates = request.allow_duplicates
-        return {
-            name: join(request.task, truth, one, allow_duplicates=duplicates)
-            for name, one in predictions.items()
+    def made(
+        listfile: Source, data_class: str | None = None, warehouse: Warehouse | None = None
+    ) -> Inputs:
+        truth = read_rows(task, listfile, is_listfile=True)
+        joined = {
+            name: join(task, truth, rows, allow_duplicates=request.allow_duplicates)
+            for name, rows in predictions.items()
         }
+        attributes = {}
+        if warehouse is not None and request.groupings:
+            from medeval.predictions.attributes import read_attributes
 
+            some = next(iter(joined.values()))
+            attributes = read_attributes(warehouse, some, request.groupings)
+        return Inputs(joined, sources, listfile, data_class, attributes)
+
+    predictions = {name: read_rows(task, source) for name, source in sources.items()}
     listfile = None if request.listfile is None else read_source(request.listfile)
     if listfile is not None and not request.groupings:
-        return Inputs(joined(listfile), sources, listfile, None, {})
+        return made(listfile)
     # Here, not above: files alone need no warehouse, and it takes a while to load.
     from medeval.builds import open_built
-    from medeval.predictions.attributes import read_attributes
 
     with open_built(FLOOR, request.target, as_built=request.as_built) as warehouse:
-        data_class = None
-        if listfile is None:
-            listfile, data_class = listed_rows(request.task, warehouse)
-        rows = joined(listfile)
-        found = Inputs(rows, sources, listfile, data_class, {})
-        attributes = read_attributes(warehouse, found.rows, request.groupings)
-    return Inputs(rows, sources, listfile, data_class, attributes)
+        if listfile is not None:
+            return made(listfile, None, warehouse)
+        return made(*listed_rows(task, warehouse), warehouse)
 
 
 def prediction_file(path: Path | None, task: Task, predict: Predict) -> Path:
@@ -221,27 +214,16 @@ def listed_rows(task: Task, warehouse: Warehouse) -> tuple[Source, str]:
     """
     # Here, not above: files alone need no warehouse, and it takes a while to load.
     from medeval.builds import newest_build, read_source
-    from medeval.mimic3.export import LISTFILES, RowOrder, order_by, phenotype_names
-    from medeval.warehouse import schema_name
+    from medeval.mimic3.export import LISTFILES, Order, header_of, listfile_batches
 
     listfile = LISTFILES[task.name]
     tables = [listfile.table, "mimic3_data_class", "mimic3_source_tables"]
-    labelled = task.kind is Kind.LABELS
-    newest_build(warehouse, FLOOR, [*tables, "phenotypes"] if labelled else tables)
-    header = listfile.header
-    if labelled:
-        header = ",".join([header, *phenotype_names(warehouse)])
-    ordered = order_by(RowOrder.SORTED, has_sample_times=listfile.has_sample_times)
-    batches = warehouse.select(
-        listfile.columns,
-        schema_name(FLOOR),
-        listfile.table,
-        f"where partition = $1 {ordered}",
-        ("test",),
-    )
-    text = "".join([f"{header}\n", *("".join(listfile.lines(batch)) for batch in batches)])
+    newest_build(warehouse, FLOOR, [*tables, "phenotypes"] if task.kind is Kind.LABELS else tables)
+    batches = listfile_batches(warehouse, listfile, "test", Order.CANONICAL)
+    lines = [line for batch, _ in batches for line in batch]
     name = f"{listfile.table} (test rows, target {warehouse.target.name})"
-    return source_of(name, text.encode()), read_source(warehouse, FLOOR)["data_class"]
+    text = header_of(warehouse, listfile).encode() + b"".join(lines)
+    return source_of(name, text), read_source(warehouse, FLOOR)["data_class"]
 
 
 def _task_of(folder: Path) -> str | None:

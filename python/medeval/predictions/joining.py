@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,11 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from medeval.errors import UserError
-from medeval.predictions.files import Doubles, Predictions, Singles, Truth
+from medeval.predictions.files import Doubles, Rows
 from medeval.predictions.tasks import Kind, Task
 
 Whole = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 SUFFIX = "_timeseries.csv"
 HOURS = "period_length"
 SHOWN = 10
@@ -42,9 +41,7 @@ class Joined:
     warnings: tuple[str, ...]
 
 
-def join(
-    task: Task, truth: Truth, predictions: Predictions, *, allow_duplicates: bool = False
-) -> Joined:
+def join(task: Task, truth: Rows, predictions: Rows, *, allow_duplicates: bool = False) -> Joined:
     """Find each listed row's prediction by its key.
 
     With duplicates allowed a row counts once for each prediction that has its key, in the order
@@ -55,254 +52,219 @@ def join(
             predictions that are no finite numbers. Every kind is named with its count and its
             first ten keys.
     """
-    keys = number_keys(task, truth, predictions)
-    size = len(keys.listed)
+    keys = Keys(task, truth, predictions)
     order = np.argsort(keys.predicted, kind="stable")
     ordered = keys.predicted[order]
     first = np.searchsorted(ordered, keys.listed, side="left")
     counts = np.searchsorted(ordered, keys.listed, side="right") - first
 
-    listed_rows = np.repeat(np.arange(size), counts)
+    listed_rows = np.repeat(np.arange(keys.size), counts)
     starts = np.cumsum(counts) - counts
     within = np.arange(len(listed_rows)) - np.repeat(starts, counts)
     predicted_rows = order[np.repeat(first, counts) + within]
-
-    is_class = task.kind is not Kind.HOURS
-    findings = bad_cells(
-        truth.name, truth.columns, truth.truth, "truth", keys.shown, is_class=is_class
-    )
-    if not allow_duplicates:
-        findings += duplicates(truth.name, keys, keys.listed, 0)
-        findings += duplicates(predictions.name, keys, keys.predicted, size)
-    missing = np.flatnonzero(counts == 0)
-    findings += without_prediction(truth, predictions, keys, missing)
     prediction = predictions.prediction[predicted_rows]
     values = truth.truth[listed_rows]
 
-    def shown(rows: Whole) -> list[str]:
-        return keys.shown(listed_rows[rows])
-
-    findings += bad_cells(
-        predictions.name, task.prediction_columns, prediction, "prediction", shown
-    )
-    findings += differences(task, truth, predictions, listed_rows, predicted_rows, shown)
+    kinds = cell_kinds(truth.truth, "truth", is_class=task.kind is not Kind.HOURS)
+    findings = [*keys.bad_cells(truth.name, truth.columns, kinds, np.arange(keys.size))]
+    if not allow_duplicates:
+        findings += keys.duplicates(truth.name, keys.listed, 0)
+        findings += keys.duplicates(predictions.name, keys.predicted, keys.size)
+    findings += keys.without_prediction(truth.name, predictions.name, np.flatnonzero(counts == 0))
+    kinds = cell_kinds(prediction, "prediction")
+    findings += keys.bad_cells(predictions.name, task.prediction_columns, kinds, listed_rows)
+    findings += keys.differences(task, truth, predictions, listed_rows, predicted_rows)
     if findings:
         raise UserError("\n".join(findings))
-
-    used = np.zeros(len(keys.predicted), dtype=np.bool_)
-    used[predicted_rows] = True
+    surplus = len(keys.predicted) - len(np.unique(predicted_rows))
     return Joined(
         keys.names,
         keys.stays[listed_rows],
         values,
         prediction,
         truth.columns,
-        tuple(oddities(task, truth, predictions, values, prediction, int((~used).sum()))),
+        tuple(oddities(task, truth, predictions, values, prediction, surplus)),
     )
 
 
-@dataclass(frozen=True)
+def cell_kinds(
+    values: Doubles, what: str, *, is_class: bool = False
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return each kind of cell that cannot be scored, and where it is; a class is 0 or 1."""
+    kinds = {f"an empty or NaN {what}": np.isnan(values), f"an infinite {what}": np.isinf(values)}
+    if is_class:
+        other = np.isfinite(values) & (values != 0) & (values != 1)
+        kinds[f"a {what} that is neither 0 nor 1"] = other
+    return kinds
+
+
 class Keys:
-    """The keys of both files.
+    """The keys of both files, and what does not fit, in sentences.
 
     Attributes:
         names: the different stays.
         stays: which of them each row belongs to; rows of the listfile come before the others.
         hours: period_length of each row; None if it is no part of the key.
+        size: how many rows the listfile has.
         listed: the listfile's keys.
         predicted: the prediction file's keys.
     """
 
-    names: list[str]
-    stays: Whole
-    hours: Singles | None
-    listed: Whole
-    predicted: Whole
+    def __init__(self, task: Task, truth: Rows, predictions: Rows) -> None:
+        """Number the stays of both files alike; the hour's bits stand beside the number."""
+        both = pa.concat_arrays([truth.stays, predictions.stays]).dictionary_encode()
+        self.stays = np.from_dlpack(both.indices).astype(np.int64)
+        self.names: list[str] = both.dictionary.to_pylist()
+        self.hours = None
+        keys = self.stays
+        if task.has_sample_times and truth.hours is not None and predictions.hours is not None:
+            self.hours = np.concatenate([truth.hours, predictions.hours])
+            keys = (keys << 32) | self.hours.view(np.uint32).astype(np.int64)
+        self.size = len(truth.stays)
+        self.listed, self.predicted = keys[: self.size], keys[self.size :]
 
-    def shown(self, rows: Whole) -> list[str]:
-        """Return keys as messages show them."""
-        hours = self.hours
-        if hours is None:
-            return [self.names[self.stays[row]] for row in rows]
-        return [f"{self.names[self.stays[row]]} hour {hours[row]:g}" for row in rows]
+    def first_of(self, rows: Whole, notes: Mapping[int, str] | None = None) -> str:
+        """Return the first ten keys, each with its note, and how many more there are."""
+        shown = [
+            self.names[self.stays[row]]
+            + ("" if self.hours is None else f" hour {self.hours[row]:g}")
+            + (notes or {}).get(place, "")
+            for place, row in enumerate(rows[:SHOWN])
+        ]
+        more = f"; and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
+        return "; ".join(shown) + more
 
+    def bad_cells(
+        self,
+        name: str,
+        columns: tuple[str, ...],
+        kinds: Mapping[str, npt.NDArray[np.bool_]],
+        row_of: Whole,
+    ) -> Iterator[str]:
+        """Name rows of a file with cells of a kind, and the columns if there are many.
 
-def number_keys(task: Task, truth: Truth, predictions: Predictions) -> Keys:
-    """Number the stays of both files alike; the hour's bits stand beside the number."""
-    both = pa.concat_arrays([truth.stays, predictions.stays]).dictionary_encode()
-    stays = np.from_dlpack(both.indices).astype(np.int64)
-    names = both.dictionary.to_pylist()
-    keys = stays
-    hours = None
-    if task.has_sample_times and truth.hours is not None and predictions.hours is not None:
-        hours = np.concatenate([truth.hours, predictions.hours])
-        keys = (stays << 32) | hours.view(np.uint32).astype(np.int64)
-    size = len(truth.stays)
-    return Keys(names, stays, hours, keys[:size], keys[size:])
+        Args:
+            name: of the file.
+            columns: the names of the cells' columns.
+            kinds: where the cells are, shape (n,) or (n, columns).
+            row_of: the listed row of each of the n.
+        """
+        for kind, bad in kinds.items():
+            by_row = _columns(bad)
+            rows = np.flatnonzero(by_row.any(axis=1))
+            if len(rows):
+                named = ", ".join(columns[place] for place in np.flatnonzero(by_row.any(axis=0)))
+                where = f" in {named}" if len(columns) > 1 else ""
+                keys = self.first_of(row_of[rows])
+                yield f"{_counted(len(rows), 'row')} of {name} with {kind}{where}: {keys}."
 
-
-def bad_cells(
-    name: str,
-    columns: tuple[str, ...],
-    values: Doubles,
-    what: str,
-    shown: Callable[[Whole], list[str]],
-    *,
-    is_class: bool = False,
-) -> list[str]:
-    """Name rows of a file with empty or infinite cells, and the columns if there are many.
-
-    Args:
-        name: of the file.
-        columns: the names of the cells' columns.
-        values: shape (n,) or (n, columns).
-        what: they are, a truth or a prediction.
-        shown: returns the keys of rows.
-        is_class: whether they must be 0 or 1, too.
-    """
-    kinds = {f"an empty or NaN {what}": np.isnan(values), f"an infinite {what}": np.isinf(values)}
-    if is_class:
-        other = np.isfinite(values) & (values != 0) & (values != 1)
-        kinds[f"a {what} that is neither 0 nor 1"] = other
-    findings = []
-    for kind, bad in kinds.items():
-        by_row = _columns(bad)
-        rows = np.flatnonzero(by_row.any(axis=1))
+    def duplicates(self, name: str, numbers: Whole, offset: int) -> Iterator[str]:
+        """Name keys that one file has more than once; its rows start at `offset`."""
+        values, first, counts = np.unique(numbers, return_index=True, return_counts=True)
+        rows = np.sort(first[counts > 1])
         if len(rows):
-            named = ", ".join(columns[place] for place in np.flatnonzero(by_row.any(axis=0)))
-            where = f" in {named}" if len(columns) > 1 else ""
-            listed = _list(shown(rows[:SHOWN]), len(rows))
-            findings.append(f"{_rows(len(rows))} of {name} with {kind}{where}: {listed}.")
-    return findings
+            keys = "1 key is" if len(rows) == 1 else f"{len(rows):,} keys are"
+            yield (
+                f"{keys} more than once in {name}"
+                f" ({_counted(len(numbers) - len(values), 'row')} too many):"
+                f" {self.first_of(rows + offset)}. --allow-duplicates counts each of them."
+            )
 
+    def without_prediction(self, truth: str, predictions: str, missing: Whole) -> Iterator[str]:
+        """Name listed rows that have no prediction.
 
-def duplicates(name: str, keys: Keys, numbers: Whole, offset: int) -> list[str]:
-    """Name keys that one file has more than once; its rows start at `offset` in `keys`."""
-    values, first, counts = np.unique(numbers, return_index=True, return_counts=True)
-    repeated = counts > 1
-    if not repeated.any():
-        return []
-    rows = np.sort(first[repeated])
-    surplus = len(numbers) - len(values)
-    return [
-        f"{_counted(len(rows), 'key is', 'keys are')} more than once in {name}"
-        f" ({_rows(surplus)} too many): {_list(keys.shown(rows[:SHOWN] + offset), len(rows))}."
-        " --allow-duplicates counts each of them."
-    ]
-
-
-def without_prediction(
-    truth: Truth, predictions: Predictions, keys: Keys, missing: Whole
-) -> list[str]:
-    """Name listed rows that have no prediction."""
-    if not len(missing):
-        return []
-    size = len(keys.listed)
-    return [
-        f"{len(missing):,} of the {size:,} rows of {truth.name} have no prediction in"
-        f" {predictions.name}: {_list(keys.shown(missing[:SHOWN]), len(missing))}."
-        + _suffix_hint(keys, size, missing)
-    ]
-
-
-def _suffix_hint(keys: Keys, size: int, missing: Whole) -> str:
-    """Say so if a stay is missing only because one file leaves the end of its name away."""
-    wanted = {keys.names[number] for number in np.unique(keys.stays[missing])}
-    given = {keys.names[number] for number in np.unique(keys.stays[size:])}
-    shorter = len(wanted & {name + SUFFIX for name in given})
-    if shorter:
-        return (
-            f" {shorter:,} of these stays are in the prediction file without `{SUFFIX}`: the key"
-            " is the whole name as the listfile has it."
+        It is said where that is only because one file leaves the end of the stays' names away.
+        """
+        if not len(missing):
+            return
+        wanted = {self.names[number] for number in np.unique(self.stays[missing])}
+        given = {self.names[number] for number in np.unique(self.stays[self.size :])}
+        hint = ""
+        if shorter := len(wanted & {name + SUFFIX for name in given}):
+            hint = (
+                f" {shorter:,} of these stays are in the prediction file without `{SUFFIX}`: the"
+                " key is the whole name as the listfile has it."
+            )
+        elif longer := len({name + SUFFIX for name in wanted} & given):
+            hint = (
+                f" {longer:,} of these stays lack `{SUFFIX}` in the listfile: the key is the name."
+            )
+        yield (
+            f"{len(missing):,} of the {self.size:,} rows of {truth} have no prediction in"
+            f" {predictions}: {self.first_of(missing)}.{hint}"
         )
-    longer = len({name + SUFFIX for name in wanted} & given)
-    if longer:
-        return f" {longer:,} of these stays lack `{SUFFIX}` in the listfile: the key is the name."
-    return ""
 
-
-def differences(
-    task: Task,
-    truth: Truth,
-    predictions: Predictions,
-    listed_rows: Whole,
-    predicted_rows: Whole,
-    shown: Callable[[Whole], list[str]],
-) -> list[str]:
-    """Compare what both files say of the truth, by value: 1 and 1.0 are the same."""
-    wanted = _columns(truth.truth[listed_rows])
-    given = _columns(predictions.truth[predicted_rows])
-    columns: list[tuple[str, Doubles, Doubles]] = [
-        (
-            column if column == own else f"{own} ({column})",
-            wanted[:, place],
-            given[:, place],
+    def differences(
+        self,
+        task: Task,
+        truth: Rows,
+        predictions: Rows,
+        listed_rows: Whole,
+        predicted_rows: Whole,
+    ) -> Iterator[str]:
+        """Compare what both files say of the truth, by value: 1 and 1.0 are the same."""
+        wanted = _columns(truth.truth[listed_rows]).T
+        given = _columns(predictions.truth[predicted_rows]).T
+        names = [
+            own if column == own else f"{own} ({column})"
+            for column, own in zip(truth.columns, task.truth_columns, strict=True)
+        ]
+        # An empty truth in the listfile is a finding of its own.
+        columns = [
+            (*column, (column[1] != column[2]) & ~np.isnan(column[1]))
+            for column in zip(names, wanted, given, strict=True)
+        ]
+        if task.kind is Kind.LABELS and truth.hours is not None and predictions.hours is not None:
+            hours = truth.hours[listed_rows].astype(np.float64)
+            others = predictions.hours[predicted_rows].astype(np.float64)
+            both_empty = np.isnan(hours) & np.isnan(others)
+            columns.insert(0, (HOURS, hours, others, (hours != others) & ~both_empty))
+        differing = [entry for entry in columns if entry[3].any()]
+        if not differing:
+            return
+        name, left, right, bad = differing[0]
+        total = int(np.logical_or.reduce([entry[3] for entry in differing]).sum())
+        rows = np.flatnonzero(bad)
+        notes = {
+            place: f" ({_value(left[row])} in the listfile, {_value(right[row])} in the"
+            " predictions)"
+            for place, row in enumerate(rows[:SHOWN])
+        }
+        also = ""
+        if others_named := [entry[0] for entry in differing[1:]]:
+            counted = _counted(len(others_named), "other column")
+            also = f" It also differs in {counted}: {', '.join(others_named)}."
+        yield (
+            f"The truth differs between {truth.name} and {predictions.name} in"
+            f" {_counted(total, 'row')}; in column {name}:"
+            f" {self.first_of(listed_rows[rows], notes)}.{also}"
         )
-        for place, (column, own) in enumerate(zip(truth.columns, task.truth_columns, strict=True))
-    ]
-    if task.kind is Kind.LABELS and truth.hours is not None and predictions.hours is not None:
-        hours = truth.hours[listed_rows].astype(np.float64)
-        columns.insert(0, (HOURS, hours, predictions.hours[predicted_rows].astype(np.float64)))
-    differing = [
-        (name, left, right, bad)
-        for name, left, right in columns
-        if (bad := _differs(name, left, right)).any()
-    ]
-    if not differing:
-        return []
-    name, left, right, bad = differing[0]
-    total = len(np.flatnonzero(np.logical_or.reduce([entry[3] for entry in differing])))
-    rows = np.flatnonzero(bad)
-    examples = [
-        f"{key} ({_value(left[row])} in the listfile, {_value(right[row])} in the predictions)"
-        for key, row in zip(shown(rows[:SHOWN]), rows[:SHOWN], strict=True)
-    ]
-    others = [entry[0] for entry in differing[1:]]
-    also = f" {_counted(len(others), 'other column', 'other columns')}" if others else ""
-    also = f" It also differs in{also}: {', '.join(others)}." if others else ""
-    return [
-        f"The truth differs between {truth.name} and {predictions.name} in {_rows(total)}; in"
-        f" column {name}: {_list(examples, len(rows))}.{also}"
-    ]
-
-
-def _differs(name: str, left: Doubles, right: Doubles) -> Flags:
-    """Compare one column; an empty truth in the listfile is a finding of its own."""
-    ignored = np.isnan(left) & (np.isnan(right) if name == HOURS else True)
-    return np.asarray((left != right) & ~ignored)
 
 
 def oddities(
     task: Task,
-    truth: Truth,
-    predictions: Predictions,
+    truth: Rows,
+    predictions: Rows,
     values: Doubles,
     prediction: Doubles,
-    extra: int,
+    surplus: int,
 ) -> Iterator[str]:
-    """Yield what is odd and does not stop a score; `extra` rows have no place in the listfile."""
-    if extra:
-        yield f"{_rows(extra)} of {predictions.name} left out: not in {truth.name}."
+    """Yield what is odd and does not stop a score; `surplus` rows are not in the listfile."""
+    if surplus:
+        yield f"{_counted(surplus, 'row')} of {predictions.name} left out: not in {truth.name}."
     if task.kind is Kind.HOURS:
-        negative = int((values < 0).sum())
-        if negative:
+        if negative := int((values < 0).sum()):
             yield (
-                f"{_rows(negative)} with a true length of stay below 0 hours: MAPE divides by the"
-                " truth plus 0.1 hours, so it can be huge."
+                f"{_counted(negative, 'row')} with a true length of stay below 0 hours: MAPE"
+                " divides by the truth plus 0.1 hours, so it can be huge."
             )
-    else:
-        outside = int(((prediction < 0) | (prediction > 1)).sum())
-        if outside:
-            what = _counted(outside, "prediction is", "predictions are")
-            yield f"{what} outside [0, 1]; only ranks count in these metrics."
+    elif outside := int(((prediction < 0) | (prediction > 1)).sum()):
+        what = "1 prediction is" if outside == 1 else f"{outside:,} predictions are"
+        yield f"{what} outside [0, 1]; only ranks count in these metrics."
 
 
-def _rows(count: int) -> str:
-    return _counted(count, "row", "rows")
-
-
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _columns(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -311,8 +273,3 @@ def _columns(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _value(value: float) -> str:
     return "empty" if np.isnan(value) else f"{value:.9g}"
-
-
-def _list(shown: list[str], count: int) -> str:
-    more = f"; and {count - len(shown):,} more" if count > len(shown) else ""
-    return "; ".join(shown) + more

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,14 +17,26 @@ from medeval.predictions.tasks import Grouping, Interval, Kind
 from medeval.progress import progress
 from medeval.scoring.binary import EXCLUDE, STRICT, Binary, Undefined
 from medeval.scoring.bootstrap import Resampling, Statistic, jackknife, score
+from medeval.scoring.extra import ExtraBinary, ExtraPhenotyping, FixedKappa
 from medeval.scoring.groups import require_min_cell
 from medeval.scoring.length_of_stay import LengthOfStay
 from medeval.scoring.phenotyping import Phenotyping
 from medeval.scoring.summary import MetricSummary, summarise
 
-ALIKE = "The hours of one stay are alike, and here each is drawn as if it stood alone: the"
 # Makes the statistic of truth and predictions.
 Measure = Callable[..., Statistic]
+# The metrics of mimic3-benchmarks, and those beside them.
+PUBLISHED: dict[Kind, Measure] = {
+    Kind.BINARY: Binary,
+    Kind.HOURS: LengthOfStay,
+    Kind.LABELS: Phenotyping,
+}
+OTHERS: dict[Kind, Measure] = {
+    Kind.BINARY: ExtraBinary,
+    Kind.HOURS: FixedKappa,
+    Kind.LABELS: ExtraPhenotyping,
+}
+ALIKE = "The hours of one stay are alike, and here each is drawn as if it stood alone: the"
 
 
 @dataclass(frozen=True)
@@ -33,13 +45,6 @@ class Evaluated:
 
     metrics: dict[str, MetricSummary]
     extra: dict[str, MetricSummary]
-
-    def without(self, names: Collection[str]) -> Evaluated:
-        """Return the same without some metrics."""
-        return replace(
-            self,
-            metrics={name: found for name, found in self.metrics.items() if name not in names},
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,13 +78,13 @@ class Scored:
     def content(self, *, peer_layout: bool) -> dict[str, Any]:
         """Return what is written: the published keys, then `extra`, `subgroups` and `meta`."""
         request = self.request
+        n_iters = request.n_iters
         bare_nan = peer_layout or request.strict_nan
-        metrics = entries(self.result.metrics, request.n_iters, bare_nan=bare_nan)
-        content: dict[str, Any] = {"n_iters": request.n_iters, **metrics}
+        content = {"n_iters": n_iters, **entries(self.result.metrics, n_iters, bare_nan=bare_nan)}
         if peer_layout:
             return content
         if self.result.extra:
-            content["extra"] = entries(self.result.extra, request.n_iters, bare_nan=bare_nan)
+            content["extra"] = entries(self.result.extra, n_iters, bare_nan=bare_nan)
         if self.subgroups:
             content["subgroups"] = {
                 grouping.value: {
@@ -88,7 +93,16 @@ class Scored:
                 }
                 for grouping, cells in self.subgroups.items()
             }
-        content["meta"] = self._meta()
+        prediction, *_ = self.inputs.sources.values()
+        content["meta"] = {
+            "task": request.task.name,
+            **self.inputs.about(request, {"prediction": prediction.described()}),
+            "interval": {"method": request.interval.value, "level": 0.95},
+            "strict_nan": request.strict_nan,
+            "undefined": undefined({**self.result.metrics, **self.result.extra}, n_iters),
+            "warnings": self.warnings(),
+            "min_cell": request.min_cell if self.subgroups else None,
+        }
         return content
 
     def warnings(self) -> list[str]:
@@ -153,19 +167,6 @@ class Scored:
                 }
         return told
 
-    def _meta(self) -> dict[str, Any]:
-        request = self.request
-        prediction = {"prediction": self.inputs.source.described()}
-        return {
-            "task": request.task.name,
-            **self.inputs.about(request, prediction),
-            "interval": {"method": request.interval.value, "level": 0.95},
-            "strict_nan": request.strict_nan,
-            "undefined": undefined({**self.result.metrics, **self.result.extra}, request.n_iters),
-            "warnings": self.warnings(),
-            "min_cell": request.min_cell if self.subgroups else None,
-        }
-
 
 def score_files(request: ScoreRequest) -> Scored:
     """Read, join and score.
@@ -183,15 +184,16 @@ def score_files(request: ScoreRequest) -> Scored:
     numbers = clusters(joined, request.cluster)
     rows = np.arange(len(joined.stays))
     result = evaluate(request, joined, rows, numbers, request.task.name)
-    subgroups: dict[Grouping, list[tuple[Group, Evaluated | None]]] = {}
+    subgroups = {}
     for grouping, attributes in inputs.attributes.items():
         cells: list[tuple[Group, Evaluated | None]] = []
         for group in groups(request.task, joined, attributes, request.min_cell):
             evaluated = None
             if group.suppressed is None:
                 label = f"{grouping.value} {group.name}"
-                gone = [f"{LABEL_METRIC}{number + 1}" for number in group.suppressed_labels]
-                evaluated = evaluate(request, joined, group.rows, numbers, label).without(gone)
+                evaluated = evaluate(request, joined, group.rows, numbers, label)
+                for number in group.suppressed_labels:
+                    del evaluated.metrics[f"{LABEL_METRIC}{number + 1}"]
             cells.append((group, evaluated))
         subgroups[grouping] = cells
     return Scored(request, inputs, result, subgroups)
@@ -217,37 +219,11 @@ def evaluate(
         with progress(label, lambda: request.n_iters) as advance:
             scores = score(of(truth, prediction, **options), resampling, progress=advance)
         bca = request.interval is Interval.BCA and request.n_iters > 0
-        return summarise(
-            scores,
-            strict_nan=request.strict_nan,
-            jackknife=jackknife(of(truth, prediction), own) if bca else None,
-        )
+        without = jackknife(of(truth, prediction), own) if bca else None
+        return summarise(scores, strict_nan=request.strict_nan, jackknife=without)
 
-    undefined = STRICT if request.strict_nan else EXCLUDE
+    rule = STRICT if request.strict_nan else EXCLUDE
     return Evaluated(
-        summaries(published(request.task.kind), label, undefined=undefined),
-        summaries(others(request.task.kind), f"{label}, extra") if request.extra else {},
+        summaries(PUBLISHED[request.task.kind], label, undefined=rule),
+        summaries(OTHERS[request.task.kind], f"{label}, extra") if request.extra else {},
     )
-
-
-def published(kind: Kind) -> Measure:
-    """Return what computes the metrics of mimic3-benchmarks."""
-    measures: dict[Kind, Measure] = {
-        Kind.BINARY: Binary.of,
-        Kind.HOURS: LengthOfStay.of,
-        Kind.LABELS: Phenotyping.of,
-    }
-    return measures[kind]
-
-
-def others(kind: Kind) -> Measure:
-    """Return what computes the metrics beside them."""
-    # Here, not above: seldom asked for.
-    from medeval.scoring.extra import ExtraBinary, ExtraPhenotyping, FixedKappa
-
-    measures: dict[Kind, Measure] = {
-        Kind.BINARY: ExtraBinary.of,
-        Kind.HOURS: FixedKappa.of,
-        Kind.LABELS: ExtraPhenotyping.of,
-    }
-    return measures[kind]

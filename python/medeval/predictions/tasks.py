@@ -92,21 +92,25 @@ TASKS = (
 )
 
 
+BY_NAME = {name: task for task in TASKS for name in (task.name, task.short)}
+
+
 def task_named(name: str) -> Task:
     """Return the task of a long or short name; hyphens count as underscores.
 
     Raises:
         UserError: no such task.
     """
-    key = name.strip().lower().replace("-", "_")
-    for task in TASKS:
-        if key in (task.name, task.short):
-            return task
+    if is_icu_task(name):
+        return BY_NAME[_key(name)]
     known = ", ".join(f"{task.name} ({task.short})" for task in TASKS)
     raise UserError(f"Unknown task {name!r}. Tasks that can be scored: {known}.")
 
 
 def is_icu_task(name: str) -> bool:
     """Tell whether a name, long or short, is that of an ICU task."""
-    key = name.strip().lower().replace("-", "_")
-    return any(key in (task.name, task.short) for task in TASKS)
+    return _key(name) in BY_NAME
+
+
+def _key(name: str) -> str:
+    return name.strip().lower().replace("-", "_")

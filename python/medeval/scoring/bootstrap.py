@@ -5,7 +5,6 @@ Both engines give the same numbers: numpy, and numba for what is large enough to
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,6 @@ from medeval.scoring.resample import (
 
 Advance = Callable[[int], object]
 
-SETTING = "MEDEVAL_SCORING_ENGINE"
 # Loading numba and its compiled code takes longer than numpy needs for so many steps.
 WORTHWHILE_STEPS = 200_000_000
 MOST_AT_ONCE = 64
@@ -185,12 +183,9 @@ def score(
 def choose(engine: Engine, steps: int) -> Engine:
     """Return the engine for a task of so many steps (rows times resamples times rankings).
 
-    `AUTO` follows the environment variable `MEDEVAL_SCORING_ENGINE` where it is set; else it takes
-    numba where it works and the task is long enough to pay for loading it.
+    `AUTO` takes numba where it works and the task is long enough to pay for loading it.
     """
     engine = Engine(engine)  # a plain "numba" is understood as well
-    if engine is Engine.AUTO:
-        engine = Engine(os.environ.get(SETTING) or Engine.AUTO)
     if engine is not Engine.AUTO:
         return engine
     if steps < WORTHWHILE_STEPS:
