@@ -368,25 +368,19 @@ def test_transcripts_are_of_this_benchmark_only(tmp_path: Path) -> None:
         read_transcripts(tmp_path, [case()])
 
 
-PARTS = [
-    ('{"thought": "t", "treatment": ["appendectomy"]}', "", ("appendectomy",)),
-    ('{"final_diagnosis": null, "treatment": "fluids; rest"}', "", ("fluids", "rest")),
-    ('{"final_diagnosis": [], "treatment": ["fluids"]}', "", ("fluids",)),
-    ('{"final_diagnosis": "Acute appendicitis"}', "Acute appendicitis", ()),
-    ("Treatment: appendectomy", "", ("appendectomy",)),
-]
+PARTS = rows("parts")
 
 
 @pytest.mark.parametrize("protocol", ["native", "text"])
 @pytest.mark.parametrize(("text", "diagnosis", "treatment"), PARTS)
 def test_a_part_of_an_answer_counts_where_no_whole_one_comes(
-    tmp_path: Path, protocol: Any, text: str, diagnosis: str, treatment: tuple[str, ...]
+    tmp_path: Path, protocol: Any, text: str, diagnosis: str, treatment: list[str]
 ) -> None:
     transcript, bodies = played(tmp_path / "a", text, text, tool_protocol=protocol)
     assert (transcript.outcome, transcript.is_reasked, len(bodies)) == (Outcome.ANSWERED, True, 2)
-    assert transcript.answer == FinalAnswer(diagnosis, treatment)
+    assert transcript.answer == FinalAnswer(diagnosis, tuple(treatment))
     transcript, _ = played(tmp_path / "b", text, "I cannot say.", tool_protocol=protocol)
-    assert transcript.answer == FinalAnswer(diagnosis, treatment)
+    assert transcript.answer == FinalAnswer(diagnosis, tuple(treatment))
     transcript, _ = played(tmp_path / "c", text, answering(), tool_protocol=protocol)
     assert transcript.answer is not None
     assert transcript.answer.final_diagnosis == "Acute appendicitis"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from builds import Build
 from cdm_bedside import MARKS, case, cases, facts, leaks, mapping, report
+from cdm_cases import rows
 from inference_runs import content
 
 from medeval.cdm.demo import MODEL, LocalModel, reply_to
@@ -102,17 +103,7 @@ def test_it_uses_the_tools_that_there_are(tmp_path: Path) -> None:
     assert {call["tool"] for call in transcripts[0].calls or ()} == {"request_imaging"}
 
 
-@pytest.mark.parametrize(
-    ("text", "diagnosis"),
-    [
-        ("Tender at McBurney's point.", "Acute appendicitis"),
-        ("Positive Murphy sign. The appendix is normal.", "Acute cholecystitis"),
-        ("The sigmoid is thick. No gallstone.", "Acute diverticulitis"),
-        ("(Blood) Lipase: 900 IU/L (ref: 0-60)\nMurphy", "Acute pancreatitis"),
-        ("(Blood) Lipase: 100 IU/L (ref: up to 60)\nMurphy", "Acute cholecystitis"),
-        ("Nothing.", "Abdominal pain of unknown cause"),
-    ],
-)
+@pytest.mark.parametrize(("text", "diagnosis"), rows("it_decides_by_the_words_that_it_is_given"))
 def test_it_decides_by_the_words_that_it_is_given(text: str, diagnosis: str) -> None:
     messages = [{"role": "system", "content": ""}, {"role": "user", "content": text}]
     assert json.loads(reply_to(messages, {}).text)["final_diagnosis"] == diagnosis
@@ -125,17 +116,6 @@ def test_it_summarises_by_keeping_the_beginning() -> None:
     ]
     assert reply_to(messages, {}).text != "word " * 1000
     assert ("word " * 1000).startswith(reply_to(messages, {}).text)
-
-
-def test_a_case_has_as_many_turns_in_a_long_run_as_in_a_short_one(tmp_path: Path) -> None:
-    turns: dict[int, int] = {}
-    for count in (1, 10):
-        transcripts, asked = run(tmp_path / f"{count}", cases(count), "native")
-        assert len(transcripts) == count
-        assert len(asked) == sum(one.turns for one in transcripts)
-        turns[count] = len(asked)
-    assert turns[10] == 10 * turns[1]
-    assert turns[1] > 3
 
 
 @pytest.fixture(scope="module")

@@ -24,36 +24,7 @@ def asks_for_antibiotics(treatment: str, version: int = 2) -> bool:
     return bool(score.answers["Treatment Requested"]["Antibiotics"])
 
 
-DENIED = [
-    # Before the finding.
-    "rule out appendicitis",
-    "rule-out appendicitis",
-    "CT ruled out acute appendicitis",
-    "r/o appendicitis",
-    "negative for appendicitis",
-    "unlikely appendicitis",
-    "low suspicion for appendicitis",
-    "cholecystitis rather than appendicitis",
-    "neither cholecystitis nor appendicitis",
-    "neither appendicitis nor cholecystitis",
-    # Behind it.
-    "appendicitis ruled out",
-    "appendicitis was ruled out by CT",
-    "appendicitis has been clinically excluded",
-    "appendicitis unlikely",
-    "appendicitis is thought to be unlikely",
-    "appendicitis is not present",
-    "appendicitis less likely than gastroenteritis",
-    "appendicitis (ruled out)",
-    "appendicitis: unlikely",
-    "appendicitis - excluded",
-    "appendicitis, ruled out; gastroenteritis",
-    # A cause is denied like a finding.
-    "pain not due to appendicitis",
-    "pain not likely due to appendicitis",
-    "not thought to be due to acute appendicitis",
-    "pain unlikely secondary to appendicitis",
-]
+DENIED = rows("denied")
 
 
 @pytest.mark.parametrize("diagnosis", DENIED)
@@ -61,35 +32,7 @@ def test_a_denied_diagnosis_is_not_right(diagnosis: str) -> None:
     assert not is_right(diagnosis)
 
 
-AFFIRMED = [
-    # Of what is said behind a comma or of what could be, not of the diagnosis.
-    "appendicitis, unlikely perforated",
-    "appendicitis, not seen on ultrasound",
-    "appendicitis unlikely to be perforated",
-    # Words that are no auxiliaries part it from what is denied.
-    "appendicitis with perforation ruled out",
-    "appendicitis. Cholecystitis ruled out",
-    "cholecystitis ruled out and appendicitis confirmed",
-    "cholecystitis unlikely given appendicitis",
-    # Denied denials.
-    "appendicitis cannot be ruled out",
-    "appendicitis not ruled out",
-    "appendicitis was not excluded",
-    "cannot rule out appendicitis",
-    "could not exclude appendicitis",
-    "not unlikely appendicitis",
-    # What only looks like a negation, or reaches no further than its own word.
-    "Not perforated acute appendicitis",
-    "not yet ruptured appendicitis",
-    "no doubt appendicitis",
-    "not only appendicitis but sepsis",
-    # The reach ends at a cause.
-    "RLQ pain with no fever due to appendicitis",
-    "no peritonitis, pain secondary to appendicitis",
-    "no vomiting caused by appendicitis",
-    "no cause other than appendicitis",
-    "nothing other than appendicitis",
-]
+AFFIRMED = rows("affirmed")
 
 
 @pytest.mark.parametrize("diagnosis", AFFIRMED)
