@@ -126,17 +126,18 @@ class MtsamplesTask(ItemTask):
 
     def local_model(self, kind: str) -> LocalModel:
         """See `AskedTask`."""
+        given = {one.example_id: one.answer for one in self.examples}
         if kind == EMPTY:
             return lambda item: ""
         if kind == DEMO:
-            return lambda item: self._thought(demo_plan(self._by_id[item.id].question))
-        given = {one.example_id: one.answer for one in self.examples}
-        if kind != ORACLE:
+            given = {one.example_id: demo_plan(one.question) for one in self.examples}
+        elif kind != ORACLE:
             order = list(self.examples)
             random.Random(0).shuffle(order)  # noqa: S311
             after = zip(order, order[1:] + order[:1], strict=True)
             given = {one.example_id: other.answer for one, other in after}
-        return lambda item: self._thought(given[item.id])
+        thought = "<think>By rule.</think>" if self.options.use_think else ""
+        return lambda item: thought + given[item.id]
 
     def chance(self) -> float:
         """See `AskedTask`; by the rule-based judge."""
@@ -174,12 +175,11 @@ class MtsamplesTask(ItemTask):
 
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `AskedTask`."""
-        from medeval.tasks.mtsamples_score import results_rows, write_rows
+        from medeval.tasks.mtsamples_score import write_rows
 
         record = read_record(folder)
         results, plan = results_of_run(self, record)
-        rows = results_rows(self, self._answers(record), results, plan)
-        write_rows(rows, folder)
+        write_rows(self, self._answers(record), results, plan, folder)
         return self._scored(record, results, plan, method)
 
     def compare(
@@ -211,7 +211,13 @@ class MtsamplesTask(ItemTask):
         from medeval.tasks.mtsamples_score import score_of
 
         facts = facts_of_run(record, self.items(record.limit))
-        facts["data"] = self._data(record)
+        settings = record.settings[SETTINGS]
+        facts["data"] = {
+            "sha256": settings["sha256"],
+            "data_class": strictest([self.data_class]),
+            "examples": settings["examples"],
+            "truncation": self.examples[0].truncation,
+        }
         return score_of(self.examples, results, plan, record, facts, method)
 
     def _answers(self, record: RunRecord) -> list[tuple[Answer, str]]:
@@ -220,18 +226,6 @@ class MtsamplesTask(ItemTask):
             (answer, self.asked.to_be_judged(answer.text, answer.reasoning))
             for answer in read_answers(record.folder / RESPONSES, self.items(record.limit))
         ]
-
-    def _thought(self, text: str) -> str:
-        return f"<think>By rule.</think>{text}" if self.options.use_think else text
-
-    def _data(self, record: RunRecord) -> dict[str, Any]:
-        settings = record.settings[SETTINGS]
-        return {
-            "sha256": settings["sha256"],
-            "data_class": strictest([self.data_class]),
-            "examples": settings["examples"],
-            "truncation": self.examples[0].truncation,
-        }
 
     @cached_property
     def _by_id(self) -> Mapping[str, Example]:

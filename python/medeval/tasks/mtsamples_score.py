@@ -32,17 +32,18 @@ if TYPE_CHECKING:
 RESULTS = "results.jsonl"
 
 
-def results_rows(
+def write_rows(
     task: MtsamplesTask,
     answers: Sequence[tuple[Answer, str]],
     results: JudgingResults,
     plan: Jury,
-) -> list[dict[str, Any]]:
-    """Return one row per answer: what was asked, answered, thought and judged."""
+    folder: Path,
+) -> None:
+    """Write one row per answer into a run's folder: what was asked, answered, thought, judged."""
     from medeval.judging.results import judge_feedback
 
     examples = {one.example_id: one for one in task.examples}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for (answer, _), result in zip(answers, results.subjects, strict=True):
         example = examples[answer.item]
         rows.append(
@@ -83,11 +84,6 @@ def results_rows(
                 },
             }
         )
-    return rows
-
-
-def write_rows(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
-    """Write the rows into a run's folder."""
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     write_text(folder / RESULTS, text)
 
@@ -118,7 +114,7 @@ def score_of(
         {
             "extracted_section": {item: known[item].extracted_section for item in items},
             "medical_specialty": {item: known[item].medical_specialty for item in items},
-            "leak": {item: _leak(known[item]) for item in items},
+            "leak": {item: "leaked" if known[item].leak else "not leaked" for item in items},
         },
         results,
         plan,
@@ -142,7 +138,3 @@ def score_of(
         },
     )
     return TaskScore(result, HEADLINE, results.warnings, groups)
-
-
-def _leak(example: Example) -> str:
-    return "leaked" if example.leak else "not leaked"

@@ -48,7 +48,7 @@ from medeval.yier.prompts import (
 )
 from medeval.yier.questions import Answered, Record, left_out_words, total, usable_records
 from medeval.yier.reading import QuestionFile, class_of, read_file
-from medeval.yier.replies import Extraction
+from medeval.yier.replies import Extraction, ReadReply
 
 if TYPE_CHECKING:
     from medeval.scoring.compare import Difference
@@ -157,7 +157,7 @@ class YierTask(ItemTask):
 
     def can_read(self, item: Item, reply: str) -> bool:
         """See `AskedTask`."""
-        found = self._shown(self._by_id[item.id], item.sample).read(reply)
+        found = self._read(self._by_id[item.id], item.sample, reply)
         return found.extraction is not Extraction.UNPARSED
 
     def local_model(self, kind: str) -> LocalModel:
@@ -274,9 +274,9 @@ class YierTask(ItemTask):
             return tuple(range(len(record.selection)))
         return shuffled_order(record, self.options.shuffle_seed, number)
 
-    def _shown(self, record: Record, number: int) -> Prompt:
-        """Return a question as a pass shows it, without its text: enough to read a reply to it."""
-        return Prompt(record, "", self._order(record, number), self.options.language)
+    def _read(self, record: Record, number: int, reply: str) -> ReadReply:
+        """Read a reply to a question as a pass shows it."""
+        return Prompt(record, "", self._order(record, number), self.options.language).read(reply)
 
     def _answered(self, record: Record, number: int, line: Line | None) -> Answered:
         if line is None:
@@ -284,7 +284,7 @@ class YierTask(ItemTask):
         outcome = Outcome(line["outcome"])
         if outcome not in _WHOLE:
             return Answered(record, extraction=outcome.value)
-        read = self._shown(record, number).read(line.get("text", ""))
+        read = self._read(record, number, line.get("text", ""))
         return Answered(record, read, extraction=read.extraction.value)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
@@ -83,16 +83,20 @@ def read_reply(text: str, selection: Sequence[str]) -> ReadReply:
 
 def _read(said: str, options: Options, bare_options: Options) -> ReadReply | None:
     bare = plain(said)
-    for step, found in (
-        (Extraction.JSON, _from_json(said, options)),
-        (Extraction.CUE, _from_tags(said, options)),
-        (Extraction.BOXED, _from_boxes(said, bare_options)),
-        (Extraction.CUE, _from_cues(bare, bare_options)),
-        (Extraction.WHOLE, _from_whole(bare, bare_options)),
+    tagged = tagged_parts(said)
+    boxed = reversed(_BOXED.findall(said))
+    steps: tuple[tuple[Extraction, Iterable[Answers | None]], ...] = (
+        (Extraction.JSON, [_from_json(said, options)]),
+        (Extraction.CUE, (_from_json(one, options) or _sentence(one, options) for one in tagged)),
+        (Extraction.BOXED, (read_part(plain(one).strip(), bare_options) for one in boxed)),
+        (Extraction.CUE, (read_part(part, bare_options) for part in parts_after_cues(bare))),
+        (Extraction.WHOLE, [_from_whole(bare, bare_options)]),
         (Extraction.CUE, _from_headings(bare, bare_options)),
-    ):
-        if found is not None:
-            return _as_read(step, found)
+    )
+    for step, readings in steps:
+        for found in readings:
+            if found is not None:
+                return _as_read(step, found)
     return None
 
 
@@ -103,14 +107,6 @@ def _as_read(step: Extraction, found: Answers | None) -> ReadReply | None:
     is_out = any(re.fullmatch("[A-Z]", text) for text in found.unknown)
     used = Extraction.OUT_OF_RANGE if is_out else step
     return ReadReply(found.options, found.unknown, 0, found.warnings, extraction=used)
-
-
-def _from_tags(text: str, options: Options) -> Answers | None:
-    for part in tagged_parts(text):
-        found = _from_json(part, options) or _sentence(part, options)
-        if found is not None:
-            return found
-    return None
 
 
 def _from_json(text: str, options: Options) -> Answers | None:
@@ -145,31 +141,18 @@ def _answer_list(value: Any, options: Options) -> Answers | None:
 def _sentence(text: str, options: Options) -> Answers | None:
     """Read a sentence that stands in the place of an answer: "选A和C，不选B"."""
     bare, bare_options = plain(text).strip(), Options([plain(option) for option in options.texts])
-    return _from_cues(bare, bare_options) or read_part(bare, bare_options)
-
-
-def _from_boxes(text: str, options: Options) -> Answers | None:
-    for content in reversed(_BOXED.findall(text)):
-        found = read_part(plain(content).strip(), options)
+    for part in (*parts_after_cues(bare), bare):
+        found = read_part(part, bare_options)
         if found is not None:
             return found
     return None
 
 
-def _from_cues(text: str, options: Options) -> Answers | None:
-    for part in parts_after_cues(text):
-        found = read_part(part, options)
-        if found is not None:
-            return found
-    return None
-
-
-def _from_headings(text: str, options: Options) -> Answers | None:
+def _from_headings(text: str, options: Options) -> Iterator[Answers]:
     for part in parts_below_cues(text):
         found = read_all(part, options) or read_judged(part, options)
         if found is not None and len(found.options) < max(2, len(options)):
-            return found
-    return None
+            yield found
 
 
 def _from_whole(text: str, options: Options) -> Answers | None:
