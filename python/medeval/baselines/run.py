@@ -16,7 +16,7 @@ import numpy as np
 import sklearn  # type: ignore[import-untyped]
 
 import medeval
-from medeval.baselines.learning import Baseline, Part, train
+from medeval.baselines.learning import Part, train
 from medeval.baselines.samples import (
     FEATURES,
     FLOOR,
@@ -77,13 +77,8 @@ def predict_to_run(
         if not len(test):
             raise UserError(f"{chosen.name} has no test rows, so there is nothing to predict.")
         baseline = train(chosen, training, validation, seed)
-        predictions = np.vstack(
-            [
-                baseline.predict(block)
-                for block in _hashed(read_features(warehouse, chosen, TEST, len(test)), digest)
-            ]
-        )
-        _hash_samples(test, digest)
+        blocks = _hashed(read_features(warehouse, chosen, TEST, len(test)), test, digest)
+        predictions = np.vstack([baseline.predict(block) for block in blocks])
         text = _prediction_file(chosen, test, predictions)
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         record = {
@@ -99,14 +94,16 @@ def predict_to_run(
                 "test": len(test),
             },
             "features": FEATURES,
-            "parameters": _parameters(baseline),
-            "files": [
-                {
-                    "path": PREDICTIONS,
-                    "rows": len(test),
-                    "sha256": sha256,
-                }
-            ],
+            "parameters": {
+                **baseline.penalty.parameters,
+                "metric": baseline.metric,
+                "validation": [
+                    {**penalty.parameters, "value": value} for penalty, value in baseline.validation
+                ],
+                "constant_labels": baseline.constant_labels,
+                "not_converged": baseline.not_converged,
+            },
+            "files": [{"path": PREDICTIONS, "rows": len(test), "sha256": sha256}],
             "target": warehouse.target.name,
             "builds": {floor: asdict(build) for floor, build in builds.items()},
             "versions": {
@@ -144,37 +141,23 @@ def _builds(warehouse: Warehouse, task: Task) -> dict[str, Build]:
 
 def _read_part(warehouse: Warehouse, task: Task, part: str, digest: hashlib._Hash) -> Part:
     samples = read_samples(warehouse, task, part)
+    blocks = _hashed(read_features(warehouse, task, part, len(samples)), samples, digest)
     features = np.empty((len(samples), FEATURES))
     start = 0
-    for block in _hashed(read_features(warehouse, task, part, len(samples)), digest):
+    for block in blocks:
         features[start : start + len(block)] = block
         start += len(block)
-    _hash_samples(samples, digest)
     return Part(features, samples.labels, samples.weights)
 
 
-def _hashed(blocks: Iterator[Floats], digest: hashlib._Hash) -> Iterator[Floats]:
+def _hashed(blocks: Iterator[Floats], samples: Samples, digest: hashlib._Hash) -> Iterator[Floats]:
+    """Yield the features of samples; what was used is in the digest when all are taken."""
     for block in blocks:
         digest.update(block.data)
         yield block
-
-
-def _hash_samples(samples: Samples, digest: hashlib._Hash) -> None:
     digest.update("\n".join(samples.stays).encode())
     for array in (samples.window_hours, samples.weights, samples.labels):
         digest.update(array.tobytes())
-
-
-def _parameters(baseline: Baseline) -> dict[str, Any]:
-    return {
-        **baseline.penalty.parameters,
-        "metric": baseline.metric,
-        "validation": [
-            {**penalty.parameters, "value": value} for penalty, value in baseline.validation
-        ],
-        "constant_labels": baseline.constant_labels,
-        "not_converged": baseline.not_converged,
-    }
 
 
 def _prediction_file(task: Task, samples: Samples, predictions: Floats) -> str:

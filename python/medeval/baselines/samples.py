@@ -97,24 +97,23 @@ def read_features(warehouse: Warehouse, task: Task, part: str, count: int) -> It
         " and features.window_hours = numbered.window_hours"
         " order by numbered.sample_number, features.variable_id"
     )
-    start = 0
-    block = _missing(min(BLOCK_ROWS, count))
-    for batch in warehouse.query(sql):
-        rows = _matrix(batch, 2 + len(COLUMNS))
-        while len(rows):
+    batches = (_matrix(batch, 2 + len(COLUMNS)) for batch in warehouse.query(sql))
+    rows = np.empty((0, 2 + len(COLUMNS)))
+    for start in range(0, count, BLOCK_ROWS):
+        size = min(BLOCK_ROWS, count - start)
+        block = np.full((size, VARIABLES, len(COLUMNS)), np.nan)
+        while True:
             numbers = rows[:, 0].astype(np.intp) - start
-            inside = int(np.searchsorted(numbers, len(block)))
-            variables = rows[:inside, 1].astype(np.intp) - 1
-            block[numbers[:inside], variables] = rows[:inside, 2:]
+            inside = int(np.searchsorted(numbers, size))
+            block[numbers[:inside], rows[:inside, 1].astype(np.intp) - 1] = rows[:inside, 2:]
             rows = rows[inside:]
             if len(rows):
-                yield block.reshape(len(block), FEATURES)
-                start += len(block)
-                block = _missing(min(BLOCK_ROWS, count - start))
-    while len(block):
-        yield block.reshape(len(block), FEATURES)
-        start += len(block)
-        block = _missing(min(BLOCK_ROWS, count - start))
+                break
+            more = next(batches, None)
+            if more is None:
+                break
+            rows = more
+        yield block.reshape(size, FEATURES)
 
 
 def _numbered(warehouse: Warehouse, task: Task, part: str) -> str:
@@ -143,7 +142,3 @@ def _numbered(warehouse: Warehouse, task: Task, part: str) -> str:
 
 def _matrix(rows: list[Row], width: int) -> Floats:
     return np.array(rows, dtype=np.float64).reshape(len(rows), width)
-
-
-def _missing(count: int) -> Floats:
-    return np.full((count, VARIABLES, len(COLUMNS)), np.nan)
