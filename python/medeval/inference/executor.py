@@ -156,6 +156,7 @@ class RequestExecutor:
             return await self._call(request)
         finally:
             self._opened.set()
+            await asyncio.sleep(0)  # the others are on their way before this reply is read
 
     async def _wait_for_the_first(self) -> None:
         """Wait for the first request of a run, whose refusal would be that of all others."""

@@ -13,8 +13,10 @@ import json
 import os
 import re
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
@@ -170,6 +172,12 @@ def _name_pattern(name: str) -> str:
     return rf"(?<!\w)(?:{_OTHER_NAMES.get(name, re.escape(name))})(?!\w)"
 
 
+def _import_client() -> None:
+    """Import what asking needs; in a thread of its own while questions are read and files made."""
+    for name in ("openai", "httpcore2", "anyio._backends._asyncio"):
+        import_module(name)
+
+
 class OpenAIModel:
     """A model behind an endpoint; see `Model`.
 
@@ -219,6 +227,7 @@ class OpenAIModel:
                 f"{', '.join(sorted(reserved))} cannot be set as parameters of a model."
             )
         key_from_environment(key_variable, os.environ)
+        threading.Thread(target=_import_client, name="imports").start()
 
     async def ask(self, request: Request) -> Completion:
         """Ask once; a refused request is repeated without the parts that may be the reason."""

@@ -10,6 +10,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from medeval.inference.error_bodies import FINISH_REASONS, word
@@ -185,6 +186,7 @@ def _joined(grown: Any) -> Any:
 End = Literal["complete", "cut_off", "declined"]
 
 
+@lru_cache(maxsize=256)
 def end_of(finish_reason: str) -> End | None:
     """Tell how a reply ended; None if it broke off, since no good end is called so.
 

@@ -284,8 +284,13 @@ class Run:
 
     def update(self, name: str, value: Any) -> None:
         """Keep what may change from start to start, such as how many items are asked."""
-        if name not in self._content or self._content[name] != value:
-            self._content[name] = value
+        self.update_all({name: value})
+
+    def update_all(self, values: Mapping[str, Any]) -> None:
+        """Do what `update` does with several at once, in one write."""
+        updated = {**self._content, **values}
+        if updated != self._content:
+            self._content = updated
             self._write()
 
     def requests(self, items: Iterable[Item]) -> Iterator[Request]:

@@ -88,8 +88,7 @@ class TaskRun(Run):
         Args:
             more: to be kept beside it.
         """
-        for name, value in {**self._choices(), **more}.items():
-            self.update(name, value)
+        self.update_all({**self._choices(), **more})
 
     def record_alone(self, **more: Any) -> None:
         """Do what `record_choices` does where nothing is asked, unless a run is under way.
