@@ -95,7 +95,8 @@ class BuildLog:
         Args:
             succeeded: the SQL literal for how far it is, `null` or `false`.
         """
-        floors = built_floors(self.graph, self.selected)
+        models = by_floor(self.graph, "model")
+        floors = [floor for floor in models if not {*self.selected}.isdisjoint(models[floor])]
         # All of them before the first statement that writes.
         for floor in floors:
             self.place(floor)
@@ -121,10 +122,20 @@ class BuildLog:
         if {"error", "fail", "skipped"} & {*statuses.values()}:
             return []
         said = []
-        for floor in built_floors(self.graph, self.selected or statuses):
-            partly = is_part(self.graph, floor, self.selected)
+        ran = {*(self.selected or statuses)}
+        for floor, models in by_floor(self.graph, "model").items():
+            if ran.isdisjoint(models):
+                continue
+            partly = bool(self.selected) and not {*self.selected}.issuperset(models)
             before = self.newest(floor, self.run["invocation_id"])
-            if partly and before and not self._continues(floor, before):
+            place = self.place(floor)
+            continues = before and (
+                before["succeeded"]
+                and before["source_kind"] == place["kind"]
+                and before["source_location"] == place["location"]
+                and before["settings"] == settings(floor, self.value_of)
+            )
+            if partly and before and not continues:
                 said.append(
                     f"Only a part of {floor} was built, over a build that failed or had another"
                     " source or other settings. Before an export, run `dbt build --select"
@@ -141,18 +152,9 @@ class BuildLog:
             self._append(floor, "true", outcome)
         return said
 
-    def _continues(self, floor: str, before: Mapping[str, Any]) -> bool:
-        place = self.place(floor)
-        return bool(
-            before["succeeded"]
-            and before["source_kind"] == place["kind"]
-            and before["source_location"] == place["location"]
-            and before["settings"] == settings(floor, self.value_of)
-        )
-
     def _record_tests(self, statuses: Mapping[str, str]) -> None:
         """After `dbt test`: the tables that stand there have passed, or not."""
-        for floor in tests_by_floor(self.graph):
+        for floor in by_floor(self.graph, "test"):
             outcome = outcome_of_tests(self.graph, floor, statuses)
             newest = self.newest(floor) if outcome else None
             if newest and newest["succeeded"]:
@@ -246,36 +248,13 @@ def source_metas(graph: Graph, floor: str) -> list[Mapping[str, Any]]:
     return [*found.values()]
 
 
-def built_floors(graph: Graph, nodes: Iterable[str]) -> list[str]:
-    """Return the benchmarks of which models are among some nodes."""
-    found = (graph["nodes"].get(unique_id, {}) for unique_id in nodes)
-    return sorted(
-        {
-            floor_of(node)
-            for node in found
-            if node.get("package_name") == PACKAGE and node["resource_type"] == "model"
-        }
-    )
-
-
-def is_part(graph: Graph, floor: str, selected: Sequence[str]) -> bool:
-    """Tell whether a run builds some models of a benchmark and not others."""
-    return bool(selected) and any(
-        unique_id not in selected
-        for unique_id, node in graph["nodes"].items()
-        if node["resource_type"] == "model"
-        and node["package_name"] == PACKAGE
-        and floor_of(node) == floor
-    )
-
-
-def tests_by_floor(graph: Graph) -> dict[str, list[str]]:
-    """Return the data tests of every benchmark."""
+def by_floor(graph: Graph, kind: str) -> dict[str, list[str]]:
+    """Return the models, or the data tests (`test`), of every benchmark, by its name."""
     found: dict[str, list[str]] = {}
     for unique_id, node in graph["nodes"].items():
-        if node["resource_type"] == "test" and node["package_name"] == PACKAGE:
+        if node["resource_type"] == kind and node["package_name"] == PACKAGE:
             found.setdefault(floor_of(node), []).append(unique_id)
-    return found
+    return dict(sorted(found.items()))
 
 
 def outcome_of_tests(
@@ -298,7 +277,7 @@ def outcome_of_tests(
         built: the nodes that were built anew; none means all.
         passed_before: whether the tables had passed before.
     """
-    tests = tests_by_floor(graph).get(floor, [])
+    tests = by_floor(graph, "test").get(floor, [])
     if any(statuses.get(test) in ("fail", "error") for test in tests):
         return FAILED
     if passed_before and built:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -93,7 +93,13 @@ def newest_build(warehouse: Warehouse, benchmark: str, tables: Sequence[str] = (
             f"The last build of {benchmark}, of {stopped}, stopped at its source; the tables are"
             f" those of {build.source_location}. Run `{command}` again, or take them: --as-built."
         )
-    _require_tables(warehouse, benchmark, tables)
+    schema = schema_name(benchmark)
+    missing = [table for table in tables if not warehouse.relation_exists(schema, table)]
+    if missing and len(missing) == len(tables):
+        raise UserError(f"{benchmark} is not built here. Run `{command}`.")
+    if missing:
+        names = ", ".join(f"{schema}.{table}" for table in missing)
+        raise UserError(f"The warehouse has no {names}. Run `{command}`.")
     return build
 
 
@@ -167,26 +173,3 @@ def read_left_out(warehouse: Warehouse, benchmark: str, table: str) -> dict[str,
         )
     )
     return {rule: count for rule, count in rows if count}
-
-
-def left_out_words(left_out: Mapping[str, int]) -> str:
-    """Return the end of a sentence that counts what is there; empty if nothing was left out."""
-    return "".join(f", {count:,} left out ({rule})" for rule, count in left_out.items())
-
-
-def _require_tables(warehouse: Warehouse, benchmark: str, tables: Sequence[str]) -> None:
-    """Stop if a published table of a benchmark is not there.
-
-    Raises:
-        UserError: naming the tables and the command that builds them.
-    """
-    schema = schema_name(benchmark)
-    missing = [table for table in tables if not warehouse.relation_exists(schema, table)]
-    if missing:
-        command = build_command(benchmark, warehouse.target.name)
-        if len(missing) == len(tables):
-            raise UserError(f"{benchmark} is not built here. Run `{command}`.")
-        raise UserError(
-            f"The warehouse has no {', '.join(f'{schema}.{table}' for table in missing)}."
-            f" Run `{command}`."
-        )

@@ -20,7 +20,7 @@ from dbt.adapters.duckdb.plugins import BasePlugin
 from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.files import exposed_warehouse, make_private
-from medeval.sources import Place, absolute_path, columns_of, is_list, is_optional, unread_columns
+from medeval.sources import Place, absolute_path, columns_of, is_list, is_optional
 
 if TYPE_CHECKING:
     from dbt.adapters.duckdb.credentials import DuckDBCredentials
@@ -284,7 +284,7 @@ def _check_columns(table: Table, found: Found) -> list[str]:
     Raises:
         UserError: one that the models read is not there.
     """
-    known = [*columns_of(table), *unread_columns(table)]
+    known = [*columns_of(table), *table["config"]["meta"].get("columns_not_read", ())]
     missing = [column for column in columns_of(table) if column not in found.columns]
     if missing:
         # A file without a header has cells in that place, so only known names are shown.

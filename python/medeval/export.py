@@ -15,7 +15,7 @@ import platform
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
@@ -32,7 +32,7 @@ from medeval.files import (
     write_private,
 )
 from medeval.progress import progress
-from medeval.warehouse import Warehouse, flat, load_target, schema_name
+from medeval.warehouse import Row, Warehouse, flat, load_target, schema_name
 
 MANIFEST = "manifest.json"
 SCHEMA_VERSION = 1
@@ -142,17 +142,6 @@ class Lines:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenFile:
-    """One file of an export, as the manifest lists it; rows do not count the header."""
-
-    path: str
-    task: str
-    sha256: str
-    bytes: int
-    rows: int
-
-
 class ExportFile:
     """A new file in the staging folder, hashed while it is written."""
 
@@ -181,7 +170,13 @@ class ExportFile:
         self._file.close()
         if kind is None:
             self._folder.written.append(
-                WrittenFile(self._path, self._task, self._hash.hexdigest(), self._bytes, self._rows)
+                {
+                    "path": self._path,
+                    "task": self._task,
+                    "sha256": self._hash.hexdigest(),
+                    "bytes": self._bytes,
+                    "rows": self._rows,
+                }
             )
 
 
@@ -191,14 +186,15 @@ class ExportFolder:
     Attributes:
         folder: where the files will be.
         staging: where they are until all are complete.
-        written: the files of this export so far.
+        written: the files of this export so far, as the manifest lists them; rows do not count
+            the header.
         previous: the manifest that describes the folder now; None if nothing does.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.staging = folder / _STAGING
-        self.written: list[WrittenFile] = []
+        self.written: list[dict[str, Any]] = []
         self.previous: dict[str, Any] | None = None
         self._owned: set[str] = set()
         self._lock = -1
@@ -216,7 +212,12 @@ class ExportFolder:
                 self._owned.update(_paths(listed or {"files": []}))
             make_folder(self.staging)
             self._record_owned()
-            self._remove_leftovers()
+            # An export that did not end left its files in the staging folder.
+            for entry in self.staging.iterdir():
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry)
+                elif entry.name != _OWNED:
+                    entry.unlink()
         except BaseException:
             os.close(self._lock)
             raise
@@ -233,13 +234,6 @@ class ExportFolder:
     def create(self, path: str, task: str) -> ExportFile:
         """Start a file; `path` is relative to the folder, with `/`."""
         return ExportFile(self, path, task)
-
-    def is_intact(self, path: str, digest: str) -> bool:
-        """Tell whether a file of an earlier export is still what its manifest says."""
-        try:
-            return sha256(self.folder / path) == digest
-        except OSError:
-            return False
 
     def publish(self, manifest: dict[str, Any]) -> None:
         """Put all new files in place, remove those of earlier exports, the manifest last.
@@ -259,34 +253,21 @@ class ExportFolder:
         (self.folder / MANIFEST).unlink(missing_ok=True)
         self._remove(stale)
         for file in self.written:
-            place = self.folder / file.path
+            place = self.folder / file["path"]
             make_folder(place.parent)
-            (self.staging / file.path).replace(place)
+            (self.staging / file["path"]).replace(place)
         new_manifest.replace(self.folder / MANIFEST)
 
     def _record_owned(self) -> None:
         listed = {"files": [{"path": path} for path in sorted(self._owned)]}
         replace_file(self.staging / _OWNED, json.dumps(listed).encode())
 
-    def _remove_leftovers(self) -> None:
-        """Empty the staging folder of an export that did not end, but for the list of files."""
-        for entry in self.staging.iterdir():
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            elif entry.name != _OWNED:
-                entry.unlink()
-
     def _remove(self, paths: Iterable[str]) -> None:
-        parents: set[Path] = set()
         for path in paths:
-            place = self.folder / path
-            place.unlink(missing_ok=True)
-            parents.update(
-                self.folder / parent for parent in PurePosixPath(path).parents if parent.name
-            )
-        for parent in sorted(parents, key=lambda folder: len(folder.parts), reverse=True):
-            with suppress(OSError):  # not empty: something of somebody else is in it
-                parent.rmdir()
+            (self.folder / path).unlink(missing_ok=True)
+            with suppress(OSError):  # not empty: more to come, or something of somebody else
+                for parent in PurePosixPath(path).parents[:-1]:
+                    (self.folder / parent).rmdir()
 
 
 def _read_list(path: Path) -> dict[str, Any] | None:
@@ -311,16 +292,6 @@ def _paths(manifest: dict[str, Any]) -> list[str]:
         if parts.is_absolute() or ".." in parts.parts or not parts.name:
             raise ValueError(path)
     return paths
-
-
-def _row_counts(warehouse: Warehouse, benchmark: str) -> dict[str, dict[str, Any]]:
-    """Return the rows and the edition of each source table, where a benchmark counts them."""
-    schema, counted = schema_name(benchmark), f"{benchmark}_source_tables"
-    if not warehouse.relation_exists(schema, counted):
-        return {}
-    columns = ["source_table", "row_count", "edition"]
-    tables = flat(warehouse.select(columns, schema, counted, 'order by source_table collate "C"'))
-    return {name: {"rows": rows, "edition": edition} for name, rows, edition in tables}
 
 
 def exported_class(file: Path, digest: str) -> str:
@@ -356,6 +327,17 @@ def make_manifest(
         more: `patients_md5`, where the source has patients.
     """
     source = read_source(warehouse, benchmark, *more)
+    schema, counted = schema_name(benchmark), f"{benchmark}_source_tables"
+    counts: list[Row] = []
+    if warehouse.relation_exists(schema, counted):
+        columns = ["source_table", "row_count", "edition"]
+        counts = flat(
+            warehouse.select(columns, schema, counted, 'order by source_table collate "C"')
+        )
+    try:
+        settings = json.loads(build.settings)
+    except ValueError:  # a build by a version that kept none
+        settings = {}
     manifest: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "benchmark": benchmark,
@@ -365,11 +347,11 @@ def make_manifest(
             "location": build.source_location,
             "edition": source.get("edition"),
             "patients_md5": source.get("patients_md5"),
-            "tables": _row_counts(warehouse, benchmark),
+            "tables": {name: {"rows": rows, "edition": edition} for name, rows, edition in counts},
         },
         "target": warehouse.target.name,
         "build": {"invocation_id": build.invocation_id, "started_at": build.started_at},
-        "settings": _settings(build),
+        "settings": settings,
         "tests": build.tests or "not run",
         "versions": {
             "medeval": medeval.__version__,
@@ -380,43 +362,19 @@ def make_manifest(
         },
     }
     tasks = {task: {"order": order} for task, order in orders.items()}
-    files = [asdict(file) for file in folder.written]
-    kept_tasks, kept_files = _still_valid(folder, manifest, set(tasks))
-    manifest["tasks"] = dict(sorted((kept_tasks | tasks).items()))
-    manifest["files"] = sorted(kept_files + files, key=lambda file: str(file["path"]))
+    # What an earlier export of the same build, by the same versions, left complete stays: `--task
+    # ihm` and then `--task los` leave both. For another build the manifest could not vouch.
+    previous, files = folder.previous, [*folder.written]
+    if previous and all(previous.get(key) == value for key, value in manifest.items()):
+        for task in previous["tasks"].keys() - tasks.keys():
+            of_task = [file for file in previous["files"] if file["task"] == task]
+            with suppress(OSError):
+                if all(sha256(folder.folder / file["path"]) == file["sha256"] for file in of_task):
+                    tasks[task] = previous["tasks"][task]
+                    files += of_task
+    manifest["tasks"] = dict(sorted(tasks.items()))
+    manifest["files"] = sorted(files, key=lambda file: str(file["path"]))
     return manifest
-
-
-def _settings(build: Build) -> dict[str, Any]:
-    """Return the variables of a build; none of one by a version that kept them as a text."""
-    try:
-        found: dict[str, Any] = json.loads(build.settings)
-    except ValueError:
-        return {}
-    return found
-
-
-def _still_valid(
-    folder: ExportFolder, manifest: dict[str, Any], rewritten: set[str]
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return what an earlier export of the same build, by the same versions, left complete.
-
-    So `--task ihm` and then `--task los` leave both; after another `dbt build` the first is gone,
-    because the manifest could not vouch for it.
-    """
-    previous = folder.previous
-    if previous is None or any(previous.get(key) != value for key, value in manifest.items()):
-        return {}, []
-    tasks: dict[str, Any] = {}
-    files: list[dict[str, Any]] = []
-    for task, settings in previous["tasks"].items():
-        of_task = [file for file in previous["files"] if file["task"] == task]
-        if task not in rewritten and all(
-            folder.is_intact(file["path"], file["sha256"]) for file in of_task
-        ):
-            tasks[task] = settings
-            files += of_task
-    return tasks, files
 
 
 def require_named_export(folder: Path) -> None:

@@ -6,8 +6,7 @@ import csv
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,11 +66,8 @@ class LoadedTable:
     seconds: float
 
 
-@dataclass(frozen=True)
-class _TableFile:
-    file: RawFile
-    others: tuple[RawFile, ...]
-    columns: list[str]
+# The file of a table, its other forms, and the columns of its header.
+_TableFile = tuple[RawFile, list[RawFile], list[str]]
 
 
 def load_parts(
@@ -110,21 +106,27 @@ def load_parts(
         settings = ", ".join(part.schema_setting for part in parts)
         raise UserError(f"Each source needs a schema of its own ({settings}).")
     found = [_find_sources(part, say) for part in parts]
-    total = sum(source.file.size for files in found for source in files)
+    total = sum(file.size for files in found for file, _, _ in files)
     before = 0
     loaded: list[LoadedTable] = []
-    with _transaction(target) as connection:
-        for part in parts:
-            _make_schema(connection, part, replace=replace, say=say)
-        for part, files in zip(parts, found, strict=True):
-            for source in files:
+    connection = connect(target)
+    try:
+        with connection:  # committed at its end, or undone by whatever is raised
+            for part in parts:
+                _make_schema(connection, part, replace=replace, say=say)
+            for part, files in zip(parts, found, strict=True):
+                for source in files:
+                    file = source[0]
 
-                def on_read(done: int, table: str = source.file.table, start: int = before) -> None:
-                    watch(table, start + done, total)
+                    def on_read(done: int, table: str = file.table, start: int = before) -> None:
+                        watch(table, start + done, total)
 
-                loaded.append(_load_table(connection, part.schema, source, on_read))
-                before += source.file.size
-            loaded += _make_other_tables(connection, part, files)
+                    loaded.append(_load_table(connection, part.schema, source, on_read))
+                    before += file.size
+                loaded += _make_other_tables(connection, part, files)
+    except psycopg.Error as error:
+        reason = shown_line(target, error)
+        raise UserError(f"PostgreSQL stopped the load: {reason}. Nothing was loaded.") from None
     return loaded
 
 
@@ -172,7 +174,7 @@ def _find_sources(part: Part, say: Callable[[str], None]) -> list[_TableFile]:
     for table in plan.file_tables:
         if table not in found:
             say(f"{plan.name}: {folder} has no file of {table}, so that table is empty.")
-    sources = []
+    sources: list[_TableFile] = []
     for table, files in found.items():
         file, *others = files
         columns = read_header(file)
@@ -183,7 +185,7 @@ def _find_sources(part: Part, say: Callable[[str], None]) -> list[_TableFile]:
         if others:
             names = ", ".join(str(other.path) for other in others)
             say(f"{table}: {file.path} is loaded; {names} must have as many rows.")
-        sources.append(_TableFile(file, tuple(others), columns))
+        sources.append((file, others, columns))
     return sources
 
 
@@ -262,10 +264,10 @@ def _load_table(
     connection: Connection, schema: str, source: _TableFile, on_read: Callable[[int], None]
 ) -> LoadedTable:
     start = time.perf_counter()
-    file = source.file
-    name = _create_table(connection, schema, file.table, source.columns)
+    file, others, columns = source
+    name = _create_table(connection, schema, file.table, columns)
     rows = _copy(connection, name, file, on_read)
-    for other in source.others:
+    for other in others:
         other_rows = count_rows(other)
         if other_rows != rows:
             raise UserError(
@@ -282,7 +284,7 @@ def _make_other_tables(
 ) -> list[LoadedTable]:
     """Make the tables that no file holds: empty, but for the user's list of admissions."""
     made = []
-    for table in part.plan.tables.keys() - {source.file.table for source in files}:
+    for table in sorted(part.plan.tables.keys() - {file.table for file, _, _ in files}):
         name = _create_table(connection, part.schema, table, list(part.plan.tables[table]))
         rows = len(part.admissions) if table == part.plan.list_table else 0
         if rows:
@@ -292,7 +294,7 @@ def _make_other_tables(
                     copy.write_row((str(position), str(hadm_id)))
         connection.execute(sql.SQL("analyze {}").format(name))
         made.append(LoadedTable(part.schema, table, rows, 0.0))
-    return sorted(made, key=lambda loaded: loaded.table)
+    return made
 
 
 def _create_table(
@@ -321,7 +323,14 @@ def _copy(
                     counter.feed(block)
                     copy.write(block)
         except psycopg.DataError as error:
-            raise UserError(f"{_place(error, file)}: {kind_of_fault(error)}.") from None
+            # The context also quotes the row, which must not go into a message.
+            found = re.match(
+                rf"COPY {re.escape(file.table)}\D*(?P<line>\d+)(?:, column (?P<column>[^:]+):)?",
+                error.diag.context or "",
+            )
+            place = f", line {found['line']}" if found else ""
+            place += f", column {found['column']}" if found and found["column"] else ""
+            raise UserError(f"{file.path}{place}: {kind_of_fault(error)}.") from None
         # Before PostgreSQL 18 a line with nothing but \. ends COPY, and the rest is lost silently.
         if cursor.rowcount != counter.rows:
             raise UserError(
@@ -329,27 +338,3 @@ def _copy(
                 "is there a line with nothing but \\. in it?"
             )
         return cursor.rowcount
-
-
-def _place(error: psycopg.Error, file: RawFile) -> str:
-    """Say where COPY stopped. The context also quotes the row, which must not go into a message."""
-    found = re.match(
-        rf"COPY {re.escape(file.table)}\D*(?P<line>\d+)(?:, column (?P<column>[^:]+):)?",
-        error.diag.context or "",
-    )
-    if found is None:
-        return str(file.path)
-    column = f", column {found['column']}" if found["column"] else ""
-    return f"{file.path}, line {found['line']}{column}"
-
-
-@contextmanager
-def _transaction(target: Target) -> Iterator[Connection]:
-    """Give a connection whose work is committed at the end, or undone by whatever is raised."""
-    connection = connect(target)
-    try:
-        with connection:
-            yield connection
-    except psycopg.Error as error:
-        reason = shown_line(target, error)
-        raise UserError(f"PostgreSQL stopped the load: {reason}. Nothing was loaded.") from None

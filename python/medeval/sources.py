@@ -101,6 +101,11 @@ def absolute_path(path: str) -> str:
     return os.path.normpath(Path(path).expanduser().absolute())
 
 
+def real_path(path: str) -> str:
+    """Return an absolute path without links."""
+    return os.path.realpath(Path(path).expanduser())
+
+
 def columns_of(table: Meta) -> list[str]:
     """Return the columns of a table that the models read, in order."""
     columns = table["columns"]
@@ -108,24 +113,14 @@ def columns_of(table: Meta) -> list[str]:
     return [*columns] if isinstance(columns, Mapping) else [column["name"] for column in columns]
 
 
-def unread_columns(table: Meta) -> list[str]:
-    """Return the columns of a table that its layout has and no model reads."""
-    return [*_meta(table).get("columns_not_read", ())]
-
-
 def is_optional(table: Meta) -> bool:
     """Tell whether a table may be absent."""
-    return bool(_meta(table).get("optional"))
+    return bool(table["config"]["meta"].get("optional"))
 
 
 def is_list(table: Meta) -> bool:
     """Tell whether a table is the user's list of admissions, which no folder and database holds."""
-    return bool(_meta(table).get("needed_by") == "list")
-
-
-def _meta(table: Meta) -> Meta:
-    meta: Meta = table.get("config", {}).get("meta", {})
-    return meta
+    return bool(table["config"]["meta"].get("needed_by") == "list")
 
 
 def _named(variable: str) -> str:
@@ -178,11 +173,6 @@ class Source:
         return all(table in self.optional for table in self.file_tables)
 
 
-def real_path(path: str) -> str:
-    """Return an absolute path without links."""
-    return os.path.realpath(Path(path).expanduser())
-
-
 def named_now(floor: str, target: Target, root: Path) -> tuple[str, list[str]]:
     """Return what a build would read now, as the record of builds says it.
 
@@ -211,12 +201,23 @@ def variables(root: Path) -> list[str]:
 
 def sources(root: Path) -> dict[str, Source]:
     """Read the sources from the `_*__sources.yml` of the staging folders, by name."""
-    # A source that is one file of records is no folder of tables.
-    return {
-        entry["name"]: _source(entry)
-        for entry in _declared(root)
-        if "file_variable" not in entry["config"]["meta"]
-    }
+    found = {}
+    for entry in _declared(root):
+        meta, tables = entry["config"]["meta"], entry["tables"]
+        if "file_variable" in meta:
+            continue  # one file of records is no folder of tables
+        lists = [table for table in tables if is_list(table)]
+        found[entry["name"]] = Source(
+            name=entry["name"],
+            meta=meta,
+            schema_variable=_schema_variable(entry),
+            tables={table["name"]: tuple(columns_of(table)) for table in tables},
+            kind=meta.get("load_kind", entry["name"]),
+            optional=frozenset(table["name"] for table in tables if is_optional(table)),
+            list_table=lists[0]["name"] if lists else "",
+            list_variable=lists[0]["config"]["meta"]["variable"] if lists else "",
+        )
+    return found
 
 
 def load_kinds(root: Path) -> dict[str, list[Source]]:
@@ -232,29 +233,15 @@ def _declared(root: Path) -> list[dict[str, Any]]:
 
     files = sorted(root.glob("models/*/staging/_*__sources.yml"))
     read = [yaml.safe_load(path.read_text(encoding="utf-8"))["sources"] for path in files]
-    return [entry for entries in read for entry in entries]
+    entries = [entry for entries in read for entry in entries]
+    for entry in entries:
+        for table in entry["tables"]:
+            table.setdefault("config", {}).setdefault("meta", {})
+    return entries
 
 
 def _schema_variable(entry: dict[str, Any]) -> str:
     return re.sub(r".*var\('(\w+)'\).*", r"\1", entry["schema"])
-
-
-def _source(entry: dict[str, Any]) -> Source:
-    meta = entry["config"]["meta"]
-    tables = entry["tables"]
-    return Source(
-        name=entry["name"],
-        meta=meta,
-        schema_variable=_schema_variable(entry),
-        tables={table["name"]: tuple(columns_of(table)) for table in tables},
-        kind=meta.get("load_kind", entry["name"]),
-        optional=frozenset(table["name"] for table in tables if is_optional(table)),
-        list_table=next((table["name"] for table in tables if is_list(table)), ""),
-        list_variable=next((_meta(table)["variable"] for table in tables if is_list(table)), ""),
-    )
-
-
-# The project
 
 
 def project_root(start: Path | None = None) -> Path:

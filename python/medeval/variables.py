@@ -27,68 +27,52 @@ class Variable:
     Attributes:
         floor: the benchmark whose tables it changes; nothing for one that changes all.
         can_be: in words.
-        holds: tells whether it can be a value, which YAML may have made a number or truth value.
+        pattern: what the whole value is, as text.
+        kinds: what YAML may have made of that text.
     """
 
     floor: str
     can_be: str
-    holds: Callable[[object], bool]
+    pattern: str
+    kinds: type | tuple[type, ...] = str
+
+    def holds(self, value: object) -> bool:
+        """Tell whether it can be a value."""
+        return isinstance(value, self.kinds) and bool(re.fullmatch(self.pattern, str(value)))
 
 
-def _choice(floor: str, *choices: str) -> Variable:
-    return Variable(
-        floor, " or ".join([", ".join(choices[:-1]), choices[-1]]), choices.__contains__
-    )
-
-
-def _schema(floor: str) -> Variable:
-    return Variable(floor, "the name of a schema", is_schema)
-
-
-def _whole(floor: str, least: int) -> Variable:
-    def holds(value: object) -> bool:
-        digits = "" if isinstance(value, bool) else str(value)
-        return bool(re.fullmatch("[0-9]{1,9}", digits)) and int(digits) >= least
-
-    return Variable(floor, f"a whole number from {least:,} to 999,999,999", holds)
-
-
-def _truth(floor: str) -> Variable:
-    return Variable(floor, "true or false", lambda value: str(value).lower() in ("true", "false"))
-
-
-def is_schema(value: object) -> bool:
-    """Tell whether a schema's name may stand between quotes and in a text literal of SQL."""
-    return bool(isinstance(value, str) and re.fullmatch("[A-Za-z_][A-Za-z0-9_$-]*", value))
-
-
-def _is_word(value: object) -> bool:
-    return bool(isinstance(value, str) and re.fullmatch("[A-Za-z0-9_ ]+", value))
-
+# A schema's name stands between quotes and in text literals of SQL.
+_A_SCHEMA = ("the name of a schema", "[A-Za-z_][A-Za-z0-9_$-]*")
+_TRUTH = ("true or false", "(?i:true|false)", (str, bool))
 
 VARIABLES = {
-    "cdm_rules": _choice("cdm", "specification", "reference"),
-    "cdm_extract_source": _choice("cdm", "auto", "provided", "derived"),
+    "cdm_rules": Variable("cdm", "specification or reference", "specification|reference"),
+    "cdm_extract_source": Variable("cdm", "auto, provided or derived", "auto|provided|derived"),
     "cdm_cohort_file": Variable(
         "cdm",
         "the path of a file with one hadm_id a line, or '' for the published selection rule",
-        lambda value: isinstance(value, str),
+        r"[\s\S]*",
     ),
-    "pelvis_as_abdomen": _truth("cdm"),
-    "mimic3_check_row_counts": _truth("mimic3"),
-    "mimic3_training_hours": _whole("mimic3_features", 1),
-    "mimic3_training_seed": _whole("mimic3_features", 0),
-    "mtsamples_truncation": _choice("mtsamples", "helm", "medarc"),
-    "mimic3_schema": _schema("mimic3"),
-    "mimic4_hosp_schema": _schema("cdm"),
-    "mimic4_note_schema": _schema("cdm"),
-    "cdm_extract_schema": _schema("cdm"),
-    "yier_schema": _schema("yier"),
-    "mtsamples_schema": _schema("mtsamples"),
+    "pelvis_as_abdomen": Variable("cdm", *_TRUTH),
+    "mimic3_check_row_counts": Variable("mimic3", *_TRUTH),
+    "mimic3_training_hours": Variable(
+        "mimic3_features",
+        "a whole number from 1 to 999,999,999",
+        "(?=.*[1-9])[0-9]{1,9}",
+        (str, int),
+    ),
+    "mimic3_training_seed": Variable(
+        "mimic3_features", "a whole number from 0 to 999,999,999", "[0-9]{1,9}", (str, int)
+    ),
+    "mtsamples_truncation": Variable("mtsamples", "helm or medarc", "helm|medarc"),
+    "mimic3_schema": Variable("mimic3", *_A_SCHEMA),
+    "mimic4_hosp_schema": Variable("cdm", *_A_SCHEMA),
+    "mimic4_note_schema": Variable("cdm", *_A_SCHEMA),
+    "cdm_extract_schema": Variable("cdm", *_A_SCHEMA),
+    "yier_schema": Variable("yier", *_A_SCHEMA),
+    "mtsamples_schema": Variable("mtsamples", *_A_SCHEMA),
     "double_type": Variable(
-        "",
-        "the name of a type, in letters, digits and underscores",
-        _is_word,
+        "", "the name of a type, in letters, digits and underscores", "[A-Za-z0-9_ ]+"
     ),
 }
 
@@ -100,13 +84,18 @@ def settings(floor: str, value_of: Callable[[str], object]) -> str:
         floor: the benchmark.
         value_of: returns the value of a variable.
     """
-    return json.dumps(
-        {
-            name: _plain(value_of(name))
-            for name, variable in VARIABLES.items()
-            if variable.floor in (floor, "")
-        }
-    )
+    found: dict[str, object] = {}
+    for name, variable in VARIABLES.items():
+        if variable.floor in (floor, ""):
+            value = value_of(name)
+            text = str(value)
+            # A truth value or number that was written as a text is one.
+            if text.lower() in ("true", "false"):
+                value = text.lower() == "true"
+            elif re.fullmatch("[0-9]{1,9}", text):
+                value = int(text)
+            found[name] = value
+    return json.dumps(found)
 
 
 def check_schema(name: str, what: str) -> None:
@@ -115,7 +104,7 @@ def check_schema(name: str, what: str) -> None:
     Raises:
         UserError: naming it.
     """
-    if not is_schema(name):
+    if not re.fullmatch(_A_SCHEMA[1], name):
         raise UserError(
             f"A schema cannot be called {json.dumps(str(name))} ({what}): a name has letters,"
             " digits, underscores and hyphens, and begins with a letter or underscore."
@@ -133,7 +122,10 @@ def check_variables(given: Mapping[str, Any], project: Path, package: Path) -> N
     Raises:
         UserError: naming the variable, what it is and what it can be, or the name that is meant.
     """
-    of_project, ours = _declared(project), _declared(package)
+    of_project, ours = (
+        yaml.safe_load((folder / "dbt_project.yml").read_text(encoding="utf-8")).get("vars") or {}
+        for folder in (project, package)
+    )
     scoped = {**of_project.get(PACKAGE, {}), **given.get(PACKAGE, {})}
     alone = project == package
     _check_names([*scoped, *(given if alone else ()), *(of_project if alone else ())], cutoff=0.0)
@@ -141,7 +133,7 @@ def check_variables(given: Mapping[str, Any], project: Path, package: Path) -> N
     values = {**ours, **ours.get(PACKAGE, {}), **of_project, **scoped, **given}
     for name, variable in VARIABLES.items():
         value = values.get(name)
-        if variable.can_be == "the name of a schema":
+        if (variable.can_be, variable.pattern) == _A_SCHEMA:
             check_schema(value if isinstance(value, str) else str(value), f"the variable {name}")
         elif not variable.holds(value):
             shown = repr(value) if isinstance(value, str) else json.dumps(value, default=str)
@@ -157,18 +149,3 @@ def _check_names(names: Iterable[str], *, cutoff: float) -> None:
         if meant or not cutoff:
             told = f"Is {meant[0]} meant?" if meant else f"There are: {', '.join(VARIABLES)}."
             raise UserError(f"There is no variable {name}. {told}")
-
-
-def _declared(folder: Path) -> dict[str, Any]:
-    """Return the variables of the dbt project in a folder."""
-    read = yaml.safe_load((folder / "dbt_project.yml").read_text(encoding="utf-8"))
-    found: dict[str, Any] = read.get("vars") or {}
-    return found
-
-
-def _plain(value: object) -> object:
-    """Return a value as it was meant: a truth value or number that was written as a text."""
-    text = str(value)
-    if text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    return int(text) if re.fullmatch("[0-9]{1,9}", text) else value

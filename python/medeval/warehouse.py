@@ -20,7 +20,6 @@ from medeval.sources import project_root
 
 # Engines and readers of the profile are imported where they are needed: `--help` needs none.
 if TYPE_CHECKING:
-    import duckdb
     import psycopg
 
     Connection = psycopg.Connection[tuple[Any, ...]]
@@ -68,11 +67,17 @@ def load_target(
     environment = Environment(undefined=StrictUndefined, autoescape=False)  # noqa: S701
     environment.filters["as_number"] = int
 
+    def env_var(name: str, default: str | None = None) -> str:
+        value = os.environ.get(name, default)
+        if value is None:
+            raise UserError(f"The environment variable {name} is not set; profiles.yml needs it.")
+        return value
+
     def render(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: render(inner) for key, inner in value.items()}
         if isinstance(value, str) and "{{" in value:
-            text = environment.from_string(value).render(env_var=_env_var)
+            text = environment.from_string(value).render(env_var=env_var)
             return int(text) if "as_number" in value else text
         return value
 
@@ -85,13 +90,6 @@ def load_target(
     except (TemplateError, ValueError) as error:
         raise UserError(f"profiles.yml cannot be rendered: {error}") from error
     return Target(chosen, settings["type"], settings, as_built)
-
-
-def _env_var(name: str, default: str | None = None) -> str:
-    value = os.environ.get(name, default)
-    if value is None:
-        raise UserError(f"The environment variable {name} is not set; profiles.yml needs it.")
-    return value
 
 
 # What may be said of an error
@@ -219,9 +217,9 @@ def connect(target: Target, *, read_only: bool = False) -> Connection:
     return connection
 
 
-def shown_line(target: Target, error: psycopg.Error) -> str:
+def shown_line(target: Target, error: Exception) -> str:
     """Return `shown` in one line, without the password, also in an address."""
-    return _without_password(target, shown(error).split("\n")[0])
+    return _without_password(target, shown(error).strip().split("\n")[0])
 
 
 def _without_password(target: Target, text: str) -> str:
@@ -236,14 +234,24 @@ def schema_name(name: str) -> str:
 
 
 class Warehouse(ABC):
-    """An open, read-only connection to one target of profiles.yml."""
+    """An open, read-only connection to one target of profiles.yml; all queries see one state.
 
-    def __init__(self, target: Target) -> None:
+    Attributes:
+        engine: its name, for messages.
+        target: of profiles.yml.
+    """
+
+    engine: str
+
+    def __init__(self, target: Target, connection: Any, error: type[Exception]) -> None:
         self.target = target
+        self._connection = connection
+        self._error = error
+        # Of the names of tables: medeval.duckdb also holds a schema `medeval`.
+        self._catalog: tuple[str, ...] = ()
 
-    @abstractmethod
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[Row]]:
-        """Run one statement and yield its rows in batches.
+        """Run one statement and yield its rows in batches; no result is held as a whole.
 
         Args:
             sql: the statement; parameters are written ``$1``, ``$2``, on both engines.
@@ -252,18 +260,27 @@ class Warehouse(ABC):
         Raises:
             UserError: the engine refused the statement.
         """
+        try:
+            with self._cursor() as cursor:
+                cursor.execute(sql, [*parameters])
+                while batch := cursor.fetchmany(BATCH_ROWS):
+                    yield batch
+        except self._error as error:
+            told = shown_line(self.target, error)
+            raise UserError(f"{self.engine} stopped with: {told}") from None
 
     @abstractmethod
-    def relation(self, schema: str, table: str) -> str:
-        """Return the quoted, fully qualified name of a table."""
+    def _cursor(self) -> Any:
+        """Return a new cursor, which a `with` closes."""
 
     @abstractmethod
     def server_version(self) -> str:
         """Return the version of the engine that answers."""
 
-    @abstractmethod
-    def close(self) -> None:
-        """End the connection."""
+    def relation(self, schema: str, table: str) -> str:
+        """Return the quoted, fully qualified name of a table."""
+        parts = (*self._catalog, schema, table)
+        return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
     def select(
         self,
@@ -302,7 +319,7 @@ class Warehouse(ABC):
         return self
 
     def __exit__(self, *failure: object) -> None:
-        self.close()
+        self._connection.close()
 
 
 def flat(batches: Iterator[list[Row]]) -> list[Row]:
@@ -331,48 +348,38 @@ def open_warehouse(target: Target, root: Path, *, build_command: str = "dbt buil
 
 
 class DuckDBWarehouse(Warehouse):
-    """DuckDB's file. While it is open no dbt run can change it, so all queries see one state."""
+    """DuckDB's file. While it is open no dbt run can change it."""
+
+    engine = "DuckDB"
 
     def __init__(self, target: Target, root: Path, build_command: str) -> None:
-        super().__init__(target)
         import duckdb
 
-        self._error = duckdb.Error
         # dbt takes a relative path from the current folder, and so does this.
         path = Path(target.settings["path"])
+        if not path.is_absolute() and not path.is_file() and (root / path).is_file():
+            raise UserError(
+                f"There is no {path} in the current folder, but in {root}: run the command there."
+            )
         if not path.is_file():
-            raise UserError(_missing_file(path, root, build_command))
+            raise UserError(f"There is no warehouse {path}. Run `{build_command}` first.")
         config = dict(target.settings.get("config_options", {}))
         try:
-            self._connection: duckdb.DuckDBPyConnection = duckdb.connect(
-                str(path), read_only=True, config=config
-            )
+            connection = duckdb.connect(str(path), read_only=True, config=config)
         except duckdb.Error as error:
-            message = _first_line(error)
+            message = str(error).strip().split("\n")[0]
             if "lock" in message:
                 raise UserError(
                     f"The warehouse {path} is in use by another process, probably dbt. "
                     f"Wait until it has ended. ({message})"
                 ) from error
             raise UserError(f"The warehouse {path} cannot be opened: {message}") from error
+        super().__init__(target, connection, duckdb.Error)
         ((name,),) = flat(self.query("select current_database()"))
-        self._catalog = str(name)
+        self._catalog = (str(name),)
 
-    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[Row]]:
-        """Run one statement; DuckDB streams the result, it is never held as a whole."""
-        cursor = self._connection.cursor()
-        try:
-            cursor.execute(sql, list(parameters))
-            while batch := cursor.fetchmany(BATCH_ROWS):
-                yield batch
-        except self._error as error:
-            raise UserError(f"DuckDB stopped with: {_first_line(shown(error))}") from None
-        finally:
-            cursor.close()
-
-    def relation(self, schema: str, table: str) -> str:
-        """Return the three-part name: the file medeval.duckdb also holds a schema `medeval`."""
-        return ".".join(_quoted(part) for part in (self._catalog, schema, table))
+    def _cursor(self) -> Any:
+        return self._connection.cursor()
 
     def server_version(self) -> str:
         """Return DuckDB's version."""
@@ -380,58 +387,29 @@ class DuckDBWarehouse(Warehouse):
 
         return duckdb.__version__
 
-    def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
-
 
 class PostgresWarehouse(Warehouse):
-    """PostgreSQL in one read-only transaction, so that all queries see one state."""
+    """PostgreSQL in one read-only transaction."""
+
+    engine = "PostgreSQL"
 
     def __init__(self, target: Target) -> None:
-        super().__init__(target)
         import psycopg
 
-        self._error = psycopg.Error
-        self._server_cursor = psycopg.RawServerCursor
+        super().__init__(target, connect(target, read_only=True), psycopg.Error)
         self._cursors = 0
-        self._connection = connect(target, read_only=True)
 
-    def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[Row]]:
-        """Run one statement through a cursor on the server, a batch a round trip."""
+    def _cursor(self) -> Any:
+        """Return a cursor on the server, which is asked for a batch a round trip."""
+        import psycopg
+
         self._cursors += 1
-        try:
-            with self._server_cursor(self._connection, f"medeval_{self._cursors}") as cursor:
-                # Binary doubles are the stored bits: no text between the table and the file.
-                cursor.execute(sql, list(parameters), binary=True)
-                while batch := cursor.fetchmany(BATCH_ROWS):
-                    yield batch
-        except self._error as error:
-            raise UserError(f"PostgreSQL stopped with: {shown_line(self.target, error)}") from None
-
-    def relation(self, schema: str, table: str) -> str:
-        """Return the two-part name; the connection is to one database."""
-        return f"{_quoted(schema)}.{_quoted(table)}"
+        cursor = psycopg.RawServerCursor(self._connection, f"medeval_{self._cursors}")
+        # Binary doubles are the stored bits: no text between the table and the file.
+        cursor.format = psycopg.pq.Format.BINARY
+        return cursor
 
     def server_version(self) -> str:
         """Return the server's version, without the distributor's remark behind it."""
         ((version,),) = flat(self.query("select current_setting('server_version')"))
         return str(version).split(" ")[0]
-
-    def close(self) -> None:
-        """End the transaction and the connection."""
-        self._connection.close()
-
-
-def _missing_file(path: Path, root: Path, build_command: str) -> str:
-    if not path.is_absolute() and (root / path).is_file():
-        return f"There is no {path} in the current folder, but in {root}: run the command there."
-    return f"There is no warehouse {path}. Run `{build_command}` first."
-
-
-def _first_line(told: object) -> str:
-    return (str(told).strip().splitlines() or [type(told).__name__])[0]
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
