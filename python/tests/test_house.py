@@ -272,10 +272,11 @@ def test_nothing_large_or_private_is_committed() -> None:
 TESTS = Path(__file__).parent
 LEDGER = (TESTS / "README.md").read_text(encoding="utf-8")
 TEST_ID = re.compile(r"`((?:\w+/)*test_\w+\.py)::(\w+)`")
+SCENARIO = re.compile(r"\bnet ((?:`\w+`(?:, )?)+)")
 
 
 def faults_of_the_ledger(text: str) -> list[str]:
-    """List named tests that are not there, promises without a test, pages without promises."""
+    """List named tests and scenarios that are not there, promises and pages without one."""
     functions = {
         path.relative_to(TESTS).as_posix(): set(
             re.findall(r"^def (\w+)\(", path.read_text("utf-8"), re.MULTILINE)
@@ -291,7 +292,13 @@ def faults_of_the_ledger(text: str) -> list[str]:
             for file, name in TEST_ID.findall(text)
             if name not in functions.get(file, ())
         ),
-        *(row for row in rows if not TEST_ID.search(row)),
+        *(
+            f"net {name}"
+            for names in SCENARIO.findall(text)
+            for name in re.findall(r"\w+", names)
+            if not (TESTS / "golden" / "scenarios" / f"{name}.json").exists()
+        ),
+        *(row for row in rows if not TEST_ID.search(row) and not SCENARIO.search(row)),
         *(page for page in pages if f"\n### {page}\n" not in promised),
     ]
 

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from commands import run_medeval
+from inference_runs import lines
 from model_server import BROKEN_JSON, Body, Script, model_server
-from test_run_command import folder_of, lines, questions_file, run_task
+from scripted_questions import questions_file
+from test_run_command import folder_of, run_task
 
 from medeval.inference.journal import Journal
 
@@ -113,7 +115,7 @@ def test_failed_answers_of_a_batch_are_told_and_mended_by_good_ones(tmp_path: Pa
     # Failures take the place of nothing.
     assert resumed(folder, "--import-answers", failed).returncode == 1
     outcomes = {line["item"]: line["outcome"] for line in lines(folder)}
-    assert outcomes == {"q000": "answered", "q001": "answered", "q002": "errored"}
+    assert outcomes == {"q0": "answered", "q1": "answered", "q2": "errored"}
     last = answers_file(tmp_path / "last.jsonl", asked[2:], 200)
     came = resumed(folder, "--import-answers", last)
     assert came.returncode == 0, came.stderr
