@@ -12,15 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tables import table
 
 from medeval.models import BenchmarkReport, EvaluationResult, MedicalTask
 
-TABLES = table("benchmark_report")
-
 TOLERANCE = 1e-9
 WEIGHTS = {"a": 0.25, "b": 0.75}
-PRESET: dict[str, Any] = TABLES["PRESET"]
+PRESET: dict[str, Any] = {
+    "overall_scores": {"accuracy": 0.85, "f1_score": 0.8},
+    "task_scores": {
+        "task_1": {"accuracy": 0.9, "f1_score": 0.85},
+        "task_2": {"accuracy": 0.8, "f1_score": 0.75},
+    },
+    "metadata": {"run_id": "run_123"},
+}
 AGGREGATION_CASES = [f"agg{number:02}" for number in range(1, 12)]
 
 

@@ -77,9 +77,6 @@ def asked_with(
     return run.execute(items, RunConfig(concurrency=4, retries=QUICK))
 
 
-# Parameters the model refuses
-
-
 # Limits and quota
 
 

@@ -133,6 +133,7 @@ def test_metrics_given_as_maps_keep_what_is_said_of_them() -> None:
 
 def test_data_is_credentialed_unless_the_file_says_open() -> None:
     assert MedicalTask(**MINIMAL).data_class == "credentialed"
+    assert MedicalTask(**MINIMAL).to_dict()["data_class"] == "credentialed"
     assert MedicalTask(**MINIMAL, data_class="open").data_class == "open"
     assert refused(data_class="public") == ["data_class"]
 

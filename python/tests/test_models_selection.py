@@ -6,14 +6,17 @@ import json
 from typing import Any
 
 import pytest
-from tables import table
 
 from medeval.models.medical_task import MedicalTask
 from medeval.models.task_types import MedicalQATask
 
-TABLES = table("models_selection")
-
-FIELDS: dict[str, Any] = TABLES["FIELDS"]
+FIELDS: dict[str, Any] = {
+    "task_id": "t",
+    "task_type": "qa",
+    "inputs": [{"question": "q"}],
+    "difficulty": "hard",
+    "notes": {"a": 1, "b": [2]},
+}
 TASKS = [MedicalTask(**FIELDS), MedicalQATask(**FIELDS)]
 
 
