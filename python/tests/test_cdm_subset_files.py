@@ -33,7 +33,9 @@ def test_every_form_of_a_list_of_cases_is_read(tmp_path: Path, text: str) -> Non
     assert (found.name, found.hadm_ids) == ("readers", IDS)
     assert found.file_sha256 == hashlib.sha256(text.encode()).hexdigest()
     # As `sort -n ids.txt | sha256sum` has it.
-    assert found.ids_sha256 == hashlib.sha256(b"20000001\n20000002\n20000003\n").hexdigest()
+    assert (
+        found.about()["ids_sha256"] == hashlib.sha256(b"20000001\n20000002\n20000003\n").hexdigest()
+    )
 
 
 @given(
@@ -52,7 +54,9 @@ def test_what_a_file_looks_like_says_nothing(
     text = end.join([*(["who,hadm_id"] if is_table else []), *lines])
     found = read(tmp_path_factory.mktemp("ids"), text)
     assert found.hadm_ids == tuple(sorted(ids))
-    assert found.ids_sha256 == Subset("other", tuple(sorted(ids)), "").ids_sha256
+    assert (
+        found.about()["ids_sha256"] == Subset("other", tuple(sorted(ids)), "").about()["ids_sha256"]
+    )
 
 
 @pytest.mark.parametrize(("text", "told"), rows("what_is_wrong_with_a_list_is_told_with_its_place"))

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -107,18 +107,14 @@ class Subset:
     hadm_ids: tuple[int, ...]
     file_sha256: str
 
-    @property
-    def ids_sha256(self) -> str:
-        """The SHA-256 of the ids, ascending, one a line: two files of the same cases share it."""
-        return hashlib.sha256("".join(f"{one}\n" for one in self.hadm_ids).encode()).hexdigest()
-
     def about(self) -> dict[str, Any]:
-        """Return what a report says of it."""
+        """Return what a report says of it; two files of the same cases share the hash of ids."""
+        ids = "".join(f"{one}\n" for one in self.hadm_ids)
         return {
             "name": self.name,
             "cases": len(self.hadm_ids),
             "file_sha256": self.file_sha256,
-            "ids_sha256": self.ids_sha256,
+            "ids_sha256": hashlib.sha256(ids.encode()).hexdigest(),
         }
 
 
@@ -161,9 +157,14 @@ def read_case_files(folder: Path | None = None) -> CaseFiles:
     contents = [data, *(file.read_bytes() for file in read[1:])]
     hashes = [hashlib.sha256(content).hexdigest() for content in contents]
     by_manifest = strictest(map(exported_class, read, hashes))
+    classed = []
+    for case in asked:
+        own = [case.data_class] if "data_class" in case.model_fields_set else []
+        said = strictest([*own, *classes.get(case.hadm_id, [])])
+        classed.append(case.model_copy(update={"data_class": strictest([said, by_manifest])}))
     return CaseFiles(
         place.resolve(),
-        tuple(_classed(case, classes.get(case.hadm_id, []), by_manifest) for case in asked),
+        tuple(classed),
         tests,
         len(cases) - len(asked),
         *hashes[:2],
@@ -202,15 +203,15 @@ def read_subset(named: str, files: CaseFiles) -> Subset:
     lines = _lines(text, path)
     if not lines:
         raise UserError(f"--subset {name}: {path} names no case.")
-    _require_cases(lines, files, path)
+    known = {case.hadm_id for case in files.cases}
+    unknown = [hadm_id for hadm_id in lines if hadm_id not in known]
+    if unknown:
+        more = f" It is the first of {len(unknown):,} such lines." if unknown[1:] else ""
+        raise UserError(
+            f"{path}, line {lines[unknown[0]]}: {COLUMN} {unknown[0]} is none of the"
+            f" {len(known):,} cases in {files.folder} that have one of the four pathologies.{more}"
+        )
     return Subset(name, tuple(sorted(lines)), hashlib.sha256(data).hexdigest())
-
-
-def _classed(case: ClinicalCase, beside: Sequence[object], by_manifest: str) -> ClinicalCase:
-    """Return a case with the strictest class that it is given."""
-    own = [case.data_class] if "data_class" in case.model_fields_set else []
-    said = strictest([*own, *beside])
-    return case.model_copy(update={"data_class": strictest([said, by_manifest])})
 
 
 def _classes(path: Path) -> dict[int, list[object]]:
@@ -276,14 +277,3 @@ def _row(line: str, number: int, path: Path) -> list[str]:
         return next(csv.reader([line], strict=True))
     except csv.Error as error:
         raise UserError(f"{path}, line {number}: {error}.") from None
-
-
-def _require_cases(lines: dict[int, int], files: CaseFiles, path: Path) -> None:
-    known = {case.hadm_id for case in files.cases}
-    unknown = [hadm_id for hadm_id in lines if hadm_id not in known]
-    if unknown:
-        more = f" It is the first of {len(unknown):,} such lines." if unknown[1:] else ""
-        raise UserError(
-            f"{path}, line {lines[unknown[0]]}: {COLUMN} {unknown[0]} is none of the"
-            f" {len(known):,} cases in {files.folder} that have one of the four pathologies.{more}"
-        )
