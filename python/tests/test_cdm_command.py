@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdm_bedside import demo_reply
+from cdm_bedside import answering, calling, demo_reply
 from cdm_cases import rows
 from cdm_runs import exported, folder_of, lines, plain, run_cdm, scored
 from commands import run_medeval
@@ -247,3 +247,66 @@ def test_two_models_are_compared_case_by_case(tmp_path: Path, asked_export: Path
     assert perfect.returncode == 0, perfect.stderr
     (line,) = [one for one in perfect.stdout.splitlines() if re.match(r"\W*Diagnosis ", one)][:1]
     assert "0.9685 to 1.0000" in line
+
+
+def test_what_an_endpoint_does_ends_in_counted_outcomes(tmp_path: Path, asked_export: Path) -> None:
+    cases = exported(asked_export)[:6]
+    number_of = {case["history_of_present_illness"]: place for place, case in enumerate(cases)}
+
+    def place_of(body: Body) -> int:
+        said = body["messages"][1]["content"]
+        return next(place for history, place in number_of.items() if history in said)
+
+    def reply(body: Body) -> str | dict[str, Any]:
+        first = len(body["messages"]) == 2
+        match place_of(body):
+            case 0:  # broken arguments, then an answer
+                return calling(("request_lab_test", "{broken")) if first else answering()
+            case 1:  # a tool that there is not
+                return calling(("take_temperature", {})) if first else answering()
+            case 2:  # calls without end
+                can_call = "tools" in body and body.get("tool_choice") != "none"
+                return calling(EXAMINE) if can_call else answering()
+            case 3:  # three at once
+                calls = [("physical_examination", {})] * 2 + [
+                    ("request_lab_test", {"test_name": "WBC"})
+                ]
+                return calling(*calls) if first else answering()
+            case 4:
+                return "I cannot decide."
+            case _:
+                return demo_reply(body)
+
+    def fault(body: Body, before: int) -> Any:
+        if place_of(body) == 5:
+            return error(
+                400, "maximum context length is 100 tokens", code="context_length_exceeded"
+            )
+        return None
+
+    with model_server(Script(reply=reply, fault=fault)) as server:
+        done = run_cdm(
+            tmp_path, asked_export, "--model", "m", "--base-url", server.url, "--limit", "6",
+            "--max-rounds", "3",
+        )  # fmt: skip
+    assert done.returncode == 1
+    folder = folder_of(done)
+    result = scored(folder)
+    ledger = result["metadata"]["ledger"]
+    assert (ledger["asked"], ledger["answered"], ledger["unparsed"], ledger["errored"]) == (
+        6,
+        4,
+        1,
+        1,
+    )
+    assert result["metadata"]["n_failed"] == 2
+    assert sum(result["metadata"]["failures"].values()) == 2
+    assert result["metadata"]["failures"]["context_limit"] == 1
+    outputs = {row["hadm_id"]: out for row, out in
+               zip(result["inputs"], result["model_outputs"], strict=True)}  # fmt: skip
+    by_place = [outputs[case["hadm_id"]] for case in cases]
+    assert [one["invalid_calls"] for one in by_place[:4]] == [1, 1, 0, 0]
+    assert (by_place[2]["rounds"], by_place[2]["reason"]) == (3, "step_limit")
+    # The failed cases stay in the denominator, and the mean over the others stands beside it.
+    values = result["metrics_results"]
+    assert values["Diagnosis"] == pytest.approx(values["Diagnosis (answered only)"] * 4 / 6)

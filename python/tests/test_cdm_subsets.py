@@ -246,3 +246,17 @@ def test_a_run_of_a_subset_is_compared_on_the_cases_of_both(
     assert len(found) == 7
     # Cases 3, 4 and 5 are of both, and the same model answers them alike.
     assert {(one["n"], one["difference"]) for one in found} == {(3, 0.0)}
+
+
+def test_a_subset_counts_what_was_never_asked(tmp_path: Path, asked_export: Path) -> None:
+    every = hadm_ids(asked_export)
+    path = ids_file(tmp_path, every[:3])
+    folder = folder_of(run_cdm(tmp_path, asked_export, "--model", "demo", "--limit", "5"))
+    journal = folder / "responses.jsonl"
+    kept = [line for line in lines(folder) if line["item"] != str(every[1])]
+    journal.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
+    score = run_medeval("score", "--task", "cdm", folder, "--subset", f"readers={path}")
+    assert score.returncode == 1
+    assert "subset readers: 1 of its 3 cases were never asked" in plain(score.stderr)
+    found = result_of(folder)["metadata"]["subsets"][0]
+    assert (found["n"], found["n_failed"], found["not_asked"], found["not_in_run"]) == (3, 1, 1, 0)

@@ -7,6 +7,7 @@ import gzip
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,19 @@ def test_reference_order_equals_the_golden_listfiles(
         assert exported == (golden / task / name).read_bytes(), name
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_canonical_order_has_the_golden_rows_sorted(golden: Path, build: Build, task: str) -> None:
+    folder = build.export()
+    for name in LISTFILES:
+        lines = list(read(folder / task / name))[1:]
+        assert Counter(map(tuple, lines)) == Counter(
+            map(tuple, list(read(golden / task / name))[1:])
+        )
+        hour = 1 if task in ("decompensation", "length_of_stay") else None
+        keys = [(line[0], float(line[hour]) if hour else 0.0) for line in lines]
+        assert all(earlier < later for earlier, later in pairwise(keys))
+
+
 def test_time_series_equal_the_golden_cell_for_cell(golden: Path, reference_export: Path) -> None:
     expected: dict[tuple[str, str], list[list[str]]] = {}
     with gzip.open(golden / "root_timeseries.csv.gz", "rt", newline="") as file:
@@ -86,6 +100,45 @@ def test_stays_equal_the_golden(golden: Path, build: Build) -> None:
     assert Counter(found) == Counter(map(tuple, lines))
 
 
+def test_episodes_equal_the_golden(golden: Path, build: Build) -> None:
+    _, *lines = read(golden / "episodes.csv")
+    rows = build.rows(
+        "select subject_id, episode, hadm_id, icustay_id, partition, timeseries_row_count, "
+        "first_hour_in_stay, mortality from mimic3.int_mimic3__episodes"
+    )
+    found = {
+        (*map(str, row[:5]), str(row[5]), "" if row[6] is None else repr(row[6]), str(row[7]))
+        for row in rows
+    }
+    assert found == {(*line[:5], line[6], line[8], line[10]) for line in lines}
+
+
+def test_diagnoses_equal_the_golden(golden: Path, build: Build) -> None:
+    header, *lines = read(golden / "all_diagnoses.csv")
+    columns = ", ".join(name.lower() for name in header)
+    rows = build.rows(f"select {columns} from mimic3.int_mimic3__diagnoses")
+    found = Counter(tuple("" if cell is None else str(cell) for cell in row) for row in rows)
+    assert found == Counter(map(tuple, lines))
+
+
+def test_phenotype_labels_equal_the_golden(golden: Path, build: Build) -> None:
+    header, *lines = read(golden / "phenotype_labels.csv")
+    names = dict(build.rows("select phenotype_name, phenotype_id from mimic3.phenotypes"))
+    columns = ", ".join(f"label_{names[name]}" for name in header)
+    rows = build.rows(
+        f"select {columns} from mimic3.int_mimic3__phenotype_labels order by icustay_id"
+    )
+    assert [[str(cell) for cell in row] for row in rows] == lines
+
+
+def test_counters_of_the_event_check_equal_the_golden(golden: Path, build: Build) -> None:
+    expected = {
+        name: int(value) for name, value in list(read(golden / "validate_events_counts.csv"))[1:]
+    }
+    rows = build.rows(f"select {', '.join(expected)} from mimic3.int_mimic3__event_check_counters")
+    assert dict(zip(expected, rows[0], strict=True)) == expected
+
+
 def test_attrition_has_the_golden_counts_after_each_step(golden: Path, build: Build) -> None:
     units = {"icustay_id": "stays", "hadm_id": "admissions", "subject_id": "subjects"}
     rules = {
@@ -102,6 +155,25 @@ def test_attrition_has_the_golden_counts_after_each_step(golden: Path, build: Bu
         unit = units[identifier]
         found = before[unit, "transfer"] if step == "start" else after[unit, rules[step]]
         assert found == int(count), (step, unit)
+
+
+def test_each_variable_has_as_many_rows_as_in_the_golden(golden: Path, build: Build) -> None:
+    with gzip.open(golden / "root_timeseries.csv.gz", "rt", newline="") as file:
+        header, *lines = csv.reader(file)
+    expected = {
+        name.lower().replace(" ", "_"): sum(line[column] != "" for line in lines)
+        for column, name in enumerate(header)
+        if column > 2
+    }
+    assert expected["capillary_refill_rate"] == 15
+    charted = {name for name in expected if "coma" in name} | {
+        "heart_rate",
+        "mean_blood_pressure",
+        "respiratory_rate",
+    }
+    counts = [f"count({name}_text)" if name in charted else f"count({name})" for name in expected]
+    rows = build.rows(f"select {', '.join(counts)} from mimic3.mimic3_episode_timeseries")
+    assert dict(zip(expected, rows[0], strict=True)) == expected
 
 
 def test_the_demo_is_open_data_of_a_known_edition(build: Build) -> None:

@@ -260,6 +260,8 @@ def _rows(name: str, columns: str, folder: Path = DATA) -> list[tuple[Any, ...]]
             return [tuple(row[one] for one in columns.split()) for row in csv.DictReader(file)]
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
+    except KeyError as error:
+        raise UserError(f"{path}: no column {error.args[0]}.") from error
 
 
 def _grouped(rows: Iterable[tuple[Any, ...]], keys: int = 1) -> dict[Any, tuple[Any, ...]]:
