@@ -173,10 +173,7 @@ def _of_runs(
     if len(folders) < 2:
         raise UserError("Name two runs or more to compare.")
     name = recorded_name(task)
-    records = [read_record(folder) for folder in folders]
-    for record in records:
-        if record.task != name:
-            raise UserError(f"{record.folder} is a run of {record.task}, not of {name}.")
+    records = [read_record(folder, name) for folder in folders]
     runs = [
         (folder, taken_up(record, cases)) for folder, record in zip(folders, records, strict=True)
     ]

@@ -74,8 +74,14 @@ def _load(
         _load_tables(kinds[kind], cohort_file, request)
         return
     options = options_of(_LOADERS[kind].options, given)
-    if options.instead:
-        _refuse_settings_of_a_load(options.instead, schema, replace, target)
+    settings = {"--schema": schema, "--replace": replace, "--target": target}
+    unused = [flag for flag, value in settings.items() if value not in (None, False)]
+    if options.instead and unused:
+        # A database is described, and another flag says that nothing is loaded.
+        raise UserError(
+            f"{options.instead} loads nothing into PostgreSQL, so {', '.join(unused)} would be"
+            f" ignored. Leave it out, or leave {options.instead} out to load."
+        )
     _LOADERS[kind].load(request, options)
 
 
@@ -118,19 +124,6 @@ def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadReq
         name = entry.table if len(parts) == 1 else f"{entry.schema}.{entry.table}"
         table.add_row(name, f"{entry.rows:,}", f"{entry.seconds:.1f}")
     Terminal().print(table)
-
-
-def _refuse_settings_of_a_load(
-    instead: str, schema: str | None, replace: bool, target: str | None
-) -> None:
-    """Stop where a database is described and another flag says that nothing is loaded."""
-    given = {"--schema": schema is not None, "--replace": replace, "--target": target is not None}
-    unused = ", ".join(flag for flag, is_given in given.items() if is_given)
-    if unused:
-        raise UserError(
-            f"{instead} loads nothing into PostgreSQL, so {unused} would be ignored. Leave it out,"
-            f" or leave {instead} out to load."
-        )
 
 
 def _parts(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> list[Part]:

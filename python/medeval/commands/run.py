@@ -134,9 +134,8 @@ def _run(
     from medeval.commands.run_flow import RunFlags, execute, start
     from medeval.commands.run_flow import resume as resumed
     from medeval.tasks.models import ModelChoice
-    from medeval.tasks.options import parse_arguments
+    from medeval.tasks.options import parse_arguments, parse_parameters
     from medeval.tasks.run_record import RUNS
-    from medeval.tasks.task_run import parse_parameters
 
     cases, subsets = options.pop("cases"), options.pop("subset") or ()
     if len(subsets) > 1:

@@ -87,9 +87,13 @@ def ledger_table(sums: Sums, currency: str | None, spent: Spent | None = None) -
     if currency is not None:
         counted = f", {sums.uncounted:,} uncounted" if sums.uncounted else ""
         table.add_row("tokens in, out", f"{sums.input_tokens:,}, {sums.output_tokens:,}{counted}")
-        table.add_row(
-            "cost", cost_of(sums, currency) if spent is None else cost_of_all(spent, currency)
-        )
+        cost = cost_of(sums, currency)
+        if spent is not None:
+            calls = f"{spent.unknown:,} call{'' if spent.unknown == 1 else 's'}"
+            # What nobody knows of them is unknown and not 0.
+            further = f" and {calls} of unknown cost" if spent.unknown else ""
+            cost = f"{spent.cost:f} {currency}{further}"
+        table.add_row("cost", cost)
     for kind, count in sorted(sums.errors.items()):
         table.add_row(f"errored: {kind}", f"{count:,}")
     return table
@@ -102,12 +106,3 @@ def cost_of(sums: Sums, currency: str) -> str:
     if sums.unpriced == sums.ledger.asked:
         return "cost unknown"
     return f"{sums.cost:f} {currency} and {sums.unpriced:,} items of unknown cost"
-
-
-def cost_of_all(spent: Spent, currency: str) -> str:
-    """Return what all calls cost; what nobody knows of them is unknown and not 0."""
-    told = f"{spent.cost:f} {currency}"
-    if not spent.unknown:
-        return told
-    calls = "1 call" if spent.unknown == 1 else f"{spent.unknown:,} calls"
-    return f"{told} and {calls} of unknown cost"

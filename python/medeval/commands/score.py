@@ -293,9 +293,7 @@ def _score_run(
                 f" `python -m medeval run --task {name} --model demo`."
             )
         print(f"medeval: scoring {path}", file=sys.stderr)
-    record = read_record(path)
-    if record.task != recorded_name(name):
-        raise UserError(f"{path} is a run of {record.task}, not of {name}.")
+    record = read_record(path, recorded_name(name))
     refuse_flags(name, of_files)
     task = taken_up(record, cases, named=name, subsets=tuple(subsets))
     scored = task.score(path, method)

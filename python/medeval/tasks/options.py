@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -62,24 +63,53 @@ def parse_arguments(text: str | None) -> dict[str, Any]:
     Raises:
         UserError: it is no JSON object, or names one of them twice.
     """
-    if text is None:
-        return {}
-    try:
-        read = json.loads(text, object_pairs_hook=_without_twins)
-    except ValueError as error:
-        raise UserError(f"--env-args is not JSON ({error}).") from None
-    except RecursionError:
-        raise UserError("--env-args is nested too deeply.") from None
-    if not isinstance(read, dict):
-        raise UserError("--env-args is one JSON object, such as '{\"use_think\": true}'.")
+    read = json_object("--env-args", text, '{"use_think": true}')
     return {name: value for name, value in read.items() if value is not None}
 
 
-def _without_twins(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object, of which no member may be lost to another of its name."""
-    read: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in read:
-            raise UserError(f"--env-args: {name} comes twice. Leave one of them away.")
-        read[name] = value
+def parse_parameters(text: str | None, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a model: those of a JSON object, and over them those with flags.
+
+    Raises:
+        UserError: the text is no JSON object, or a number is none that a request can carry.
+    """
+    parameters = json_object("--parameters", text, '{"top_p": 0.9}')
+    parameters |= {name: value for name, value in named.items() if value is not None}
+    for name, value in parameters.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except ValueError:
+            raise UserError(f"{name}: no request can carry a number that is not finite.") from None
+    return parameters
+
+
+def json_object(flag: str, text: str | None, example: str) -> dict[str, Any]:
+    """Return the JSON object of a flag; an empty one where it is not given.
+
+    Args:
+        flag: its name.
+        text: what was given.
+        example: of such an object.
+
+    Raises:
+        UserError: it is no JSON object, or has a member twice, of which one would be lost.
+    """
+    if text is None:
+        return {}
+
+    def members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+        if twice := [
+            name for name, count in Counter(name for name, _ in pairs).items() if count > 1
+        ]:
+            raise UserError(f"{flag}: {twice[0]} comes twice. Leave one of them away.")
+        return dict(pairs)
+
+    try:
+        read = json.loads(text, object_pairs_hook=members)
+    except ValueError as error:
+        raise UserError(f"{flag} is not JSON ({error}).") from None
+    except RecursionError:
+        raise UserError(f"{flag} is nested too deeply.") from None
+    if not isinstance(read, dict):
+        raise UserError(f"{flag} is one JSON object, such as '{example}'.")
     return read

@@ -62,8 +62,12 @@ class RunRecord(RunFile):
         return str(self.settings["model"])
 
 
-def read_record(folder: Path) -> RunRecord:
+def read_record(folder: Path, task: str | None = None) -> RunRecord:
     """Read the file of a run of a task that is put to models.
+
+    Args:
+        folder: of the run.
+        task: of which it must be, as it is recorded; None for any.
 
     Raises:
         UserError: the folder holds no such run, or its file says something that is not known.
@@ -77,6 +81,8 @@ def read_record(folder: Path) -> RunRecord:
     record._folder = folder
     # Runs of before do not say how their model was named.
     record.asked_model = record.asked_model or record.model
+    if task not in (None, record.task):
+        raise UserError(f"{folder} is a run of {record.task}, not of {task}.")
     return record
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -248,28 +247,3 @@ def _new_folder(runs: Path, task: str, model: str) -> Path:
 def _plain(text: str) -> str:
     """Return a part of a folder's name, which leads into no other folder."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:_LONGEST_PART].strip("-.")
-
-
-def parse_parameters(text: str | None, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a model: those of a JSON object, and over them those with flags.
-
-    Raises:
-        UserError: the text is no JSON object, or a number is none that a request can carry.
-    """
-    read: Any = {}
-    if text is not None:
-        try:
-            read = json.loads(text)
-        except ValueError as error:
-            raise UserError(f"--parameters is not JSON ({error}).") from None
-        except RecursionError:
-            raise UserError("--parameters is nested too deeply.") from None
-        if not isinstance(read, dict):
-            raise UserError("--parameters is one JSON object, such as '{\"top_p\": 0.9}'.")
-    parameters = {**read, **{name: value for name, value in named.items() if value is not None}}
-    for name, value in parameters.items():
-        try:
-            json.dumps(value, allow_nan=False)
-        except ValueError:
-            raise UserError(f"{name}: no request can carry a number that is not finite.") from None
-    return parameters
