@@ -24,33 +24,33 @@ NO_CODE = {
 
 # Lines of code, without comments and docstrings.
 CEILINGS: dict[str, int] = {
-    "(top)": 2620,
+    "(top)": 2530,
     "__main__": 10,
-    "baselines": 390,
-    "cdm": 3540,
+    "baselines": 380,
+    "cdm": 3120,
     "cli": 60,
-    "commands": 2730,
-    "evaluation": 2240,
-    "inference": 3530,
-    "judging": 2180,
-    "metrics": 830,
-    "mimic3": 440,
-    "models": 1270,
-    "mtsamples": 620,
-    "predictions": 1370,
-    "reporting": 970,
-    "scoring": 1630,
-    "tasks": 2980,
-    "yier": 1600,
-    "package": 28900,
-    "python/tests": 34710,
+    "commands": 2600,
+    "evaluation": 2100,
+    "inference": 3540,
+    "judging": 2070,
+    "metrics": 730,
+    "mimic3": 410,
+    "models": 1130,
+    "mtsamples": 560,
+    "predictions": 1260,
+    "reporting": 880,
+    "scoring": 1460,
+    "tasks": 2910,
+    "yier": 1340,
+    "package": 27000,
+    "python/tests": 30780,
     "benchmarks": 1200,
     "tools": 1700,
 }
 # A place that has fallen this far below its ceiling gets a lower one.
 SLACK = 60
 
-FILES, FUNCTIONS = 220, 2396
+FILES, FUNCTIONS = 208, 2051
 
 # From the command line down to plain texts and files: who is above may import who is below.
 LAYERS = (
@@ -79,7 +79,7 @@ UPWARD: set[tuple[str, str]] = {("(top)", "mtsamples"), ("tasks", "evaluation")}
 # Folders that serve every benchmark, and the words by which they would name one.
 GENERAL = ("cli.py", "commands", "inference", "judging", "scoring", "reporting")
 BENCHMARKS = ("yier", "mtsamples", "cdm", "mimic3", "phenotyping", "decompensation")
-NAMED_PLACES = 65
+NAMED_PLACES = 44
 
 
 def python_files(folder: Path) -> list[Path]:
