@@ -383,6 +383,17 @@ def test_command_tells_the_better_and_writes_json(ihm: dict[str, Path], tmp_path
     assert set(written["meta"]["inputs"]["predictions"]) == {"good", "weak", "alike"}
 
 
+def test_command_draws_stays_where_asked(tmp_path: Path) -> None:
+    files = write_binary(tmp_path, size=40, hours=5)
+    args = ("--task", "decomp", files["good"], files["weak"], "--listfile", files["listfile"])
+    rows = run(*args, "--n-iters", 50)
+    assert "--cluster stay draws whole stays" in rows.output
+    stays = run(*args, "--n-iters", 50, "--cluster", "stay")
+    assert stays.exit_code == 0, stays.output
+    assert "50 resamples of stays" in stays.output
+    assert "DeLong's test takes every row as independent in any case." in stays.output
+
+
 def test_names_are_the_shortest_that_tell_files_apart(tmp_path: Path) -> None:
     task = task_named("ihm")
     for place in ("x/a.csv", "y/a.csv", "y/b.v1.csv.gz", "y/b.v1.csv"):

@@ -677,6 +677,14 @@ def test_clusters_widen_the_interval_of_rows_that_are_alike(tmp_path: Path) -> N
     assert width["subject"] != width["stay"]
 
 
+def test_subject_of_a_stay_must_be_in_its_name(tmp_path: Path) -> None:
+    case = mortality(tmp_path)
+    case.listed[0][0] = case.predicted[0][0] = "anonymous"
+    done = case.score("--cluster", "subject")
+    assert done.code == 2
+    assert "anonymous" in done.err
+
+
 # --- runs --------------------------------------------------------------------------------------
 
 
@@ -992,6 +1000,13 @@ def test_hourly_cells_count_stays(warehouse: list[Stay], tmp_path: Path) -> None
     # 4 stays with 8 rows are fewer than 5.
     assert groups["care_unit"]["TSICU"]["n"] is groups["care_unit"]["CCU"]["n"] is None
     assert groups["sex"]["F"]["n"] == 2 * groups["sex"]["F"]["n_stays"]
+
+
+def test_subgroups_need_the_stays_in_the_warehouse(warehouse: list[Stay], tmp_path: Path) -> None:
+    done = mortality(tmp_path).score("--by", "sex")
+    assert done.code == 2
+    assert "40 of 40 stays are not in the warehouse" in done.err
+    assert name(100) in done.err
 
 
 @pytest.mark.parametrize(
