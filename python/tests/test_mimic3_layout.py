@@ -153,6 +153,14 @@ def test_series_are_the_golden_ones_cut(golden: Path, demo_layout: Path, task: s
             assert path.read_text().splitlines()[1:] == expected, path
 
 
+@pytest.mark.parametrize("task", READERS)
+def test_listfiles_equal_the_golden_ones(golden: Path, demo_layout: Path, task: str) -> None:
+    names = [f"{part}_listfile.csv" for _, part in PARTS]
+    for name in ("train/listfile.csv", "test/listfile.csv", *names):
+        expected = golden / task.replace("-", "_") / name
+        assert (demo_layout / task / name).read_bytes() == expected.read_bytes(), name
+
+
 def test_episode_files_equal_the_golden_samples(golden: Path, demo_layout: Path) -> None:
     samples = sorted((golden / "timeseries_samples").glob("*_episode?.csv"))
     assert len(samples) == 6
@@ -160,3 +168,41 @@ def test_episode_files_equal_the_golden_samples(golden: Path, demo_layout: Path)
         subject, name = sample.name.split("_", 1)
         (written,) = demo_layout.glob(f"root/*/{subject}/{name}")
         assert written.read_bytes() == sample.read_bytes()
+
+
+def test_every_episode_file_agrees_with_the_golden_tables(golden: Path, demo_layout: Path) -> None:
+    stays = {row["ICUSTAY_ID"]: row for row in golden_rows(golden / "all_stays.csv")}
+    codes: dict[str, set[str]] = defaultdict(set)
+    lettered = set()
+    for row in golden_rows(golden / "all_diagnoses.csv"):
+        codes[row["ICUSTAY_ID"]].add(row["ICD9_CODE"])
+        if not row["ICD9_CODE"].isdigit():
+            lettered.add(row["SUBJECT_ID"])
+    whole = golden_series(golden)
+    header = next(iter(golden_rows(golden / "timeseries_samples/10006_episode1.csv")))
+    paths = [
+        path for path in demo_layout.glob("root/*/*/*.csv") if not path.stem.endswith("_timeseries")
+    ]
+    assert len(paths) == 114
+    with_flags = 0
+    for path in paths:
+        (episode,) = golden_rows(path)
+        assert list(episode) == list(header)
+        stay = stays[episode["Icustay"]]
+        assert (episode["Age"], episode["Length of Stay"]) == (stay["AGE"], stay["LOS"])
+        assert episode["Mortality"] == stay["MORTALITY"]
+        assert episode["Gender"] == {"F": "1", "M": "2"}[stay["GENDER"]]
+        lines = whole[f"{path.parent.name}_{path.stem}_timeseries.csv"]
+        for variable, column in (("Height", 10), ("Weight", 16)):
+            values = [cells[column] for line in lines if (cells := line.split(","))[column]]
+            assert episode[variable] == (values[0] if values else "")
+        flagged = {
+            name.removeprefix("Diagnosis ")
+            for name, cell in episode.items()
+            if name.startswith("Diagnosis ") and cell == "1"
+        }
+        known = {name.removeprefix("Diagnosis ") for name in header if name.startswith("Diagnosis")}
+        is_read = stay["SUBJECT_ID"] in lettered
+        assert flagged == (codes[episode["Icustay"]] & known if is_read else set())
+        with_flags += bool(flagged)
+    assert with_flags > 40

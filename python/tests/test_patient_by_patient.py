@@ -7,9 +7,13 @@ agree, a slip of one of them is unlikely.
 from __future__ import annotations
 
 import csv
+import gzip
 import math
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -29,6 +33,12 @@ def patient_by_patient(source: Path, folder: Path) -> Path:
         [sys.executable, str(program), str(source), str(folder / "listfiles"), *series], check=True
     )
     return folder
+
+
+@pytest.fixture(scope="module")
+def of_shared_demo(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shared")
+    return patient_by_patient(shared / "data" / "mimic3_demo", folder)
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +64,16 @@ def read_rows(path: Path) -> Rows:
         return list(csv.reader(file))
 
 
+def golden_time_series(path: Path) -> Iterator[tuple[str, Rows]]:
+    """Split the stacked time series into (name of the stay, rows with the header)."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        reader = csv.reader(file)
+        header = next(reader)[2:]
+        for (subject, episode), rows in groupby(reader, key=lambda row: (row[0], row[1])):
+            name = f"{subject}_episode{episode}_timeseries.csv"
+            yield name, [header, *(row[2:] for row in rows)]
+
+
 def same_cell(ours: str, theirs: str) -> bool:
     """Equal texts, or numbers within 1e-12 (the contract's tolerance for time series)."""
     if ours == theirs:
@@ -72,6 +92,28 @@ def differing_cells(ours: Rows, theirs: Rows) -> list[tuple[str, str]]:
         for mine, other in zip(*pair, strict=True)
         if not same_cell(mine, other)
     ]
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize("task", TASKS)
+def test_rows_are_those_of_the_golden_listfiles(
+    task: str, partition: str, of_shared_demo: Path, shared: Path
+) -> None:
+    place = Path(task) / partition / "listfile.csv"
+    golden = read_rows(shared / "golden" / "mimic3_demo" / place)
+    rows = read_rows(of_shared_demo / "listfiles" / place)
+    assert rows[0] == golden[0]
+    assert Counter(map(tuple, rows)) == Counter(map(tuple, golden))
+
+
+def test_time_series_are_the_golden_ones(of_shared_demo: Path, shared: Path) -> None:
+    path = shared / "golden" / "mimic3_demo" / "root_timeseries.csv.gz"
+    golden = dict(golden_time_series(path))
+    folder = of_shared_demo / "timeseries"
+    assert {file.name for file in folder.iterdir()} == golden.keys()
+    assert len(golden) == 114
+    for name, rows in golden.items():
+        assert differing_cells(read_rows(folder / name), rows) == [], name
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
