@@ -151,6 +151,10 @@ def answered_line(
         cost: of all its calls; None if it is unknown.
         measured: seconds, attempts and the like, which differ from run to run.
     """
+    calls = [call.as_json() for call in completion.tool_calls]
+    called: Line = {"tool_calls": calls} if calls else {}
+    if calls and completion.message is not None:
+        called["message"] = dict(completion.message)
     return {
         **_named(request, outcome_of(completion)),
         "text": completion.text,
@@ -160,7 +164,7 @@ def answered_line(
         "model": completion.model,
         "fingerprint": completion.fingerprint,
         "usage": completion.usage.as_json(),
-        **_called(completion),
+        **called,
         **_told(cost, measured),
     }
 
@@ -207,12 +211,6 @@ def _named(request: Request, outcome: Outcome) -> Line:
         "key": request.key,
         "outcome": str(outcome),
     }
-
-
-def _called(completion: Completion) -> Line:
-    calls = [call.as_json() for call in completion.tool_calls]
-    message = {} if completion.message is None else {"message": dict(completion.message)}
-    return {"tool_calls": calls, **message} if calls else {}
 
 
 def _told(cost: Decimal | None, measured: Mapping[str, Any]) -> Line:
@@ -305,12 +303,7 @@ def episode_line(request: Request, finished: Finished, totals: Totals) -> Line:
         finished: how it ended.
         totals: over its turns.
     """
-    line: Line = {
-        "item": request.item.id,
-        "sample": request.item.sample,
-        "key": request.key,
-        "outcome": str(finished.outcome),
-    }
+    line = _named(request, finished.outcome)
     if finished.failure is not None:
         shown = finished.failure if request.item.is_open else finished.failure.without_detail()
         line["error"] = shown.as_json()

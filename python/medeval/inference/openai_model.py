@@ -133,7 +133,8 @@ class ParameterFallbacks:
         self, sent: Mapping[str, Any], messages: Sequence[Message]
     ) -> Iterator[dict[str, str]]:
         if RESPONSE_FORMAT in sent:
-            if _is_schema(sent[RESPONSE_FORMAT]):
+            form = sent[RESPONSE_FORMAT]
+            if isinstance(form, Mapping) and form.get("type") == "json_schema":
                 yield {RESPONSE_FORMAT: JSON_OBJECT}
             yield {RESPONSE_FORMAT: LEFT_OUT}
         yield from ({name: LEFT_OUT} for name in _OPTIONAL if name in sent)
@@ -143,10 +144,6 @@ class ParameterFallbacks:
                 yield {name: other}
         if any(map(_is_system, messages)):
             yield {SYSTEM_ROLE: AS_USER}
-
-
-def _is_schema(form: Any) -> bool:
-    return isinstance(form, Mapping) and form.get("type") == "json_schema"
 
 
 def _is_system(message: Message) -> bool:
@@ -160,16 +157,13 @@ def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
     if failure.parameter:
         return failure.parameter.split(".")[0]
     # The first that the message names: the second is the one to use instead.
+    forms = {name: _OTHER_NAMES.get(name, re.escape(name)) for name in sent}
     places = [
         (match.start(), name)
-        for name in sent
-        if (match := re.search(_name_pattern(name), failure.detail, re.IGNORECASE))
+        for name, form in forms.items()
+        if (match := re.search(rf"(?<!\w)(?:{form})(?!\w)", failure.detail, re.IGNORECASE))
     ]
     return min(places)[1] if places else None
-
-
-def _name_pattern(name: str) -> str:
-    return rf"(?<!\w)(?:{_OTHER_NAMES.get(name, re.escape(name))})(?!\w)"
 
 
 def _import_client() -> None:

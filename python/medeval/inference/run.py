@@ -65,7 +65,10 @@ class Progress:
         self.before += not is_new
         self.retries += line["measured"]["attempts"] - 1
         if outcome is Outcome.ERRORED:
-            self.errors[_named(line["error"])] += 1
+            kind, code = line["error"]["kind"], line["error"].get("code")
+            is_broken_off = kind == Kind.BROKEN and line["error"].get("status") == _OK and code
+            # With the endpoint's own word where it broke off a reply.
+            self.errors[f"{kind} ({code})" if is_broken_off else str(kind)] += 1
         usage = line.get("usage") or {}
         counts = (usage.get("input_tokens"), usage.get("output_tokens"))
         self.input_tokens += counts[0] or 0
@@ -94,13 +97,6 @@ class Progress:
             "cost_of_priced": str(self.cost),
             "unpriced": self.unpriced,
         }
-
-
-def _named(error: Mapping[str, Any]) -> str:
-    """Return the kind of an error, and the endpoint's own word where it broke off a reply."""
-    kind, code = error["kind"], error.get("code")
-    is_broken_off = kind == Kind.BROKEN and error.get("status") == _OK and code
-    return f"{kind} ({code})" if is_broken_off else str(kind)
 
 
 OnProgress = Callable[[Progress], None]
