@@ -41,11 +41,17 @@ def graceful_exit(status: Callable[[], str]) -> Iterator[None]:
         # An event loop has a handler of its own for Ctrl-C, which closes what is open.
         interrupt = signal.getsignal(signal.SIGINT)
         if not callable(interrupt):
-            raise KeyboardInterrupt  # a shell starts what runs in its background without Ctrl-C
+            raise KeyboardInterrupt
         interrupt(signal.SIGINT, frame)
 
     before = signal.getsignal(signal.SIGTERM)
     is_ours = before is signal.SIG_DFL
+    # A shell starts what runs in its background without Ctrl-C. It stays without, by the mask, but
+    # an event loop makes its handler only where Python's own stands.
+    is_in_background = is_ours and signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if is_in_background:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if is_ours:
         signal.signal(signal.SIGTERM, end)
     try:
@@ -61,6 +67,9 @@ def graceful_exit(status: Callable[[], str]) -> Iterator[None]:
     finally:
         if is_ours:
             signal.signal(signal.SIGTERM, before)
+        if is_in_background:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
 def command_of(*words: object) -> str:

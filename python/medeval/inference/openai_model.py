@@ -9,6 +9,7 @@ of the user.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -169,7 +170,8 @@ def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
 def _import_client() -> None:
     """Import what asking needs; in a thread of its own while questions are read and files made."""
     for name in ("openai", "httpcore2", "anyio._backends._asyncio"):
-        import_module(name)
+        with contextlib.suppress(ImportError):  # the last two are the client's own affair
+            import_module(name)
 
 
 class OpenAIModel:
