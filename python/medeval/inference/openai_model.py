@@ -14,7 +14,6 @@ import json
 import os
 import re
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
@@ -168,7 +167,10 @@ def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
 
 
 def _import_client() -> None:
-    """Import what asking needs; in a thread of its own while questions are read and files made."""
+    """Import what asking needs before the first question is on its way.
+
+    No thread does it: Ctrl-C in the middle of an import would leave the two waiting for each other.
+    """
     for name in ("openai", "httpcore2", "anyio._backends._asyncio"):
         with contextlib.suppress(ImportError):  # the last two are the client's own affair
             import_module(name)
@@ -223,7 +225,7 @@ class OpenAIModel:
                 f"{', '.join(sorted(reserved))} cannot be set as parameters of a model."
             )
         key_from_environment(key_variable, os.environ)
-        threading.Thread(target=_import_client, name="imports").start()
+        _import_client()
 
     async def ask(self, request: Request) -> Completion:
         """Ask once; a refused request is repeated without the parts that may be the reason."""
