@@ -29,9 +29,9 @@ CEILINGS: dict[str, int] = {
     "baselines": 380,
     "cdm": 3120,
     "cli": 60,
-    "commands": 2600,
+    "commands": 2610,
     "evaluation": 2100,
-    "inference": 3540,
+    "inference": 3530,
     "judging": 2070,
     "metrics": 730,
     "mimic3": 410,
@@ -43,14 +43,14 @@ CEILINGS: dict[str, int] = {
     "tasks": 2910,
     "yier": 1340,
     "package": 27000,
-    "python/tests": 30780,
+    "python/tests": 30870,
     "benchmarks": 1200,
     "tools": 1700,
 }
 # A place that has fallen this far below its ceiling gets a lower one.
 SLACK = 60
 
-FILES, FUNCTIONS = 208, 2051
+FILES, FUNCTIONS = 208, 2047
 
 # From the command line down to plain texts and files: who is above may import who is below.
 LAYERS = (
