@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -169,11 +170,16 @@ def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
 def _import_client() -> None:
     """Import what asking needs before the first question is on its way.
 
-    No thread does it: Ctrl-C in the middle of an import would leave the two waiting for each other.
+    Ctrl-C waits for its end: within an import it may leave a lock behind, or be taken by Python
+    for one that nobody handles.
     """
-    for name in ("openai", "httpcore2", "anyio._backends._asyncio"):
-        with contextlib.suppress(ImportError):  # the last two are the client's own affair
-            import_module(name)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        for name in ("openai", "httpcore2", "anyio._backends._asyncio"):
+            with contextlib.suppress(ImportError):  # the last two are the client's own affair
+                import_module(name)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class OpenAIModel:
