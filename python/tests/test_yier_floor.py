@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +13,39 @@ from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from marks import slow_after
 
+from medeval.yier.questions import check_records, clean_questions
+from medeval.yier.reading import QuestionFile
+
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
 TABLES = ("yier_attrition", "yier_data_class", "yier_options", "yier_questions")
 MODELS = ("build", "--select", "yier", "--resource-type", "seed", "--resource-type", "model")
+PLAIN = {
+    "context": "",
+    "question": "哪项是对的？",
+    "selection": ["发热", "咳嗽", "皮疹"],
+    "answer_choices": ["咳嗽"],
+    "source": "test",
+}
+# Each says what makes a record of its own; some are refused, the others are questions.
+ROWS = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "readers" / "yier_records.jsonl").read_text().splitlines()
+]
+# Each has an id that is its name if its own is not what is amiss.
+RECORDS: list[dict[str, Any]] = [
+    {**PLAIN, "sample_id": row["name"], **row["changes"]} for row in ROWS
+]
+KEPT = [row["name"] for row in ROWS if not row["refused"]]
+UNLABELLED = {"answers-null", "answers-none"}
 
 
-def question(sample_id: str | None, **changes: Any) -> dict[str, Any]:
-    record = {
-        "context": "",
-        "question": "哪项是对的？",
-        "selection": ["发热", "咳嗽", "皮疹"],
-        "answer_choices": ["咳嗽"],
-        "sample_id": sample_id,
-        "source": "test",
-    }
-    return record | changes
+def written(path: Path, records: Sequence[dict[str, Any]], between: str = "") -> Path:
+    """Write records as an array, or with something between them."""
+    texts = [json.dumps(record, ensure_ascii=False) for record in records]
+    path.write_text(
+        between.join(texts) + between if between else f"[{', '.join(texts)}]", encoding="utf-8"
+    )
+    return path
 
 
 @pytest.fixture
@@ -35,28 +54,22 @@ def demo(demo_folder: Path) -> Build:
     return Build("duckdb", demo_folder, floor="yier")
 
 
-@pytest.fixture(scope="module")
-def duckdb_build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """The demo's questions on DuckDB, with every dbt test passed."""
-    build = Build("duckdb", tmp_path_factory.mktemp("yier-duckdb"), floor="yier")
-    build.dbt("build", "--select", "yier")
-    return build
-
-
 def test_both_engines_have_the_same_tables_and_files(
-    duckdb_build: Build, postgres_database: dict[str, str], tmp_path: Path
+    postgres_database: dict[str, str], tmp_path: Path
 ) -> None:
+    duckdb = Build("duckdb", tmp_path / "duckdb", floor="yier")
+    duckdb.dbt("build", "--select", "yier")  # with every test of dbt
     done = run_medeval("load", "yier", env=postgres_database)
     assert done.returncode == 0, done.stderr
     assert "reading the synthetic demo" in done.stderr
-    postgres = Build("postgres", tmp_path, postgres_database, "yier")
+    postgres = Build("postgres", tmp_path / "postgres", postgres_database, "yier")
     postgres.dbt("build", "--select", "yier")
     for table in TABLES:
-        names, rows = duckdb_build.published(table, "yier")
+        names, rows = duckdb.published(table, "yier")
         assert rows
         assert (names, rows) == postgres.published(table, "yier")
     exported = (postgres.export() / "questions.jsonl").read_bytes()
-    assert exported == (duckdb_build.export() / "questions.jsonl").read_bytes()
+    assert exported == (duckdb.export() / "questions.jsonl").read_bytes()
 
 
 def test_the_export_holds_the_questions_of_the_file(demo: Build) -> None:
@@ -68,40 +81,64 @@ def test_the_export_holds_the_questions_of_the_file(demo: Build) -> None:
     assert manifest["tasks"]["yier"]["left_out"] == {}
 
 
-@pytest.mark.parametrize("form", slow_after(1, ["array", "lines"]))
+def test_the_check_refuses_what_is_called_refused_here() -> None:
+    outcomes = check_records(RECORDS).outcomes
+    assert [one.state == "error" for one in outcomes] == [row["refused"] for row in ROWS]
+
+
+@pytest.mark.parametrize("form", slow_after(1, ["array", "lines", "loaded"]))
 def test_records_that_are_no_questions_are_counted(
     worker: Worker, tmp_path: Path, form: str
 ) -> None:
-    records = [
-        question("a"),
-        question("a", question="again"),
-        question("b", question="　"),
-        question("c", selection=[]),
-        question("d", answer_choices=["头痛"]),
-        question("e", answer_choices=[], context="体温 38℃。\n第二行\u2028第三行"),
-        question(" a "),
-        question("　"),
-    ]
-    path = tmp_path / "Bob's questions.json"
-    if form == "array":
-        path.write_text(json.dumps(records, ensure_ascii=False, indent=1), encoding="utf-8")
-    else:
-        lines = [json.dumps(record, ensure_ascii=False) for record in records]
-        path.write_text("\n\n".join(lines) + "\r\n", encoding="utf-8")
+    path = written(tmp_path / "Bob's.json", RECORDS, "\r\n\n" if form == "lines" else "")
+    if form == "loaded":
+        raw, path = path, tmp_path / "clean.jsonl"
+        done = run_medeval("load", "yier", raw, "--out", path)
+        assert done.returncode == 0, done.stderr
     warehouse = Worked(worker, tmp_path)
     warehouse.builds(*MODELS, YIER=path)
-    kept = warehouse.rows(
-        "select sample_id, context, is_labelled from yier.yier_questions order by all"
-    )
-    assert kept == [("a", None, True), ("e", "体温 38℃。\n第二行\u2028第三行", False)]
-    lost = warehouse.rows("select rule, rows_removed from yier.yier_attrition order by step_number")
-    assert lost == [
-        ("blank_question", 1),
-        ("missing_or_repeated_id", 3),
-        ("unusable_options", 1),
-        ("answer_outside_options", 1),
-        ("refused_by_check", 0),
-    ]
+    rows = warehouse.rows("select sample_id, is_labelled from yier.yier_questions order by all")
+    assert rows == [(name, name not in UNLABELLED) for name in sorted(KEPT)]
+    options = warehouse.rows("select distinct sample_id from yier.yier_options order by all")
+    assert options == [(name,) for name in sorted(KEPT)]
+    lines = "select context from yier.yier_questions where sample_id = 'context-lines'"
+    assert warehouse.rows(lines) == [("体温 38℃。\n第二行\u2028第三行\u0085四",)]
+    # The other reasons come first; an object or a list among the answers is none of the options.
+    assert dict(warehouse.rows("select rule, rows_removed from yier.yier_attrition")) == {
+        "blank_question": 3,
+        "missing_or_repeated_id": 7,
+        "unusable_options": 7,
+        "answer_outside_options": 4,
+        "refused_by_check": 13,
+    }
+
+
+def test_both_engines_refuse_the_same(postgres_database: dict[str, str], tmp_path: Path) -> None:
+    path = written(tmp_path / "raw.json", RECORDS)
+    done = run_medeval("load", "yier", path, env=postgres_database)
+    assert done.returncode == 0, done.stderr
+    postgres = Build("postgres", tmp_path / "postgres", postgres_database, "yier")
+    postgres.dbt("build", "--select", "yier")  # the unit tests too
+    # As it stands: nothing but the models says there what is refused.
+    duckdb = Build("duckdb", tmp_path / "duckdb", {"MEDEVAL_YIER": str(path)}, "yier")
+    duckdb.dbt(*MODELS)
+    for query in (
+        "select rule, rows_removed from yier.yier_attrition order by step_number",
+        "select sample_id, context, question_source, option_count, answer_count"
+        " from yier.yier_questions order by line_number",
+    ):
+        assert duckdb.rows(query) == postgres.rows(query)
+
+
+def test_a_record_that_is_mended_is_marked_no_more() -> None:
+    def cleaned(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return clean_questions(QuestionFile(content, "array"))[0]
+
+    once = cleaned([{**RECORDS[0], "sample_id": "a"}])
+    assert once[0]["refused_by_check"] == "context: Input should be a valid string"
+    assert cleaned(once) == once
+    (mended,) = cleaned([{**once[0], "context": "体温 38℃"}])
+    assert "refused_by_check" not in mended
 
 
 @pytest.mark.parametrize(
@@ -143,25 +180,9 @@ def test_load_mends_a_file_that_the_models_read(tmp_path: Path) -> None:
     assert built.returncode == 0, built.stdout
 
 
-def test_a_sign_that_looks_like_a_line_end_splits_no_record(
-    postgres_database: dict[str, str], tmp_path: Path
-) -> None:
-    path = tmp_path / "questions.json"
-    records = [question("a", context="一\u2028二\u0085三"), question("b")]
-    path.write_text(json.dumps(records, ensure_ascii=False), encoding="utf-8")
-    done = run_medeval("load", "yier", path, env=postgres_database)
-    assert done.returncode == 0, done.stderr
-    build = Build("postgres", tmp_path, postgres_database, "yier")
-    rows = build.rows(
-        "select record from yier_source.records order by cast(line_number as integer)"
-    )
-    assert [json.loads(record)["context"] for (record,) in rows] == ["一\u2028二\u0085三", ""]
-
-
 @pytest.mark.slow
 def test_the_demo_does_not_replace_the_users_questions(worker: Worker, tmp_path: Path) -> None:
-    path = tmp_path / "questions.json"
-    path.write_text(json.dumps([question("a")]), encoding="utf-8")
+    path = written(tmp_path / "questions.json", [{**PLAIN, "sample_id": "a"}])
     warehouse = Worked(worker, tmp_path)
     warehouse.builds(*MODELS, YIER=path)
     warehouse.stops(*MODELS, says=(f"This warehouse holds yier of {path}", "MEDEVAL_YIER"))
