@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import psycopg
 import pytest
 from builds import Build
 from commands import PROJECT_ROOT, run_medeval
@@ -53,29 +52,22 @@ def demo(demo_folder: Path) -> Build:
     return Build("duckdb", demo_folder, floor="mtsamples")
 
 
-@pytest.fixture(scope="module")
-def duckdb_build(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """The demo's notes on DuckDB, with every dbt test passed."""
-    build = Build("duckdb", tmp_path_factory.mktemp("mtsamples-duckdb"), floor="mtsamples")
-    output = build.dbt("build", "--select", "mtsamples")
-    assert "WARN=0" in output
-    return build
-
-
 def test_both_engines_have_the_same_tables_and_files(
-    duckdb_build: Build, postgres_database: dict[str, str], tmp_path: Path
+    postgres_database: dict[str, str], tmp_path: Path
 ) -> None:
+    duckdb = Build("duckdb", tmp_path / "duckdb", floor="mtsamples")
+    assert "WARN=0" in duckdb.dbt("build", "--select", "mtsamples")  # with every test of dbt
     done = run_medeval("load", "mtsamples", env=postgres_database)
     assert done.returncode == 0, done.stderr
     assert "loading the synthetic demo" in done.stderr
-    postgres = Build("postgres", tmp_path, postgres_database, "mtsamples")
+    postgres = Build("postgres", tmp_path / "postgres", postgres_database, "mtsamples")
     postgres.dbt("build", "--select", "mtsamples")
     for table in TABLES:
-        names, rows = duckdb_build.published(table, "mtsamples")
+        names, rows = duckdb.published(table, "mtsamples")
         assert rows
         assert (names, rows) == postgres.published(table, "mtsamples")
     exported = (postgres.export() / "examples.jsonl").read_bytes()
-    assert exported == (duckdb_build.export() / "examples.jsonl").read_bytes()
+    assert exported == (duckdb.export() / "examples.jsonl").read_bytes()
 
 
 def test_the_export_holds_the_examples_in_order(demo: Build) -> None:
@@ -212,58 +204,48 @@ def test_load_takes_the_cache_that_is_named_and_all_or_nothing(
     done = run_medeval("load", "mtsamples", "--cache-dir", tmp_path / "named", env=env)
     assert done.returncode == 0, done.stderr
     with connect(postgres_database) as connection:
-        assert texts(connection) == [("PLAN: a",)]
-
-
-def texts(connection: psycopg.Connection[tuple[object, ...]]) -> list[tuple[object, ...]]:
-    return connection.execute("select text from mtsamples_source.notes").fetchall()
-
-
-FAULTY = [
-    json.loads(line)
-    for line in (Path(__file__).parent / "readers" / "mtsamples_faults.jsonl")
-    .read_text(encoding="utf-8")
-    .splitlines()
-]
-
-
-@pytest.mark.parametrize("case", [case for case in FAULTY if "files" in case])
-def test_what_is_wrong_with_a_folder_is_named(tmp_path: Path, case: dict[str, Any]) -> None:
-    # Bytes that are no UTF-8 stand in the table as halves of surrogate pairs.
-    files = {name: text.encode(errors="surrogateescape") for name, text in case["files"].items()}
-    folder = fill(tmp_path / "notes", files)
-    with pytest.raises(UserError, match=case["said"]) as raised:
-        read_notes(folder)
-    assert str(folder) in str(raised.value)
-
-
-def test_a_file_name_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-    path = bytes(tmp_path / "notes") + b"/caf\xe9.txt"
-    try:
-        with open(path, "wb") as file:  # noqa: PTH123 (a name of bytes)
-            file.write(b"PLAN: x")
-    except OSError:
-        pytest.skip("this file system takes names in UTF-8 only")
-    with pytest.raises(UserError, match=r"caf\\xe9.txt.*is not UTF-8"):
-        read_notes(tmp_path / "notes")
+        texts = connection.execute("select text from mtsamples_source.notes").fetchall()
+    assert texts == [("PLAN: a",)]
 
 
 DEEP = "[" * 200_000
-LONG = [
+# Bytes that are no UTF-8 stand in the table as halves of surrogate pairs.
+FAULTY: list[dict[str, Any]] = [
+    *(
+        json.loads(line)
+        for line in (Path(__file__).parent / "readers" / "mtsamples_faults.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    ),
     {"lines": f'{{"filename": "a", "text": "x"}}\n{DEEP}', "said": "line 2 is nested too deep"},
     {"lines": f'{{"filename": "a", "text": {DEEP}', "said": "line 1 is nested too deep"},
     {"lines": f'{{"filename": {"7" * 5_000}, "text": "x"}}', "said": "no text called filename"},
 ]
 
 
-@pytest.mark.parametrize("case", [*(case for case in FAULTY if "lines" in case), *LONG])
-def test_what_is_wrong_with_a_file_is_named(tmp_path: Path, case: dict[str, str]) -> None:
-    path = tmp_path / "notes.jsonl"
-    path.write_bytes(case["lines"].encode(errors="surrogateescape"))
+@pytest.mark.parametrize("case", FAULTY)
+def test_what_is_wrong_with_a_folder_or_file_is_named(tmp_path: Path, case: dict[str, Any]) -> None:
+    place = tmp_path / "notes.jsonl"
+    if "files" in case:
+        files = {
+            name: text.encode(errors="surrogateescape") for name, text in case["files"].items()
+        }
+        fill(place, files)
+    else:
+        place.write_bytes(case["lines"].encode(errors="surrogateescape"))
     with pytest.raises(UserError, match=case["said"]) as raised:
-        read_notes(path)
-    assert str(path) in str(raised.value)
+        read_notes(place)
+    assert str(place) in str(raised.value)
+
+
+def test_a_file_name_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
+    try:
+        with open(bytes(tmp_path) + b"/caf\xe9.txt", "wb") as file:  # noqa: PTH123 (bytes)
+            file.write(b"PLAN: x")
+    except OSError:
+        pytest.skip("this file system takes names in UTF-8 only")
+    with pytest.raises(UserError, match=r"caf\\xe9.txt.*is not UTF-8"):
+        read_notes(tmp_path)
 
 
 @pytest.mark.parametrize("surplus", [0, 1])
@@ -286,22 +268,22 @@ def test_a_line_is_as_long_as_the_engine_reads_and_no_longer(tmp_path: Path, sur
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "flags", "said"),
     slow_after(
         1,
         [
-            ("b.txt", b"\xff", "b.txt is not text in UTF-8"),
-            ("notes.jsonl", b"{", "notes.jsonl, line 1 is not JSON"),
+            ("b.txt", b"\xff", (), "b.txt is not text in UTF-8"),
+            ("notes.jsonl", b"{", (), "notes.jsonl, line 1 is not JSON"),
+            ("b.txt", b"", ("--vars", "{mtsamples_truncation: none}"), "It can be helm or medarc"),
         ],
     ),
 )
 def test_the_build_stops_at_what_is_wrong(
-    worker: Worker, tmp_path: Path, name: str, content: bytes, said: str
+    worker: Worker, tmp_path: Path, name: str, content: bytes, flags: tuple[str, ...], said: str
 ) -> None:
     folder = fill(tmp_path / "notes", {"a.txt": "PLAN: x", name: content})
     place = folder if name.endswith(".txt") else folder / name
-    warehouse = Worked(worker, tmp_path)
-    warehouse.stops(*MODELS, says=(said,), MTSAMPLES=place)
+    Worked(worker, tmp_path).stops(*MODELS, *flags, says=(said,), MTSAMPLES=place)
 
 
 @pytest.mark.slow
@@ -373,13 +355,6 @@ def test_a_download_is_open_as_the_pinned_commit_has_it(
     ]
 
 
-@pytest.mark.slow
-def test_an_unknown_truncation_stops_the_build(worker: Worker, tmp_path: Path) -> None:
-    warehouse = Worked(worker, tmp_path)
-    unknown = ("--vars", "{mtsamples_truncation: none}")
-    warehouse.stops(*MODELS, *unknown, says=("It can be helm or medarc",))
-
-
 FAULTS = {
     "mtsamples_no_section_is_shown": "update mtsamples.mtsamples_procedures"
     " set question = question || ' FINDINGS: seen' where source_index = 0",
@@ -399,13 +374,6 @@ def test_a_planted_fault_is_found(worker: Worker, demo: Build, tmp_path: Path, t
     with duckdb.connect(warehouse.path) as connection:
         assert connection.execute(FAULTS[test]).fetchall() == [(1,)]
     warehouse.stops("test", "--select", test, says=("ERROR=1",))
-
-
-def test_the_task_has_the_name_of_the_benchmark_too(demo: Build, tmp_path: Path) -> None:
-    env = {"MEDEVAL_DUCKDB": str(demo.folder / "medeval.duckdb")}
-    args = ("export", "--task", "mtsamples-procedures", "--out", tmp_path)
-    assert run_medeval(*args, env=env).returncode == 0
-    assert (tmp_path / "mtsamples" / "examples.jsonl").is_file()
 
 
 def test_a_compressed_file_that_is_cut_is_named(tmp_path: Path) -> None:
