@@ -313,3 +313,14 @@ def test_answers_that_are_being_read_in_are_named_again(tmp_path: Path) -> None:
     far, words = told(done)
     assert far == "0 of 2 items are done"
     assert words == [str(word) for word in asked]
+
+
+def test_ctrl_c_within_an_import_ends_as_elsewhere(tmp_path: Path) -> None:
+    """Python ends by the signal itself where a text that it runs, as for a dataclass, is hit."""
+    model = tmp_path / "model.py"
+    model.write_text("def reply(messages):\n    exec('raise KeyboardInterrupt')\n")
+    done = run_medeval(
+        "run", "--task", task_file(tmp_path, 2), "--model", f"{model}:reply", "--out",
+        tmp_path / "runs", "--concurrency", "1",
+    )  # fmt: skip
+    assert (done.returncode, told(done)[0]) == (130, "0 of 2 items are done")

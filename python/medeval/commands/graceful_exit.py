@@ -63,6 +63,9 @@ def graceful_exit(status: Callable[[], str]) -> Iterator[None]:
             print(f"medeval: ended; {status()}", file=sys.stderr)
         finally:
             signal.signal(signal.SIGINT, interrupt)
+        # Where Ctrl-C came within a text that was run (an import makes classes so), Python would
+        # end by the signal, whatever the exit code, until another text has run.
+        exec("")  # noqa: S102
         raise typer.Exit(_BY_SIGNAL + ended_by) from None
     finally:
         if is_ours:
