@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
@@ -22,52 +23,17 @@ NO_CODE = {
     *(tokenize.INDENT, tokenize.DEDENT),
 }
 
-# Lines of code, without comments and docstrings.
-CEILINGS: dict[str, int] = {
-    "(top)": 2530,
-    "__main__": 10,
-    "baselines": 380,
-    "cdm": 3120,
-    "cli": 60,
-    "commands": 2610,
-    "evaluation": 2100,
-    "inference": 3530,
-    "judging": 2070,
-    "metrics": 730,
-    "mimic3": 410,
-    "models": 1130,
-    "mtsamples": 560,
-    "predictions": 1260,
-    "reporting": 880,
-    "scoring": 1460,
-    "tasks": 2910,
-    "yier": 1340,
-    "package": 27000,
-    "python/tests": 30870,
-    "benchmarks": 1200,
-    "tools": 1700,
-}
-# A place that has fallen this far below its ceiling gets a lower one.
-SLACK = 60
-
-FILES, FUNCTIONS = 208, 2047
+# Code lines of each place, without comments and docstrings, and what else is counted.
+CEILINGS: dict[str, int] = tomllib.loads(
+    Path(__file__).with_name("tables").joinpath("ceilings.toml").read_text(encoding="utf-8")
+)
 
 # From the command line down to plain texts and files: who is above may import who is below.
 LAYERS = (
     ("cli", "__main__"),
     ("commands",),
     ("evaluation",),
-    (
-        "tasks",
-        "yier",
-        "mtsamples",
-        "cdm",
-        "mimic3",
-        "predictions",
-        "baselines",
-        "task_files",
-        "exporting",
-    ),
+    ("tasks", "yier", "mtsamples", "cdm", "mimic3", "predictions", "baselines"),
     ("judging", "reporting"),
     ("inference",),
     ("scoring", "metrics", "models"),
@@ -79,7 +45,6 @@ UPWARD: set[tuple[str, str]] = {("(top)", "mtsamples"), ("tasks", "evaluation")}
 # Folders that serve every benchmark, and the words by which they would name one.
 GENERAL = ("cli.py", "commands", "inference", "judging", "scoring", "reporting")
 BENCHMARKS = ("yier", "mtsamples", "cdm", "mimic3", "phenotyping", "decompensation")
-NAMED_PLACES = 44
 
 
 def python_files(folder: Path) -> list[Path]:
@@ -118,34 +83,32 @@ def place_of(path: Path) -> str:
     return inside.stem if inside.stem in ("cli", "__main__") else "(top)"
 
 
-def lines_of_places() -> dict[str, int]:
-    lines: Counter[str] = Counter()
-    for path in python_files(PACKAGE):
-        lines[place_of(path)] += code_lines(path)
-    lines["package"] = sum(lines.values())
+def measured() -> dict[str, int]:
+    files = python_files(PACKAGE)
+    counts: Counter[str] = Counter()
+    for path in files:
+        counts[place_of(path)] += code_lines(path)
+    counts["package"] = sum(counts.values())
     for name in ("python/tests", "benchmarks", "tools"):
-        lines[name] = sum(map(code_lines, python_files(PROJECT_ROOT / name)))
-    return dict(lines)
+        counts[name] = sum(map(code_lines, python_files(PROJECT_ROOT / name)))
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
+    counts["functions"] = sum(
+        isinstance(node, functions) for path in files for node in ast.walk(parsed(path))
+    )
+    counts["files"] = len(files)
+    counts["general code that names a benchmark"] = len(named_in_general_code())
+    return dict(counts)
 
 
 @pytest.mark.slow
 def test_no_place_grows() -> None:
-    lines = lines_of_places()
-    assert lines.keys() == CEILINGS.keys()
-    assert {place: n for place, n in lines.items() if n > CEILINGS[place]} == {}, "too long"
-    low = {place: n for place, n in lines.items() if n < CEILINGS[place] - SLACK}
+    found = measured()
+    assert found.keys() == CEILINGS.keys()
+    assert {place: n for place, n in found.items() if n > CEILINGS[place]} == {}, "too much"
+    # A place that has fallen far below its ceiling gets a lower one.
+    slack = {place: min(60, 5 + ceiling // 50) for place, ceiling in CEILINGS.items()}
+    low = {place: n for place, n in found.items() if n < CEILINGS[place] - slack[place]}
     assert low == {}, "lower these ceilings"
-
-
-def test_files_and_functions_do_not_become_more() -> None:
-    files = python_files(PACKAGE)
-    functions = sum(
-        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        for path in files
-        for node in ast.walk(parsed(path))
-    )
-    assert FILES - 5 <= len(files) <= FILES
-    assert FUNCTIONS - 30 <= functions <= FUNCTIONS
 
 
 def test_no_file_is_longer_than_450_lines() -> None:
@@ -197,7 +160,7 @@ def words_of(node: ast.AST) -> list[str]:
     return []
 
 
-def test_general_code_names_no_more_benchmarks() -> None:
+def named_in_general_code() -> list[str]:
     named = []
     for place in GENERAL:
         folder = PACKAGE / place
@@ -209,4 +172,4 @@ def test_general_code_names_no_more_benchmarks() -> None:
                 if node not in documented
                 and any(name in word.lower() for word in words_of(node) for name in BENCHMARKS)
             ]
-    assert NAMED_PLACES - 5 <= len(named) <= NAMED_PLACES, named
+    return named
