@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +9,10 @@ from typing import Any
 import cdm_folder
 import mimic3_folder
 import psycopg
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from commands import PROJECT_ROOT
 from export_tables import warehouse_folder
+from folder_changes import change, filled
 from in_process import Done, Main, main_in
 from mimic3_folder import write
 from postgres_server import connect
@@ -58,23 +56,6 @@ def folder_of(row: Row, folder: Path) -> Path:
     return cdm_folder.as_release_1_0(folder) if "release" in row else folder
 
 
-def change(folder: Path, name: str, content: Any) -> None:
-    path = folder / name
-    path.parent.mkdir(exist_ok=True)
-    if content is None and path.is_dir():
-        shutil.rmtree(path)
-    elif content is None:
-        path.unlink()
-    elif path.suffix == ".parquet":
-        pq.write_table(pa.table(content), path)
-    else:
-        write(path, content)
-
-
-def filled(text: str, folder: Path) -> str:
-    return text.replace("$FOLDER", str(folder)).replace("$PROJECT", str(PROJECT_ROOT))
-
-
 def load(row: Row, folder: Path, main: Main, monkeypatch: pytest.MonkeyPatch) -> Done:
     """Run the command of a row, and check what it says."""
     for name, value in row.get("env", {}).items():
@@ -107,8 +88,7 @@ def test_a_load_leaves_and_says_what_its_row_has(
     for statement in row.get("sql", ()):
         database.execute(statement.encode())
     before = names(database, SCHEMAS)
-    for file, content in row.get("files", {}).items():
-        change(folder, file, content)
+    change(folder, row.get("files", {}))
     done = load(row, folder, main, monkeypatch)
     if name in ROWS["stops"]:
         assert done.code == 2
