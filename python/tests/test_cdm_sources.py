@@ -11,10 +11,12 @@ import duckdb
 import pytest
 from cdm_folder import TABLES, as_release_1_0, write, write_folder
 from dbt_worker import Worked, Worker
+from folder_changes import change, filled
 from marks import slow_after
+from tables import yaml_table
 
 STAGING = ("run", "--select", "models/cdm/staging")
-CASES = ("run", "--select", "+int_cdm__candidates", "+int_cdm__free_text")
+ROWS = yaml_table("cdm_sources")
 VIEWS = [(module, table) for module, tables in TABLES.items() for table in tables]
 
 
@@ -41,16 +43,10 @@ def folder(tmp_path: Path) -> Path:
     return write_folder(tmp_path / "files")
 
 
-def named(folder: Path, extracts: bool = True) -> dict[str, Path]:
+def named(folder: Path) -> dict[str, Path]:
     """Name a folder with all modules."""
-    variables = {"MIMIC4_DIR": folder, "MIMIC4_NOTE_DIR": folder}
-    return variables | ({"CDM_EXTRACT_DIR": folder / "note_extract"} if extracts else {})
-
-
-def cohort(path: Path, content: str | bytes) -> tuple[str, str]:
-    """Write a list of admissions, and return the options that name it."""
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return ("--vars", f"{{cdm_cohort_file: '{path}'}}")
+    places = {"MIMIC4_DIR": folder, "MIMIC4_NOTE_DIR": folder}
+    return {**places, "CDM_EXTRACT_DIR": folder / "note_extract"}
 
 
 @pytest.fixture(scope="session")
@@ -107,119 +103,34 @@ def test_a_database_file_gives_the_rows_of_the_files(
     assert warehouse.staged(path) == plain_rows
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("present", ["MIMIC4_DIR", "MIMIC4_NOTE_DIR", "CDM_EXTRACT_DIR"])
-def test_the_demo_never_stands_in_for_a_part(
-    warehouse: Warehouse, folder: Path, present: str
-) -> None:
-    missing = "MEDEVAL_MIMIC4_DIR" if present != "MIMIC4_DIR" else "MEDEVAL_MIMIC4_NOTE_DIR"
-    says = (f"{missing} is not set, though MEDEVAL_{present} is.", "do not mix")
-    warehouse.stops(*STAGING, says=says, **{present: named(folder)[present]})
+def settings(row: dict[str, Any], folder: Path) -> tuple[tuple[str, ...], dict[str, Path]]:
+    """Change the folder as a row says; return the words of dbt and the variables for it."""
+    change(folder, row.get("files", {}))
+    select = ("run", "--select", *row["select"]) if "select" in row else STAGING
+    variables = {name: filled(value, folder) for name, value in row.get("vars", {}).items()}
+    places = named(folder)
+    wanted = {name: places[name] for name in row.get("named", places)}
+    return (*select, "--vars", json.dumps(variables)), wanted
 
 
-@pytest.mark.slow
-def test_a_list_and_extracts_need_no_notes_and_no_diagnoses(
-    warehouse: Warehouse, folder: Path, tmp_path: Path
+@pytest.mark.parametrize("name", slow_after(2, ROWS["stops"]))
+def test_a_build_stops_and_says_what_its_row_has(
+    warehouse: Warehouse, folder: Path, name: str
 ) -> None:
-    for table in ("hosp/diagnoses_icd", "hosp/d_icd_diagnoses", "note/discharge"):
-        (folder / f"{table}.csv.gz").unlink()
-    listed = cohort(tmp_path / "list.txt", "20000002\n20000001\n")
-    warehouse.builds(*STAGING, *listed, **named(folder))
-    assert warehouse.rows("from cdm.stg_cdm__cohort_list order by all") == [
-        (1, 20000002),
-        (2, 20000001),
-    ]
-    assert warehouse.rows("from cdm.stg_cdm__discharge") == []
+    row = ROWS["stops"][name]
+    if "select" in row:
+        warehouse.builds("seed", "--select", "cdm")
+    words, places = settings(row, folder)
+    warehouse.stops(*words, says=tuple(filled(part, folder) for part in row["says"]), **places)
 
 
 @pytest.mark.slow
-def test_without_a_list_the_selection_rule_needs_the_coded_diagnoses(
-    warehouse: Warehouse, folder: Path
-) -> None:
-    (folder / "hosp" / "diagnoses_icd.csv.gz").unlink()
-    says = ("Without a list of admissions (cdm_cohort_file)", "diagnoses_icd")
-    warehouse.stops(*STAGING, says=says, **named(folder))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("extract_source", "unlinked"),
-    [("auto", "discharge_free_text"), ("auto", "procedures"), ("derived", None)],
-)
-def test_notes_are_needed_where_extracts_are_derived(
-    warehouse: Warehouse, folder: Path, tmp_path: Path, extract_source: str, unlinked: str | None
-) -> None:
-    (folder / "note" / "discharge.csv.gz").unlink()
-    if unlinked:
-        (folder / "note_extract" / f"{unlinked}.csv.gz").unlink()
-    listed = cohort(tmp_path / "list.txt", "20000002\n")[1]
-    choice = f"{listed[:-1]}, cdm_extract_source: {extract_source}}}"
-    says = ("The discharge notes (table discharge) are not there.",)
-    warehouse.stops(*STAGING, "--vars", choice, says=says, **named(folder))
-
-
-@pytest.mark.slow
-def test_provided_extracts_must_be_there(warehouse: Warehouse, folder: Path) -> None:
-    choice = ("--vars", "{cdm_extract_source: provided}")
-    says = ("there is no discharge_free_text, no discharge_diagnosis, no procedures.",)
-    warehouse.stops(*STAGING, *choice, says=says, **named(folder, extracts=False))
-    (folder / "note_extract" / "procedures.csv.gz").unlink()
-    says = ("there is no procedures.", "MEDEVAL_CDM_EXTRACT_DIR")
-    warehouse.stops(*STAGING, *choice, says=says, **named(folder))
-
-
-@pytest.mark.slow
-def test_a_list_with_a_byte_order_mark_blank_lines_and_windows_line_ends(
-    warehouse: Warehouse, folder: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "Bob's list.txt"
-    path.write_bytes(b"\xef\xbb\xbf20000002\r\n\r\n  20000001 \r\n")
-    choice = ("--vars", f'{{cdm_cohort_file: "{path}"}}')
-    warehouse.builds(*STAGING, *choice, **named(folder))
-    listed = warehouse.rows("from cdm.stg_cdm__cohort_list order by all")
-    assert listed == [(1, 20000002), (2, 20000001)]
-
-
-@pytest.mark.parametrize(
-    ("table", "old", "new", "said"),
-    slow_after(
-        1,
-        [
-            (
-                "hosp/labevents",
-                ",15.2,15.2,",
-                ",15.2,15;2,",
-                "row 1 (the header not counted), column valuenum: '15;2'",
-            ),
-            ("note_extract/procedures", ",False,", ",no,", "column is_previous: 'xx'"),
-            ("hosp/procedures_icd", "2150-01-02", "2150-02-30", "column chartdate: '2150-02-30'"),
-        ],
-    ),
-)
-def test_a_cell_that_cannot_be_read_is_named(
-    warehouse: Warehouse, folder: Path, table: str, old: str, new: str, said: str
-) -> None:
-    module, name = table.split("/")
-    content = TABLES[module][name]
-    assert old in content
-    write(folder / f"{table}.csv.gz", content.replace(old, new))
-    model = f"stg_cdm__{name}"
-    users = {
-        "labevents": "int_cdm__lab_events",
-        "procedures": "int_cdm__discharge_procedures",
-        "procedures_icd": "int_cdm__first_procedures",
-    }
-    says = (f"{folder}/{table}.csv.gz, ", said)
-    select = ("run", "--select", f"+{users[name]}", model)
-    warehouse.builds("seed", "--select", "cdm")
-    warehouse.stops(*select, says=says, **named(folder))
-
-
-def test_a_column_that_is_not_there_is_named(warehouse: Warehouse, folder: Path) -> None:
-    content = TABLES["hosp"]["patients"].replace("anchor_year,", "year,")
-    write(folder / "hosp" / "patients.csv.gz", content)
-    says = (f"{folder}/hosp/patients.csv.gz has no column anchor_year.",)
-    warehouse.stops(*STAGING, says=says, **named(folder))
+@pytest.mark.parametrize("name", ROWS["reads"])
+def test_a_build_reads_what_its_row_has(warehouse: Warehouse, folder: Path, name: str) -> None:
+    words, places = settings(ROWS["reads"][name], folder)
+    warehouse.builds(*words, **places)
+    for query, rows in ROWS["reads"][name]["finds"].items():
+        assert [list(row) for row in warehouse.rows(query)] == rows
 
 
 def note(text: str) -> str:
@@ -317,11 +228,3 @@ def test_a_part_built_with_other_rules_makes_no_whole(
     ((succeeded, settings),) = built.rows(newest)
     assert not succeeded
     assert json.loads(settings)["cdm_rules"] == "reference"
-
-
-@pytest.mark.slow
-def test_a_file_with_a_header_only_is_an_empty_table(warehouse: Warehouse, folder: Path) -> None:
-    header = TABLES["note"]["radiology"].split("\n", 1)[0] + "\n"
-    write(folder / "note" / "radiology.csv.gz", header)
-    warehouse.builds("run", "--select", "stg_cdm__radiology", **named(folder))
-    assert warehouse.rows("from cdm.stg_cdm__radiology") == []
