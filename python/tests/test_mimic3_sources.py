@@ -18,8 +18,7 @@ import pytest
 from builds import PUBLISHED, SYNTHETIC
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worked, Worker
-from marks import slow_after
-from mimic3_folder import TABLES, replace, with_cell, write, write_folder
+from mimic3_folder import GIVEN, TABLES, replace, with_cell, write, write_folder
 
 ADMISSIONS = ("run", "--select", "stg_mimic3__admissions")
 STAGING = ("run", "--select", "models/mimic3/staging")
@@ -92,10 +91,6 @@ def database(path: Path, files: Path, upper: bool = False, schema: str = "main")
 # What users have: mimic-code#780 (names), mimic-code#603 (an extra column).
 
 
-def quoted(header: str) -> str:
-    return ",".join(f'"{name}"' for name in header.split(","))
-
-
 def as_parquet(path: Path, content: str) -> None:
     options = pa_csv.ConvertOptions(
         column_types={"ICD9_CODE": pa.string(), "VALUE": pa.string()},
@@ -106,54 +101,40 @@ def as_parquet(path: Path, content: str) -> None:
     pq.write_table(table, path)
 
 
-def variation(content: str, kind: str) -> str:
-    """Return a table with an extra column and another spelling of the header."""
-    header, *lines = content.splitlines()
-    header = {
-        "lower": f"{header.lower()},mimic_id",
-        "quoted": quoted(f"{header},MIMIC_ID"),
-        "marked": "\ufeff" + quoted(f"{header.lower()},mimic_id"),
-        "crlf": f"{header},MIMIC_ID",
-    }[kind]
-    line_end = "\r\n" if kind == "crlf" else "\n"
-    return line_end.join([header, *(f"{line},7" for line in lines), ""])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "name"),
+    ("name", "quote", "start", "line_end"),
     [
-        ("lower", "{upper}.csv"),
-        ("quoted", "{title}.csv.gz"),
-        ("marked", "{upper}.CSV"),
-        ("crlf", "{lower}.CSV.GZ"),
-        ("parquet", "{upper}.parquet"),
+        ("{lower}.csv", "", "", "\n"),
+        ("{title}.csv.gz", '"', "", "\n"),
+        ("{upper}.CSV", '"', "\ufeff", "\n"),
+        ("{lower}.CSV.GZ", "", "", "\r\n"),
+        ("{upper}.parquet", '"', "", "\n"),
     ],
 )
 def test_names_are_folded_values_are_not_and_extra_columns_are_named_once(
-    warehouse: Warehouse, plain_rows: dict[str, Any], tmp_path: Path, kind: str, name: str
+    warehouse: Warehouse,
+    plain_rows: dict[str, Any],
+    tmp_path: Path,
+    name: str,
+    quote: str,
+    start: str,
+    line_end: str,
 ) -> None:
+    # A name with `=` would be a column to DuckDB, a quote the end of a literal.
+    folder = tmp_path / 'Bob\'s "gender=F" & 50% {x}'
+    folder.mkdir()
     for table, content in TABLES.items():
-        spelling = {"upper": table.upper(), "title": table.title(), "lower": table}
-        path = tmp_path / name.format_map(spelling)
-        if kind == "parquet":
-            as_parquet(path, variation(content, "quoted"))
-        else:
-            write(path, variation(content, kind))
-    output = warehouse.builds(*STAGING, MIMIC3_DIR=tmp_path)
+        header, *lines = content.splitlines()
+        header = header.lower() if name.startswith("{lower}") else header
+        columns = [f"{quote}{column}{quote}" for column in (*header.split(","), "MIMIC_ID")]
+        rows = [start + ",".join(columns), *(f"{line},7" for line in lines), ""]
+        path = folder / name.format(upper=table.upper(), title=table.title(), lower=table)
+        (as_parquet if path.suffix == ".parquet" else write)(path, line_end.join(rows))
+    output = warehouse.builds(*STAGING, MIMIC3_DIR=os.path.relpath(folder, PROJECT_ROOT))
     assert warehouse.staged() == plain_rows
-    warnings = [line for line in output.splitlines() if "are ignored" in line]
-    assert len(warnings) == 1
-    assert warnings[0].endswith(", ".join(f"{table}.mimic_id" for table in sorted(TABLES)))
-
-
-def test_two_forms_of_a_table_that_differ_in_rows_stop(warehouse: Warehouse, folder: Path) -> None:
-    write(folder / "admissions.csv", TABLES["admissions"].rsplit("\n", 2)[0] + "\n")
-    warehouse.stops(
-        *ADMISSIONS,
-        says=(f"{folder}/admissions.csv.gz (2 rows)", f"{folder}/admissions.csv (1 rows)"),
-        MIMIC3_DIR=folder,
-    )
+    (warning,) = (line for line in output.splitlines() if "are ignored" in line)
+    assert warning.endswith(", ".join(f"{table}.mimic_id" for table in sorted(TABLES)))
 
 
 # mimic-code#1881, duckdb#16251: the sniffer looks at the first rows, takes the file for unquoted
@@ -176,108 +157,55 @@ def test_a_quoted_cell_after_thousands_of_plain_rows_is_read(
     ]
 
 
-# duckdb#7162.
 @pytest.mark.slow
-def test_a_quoted_empty_cell_is_kept_in_the_view_and_missing_in_staging(
-    warehouse: Warehouse, folder: Path
+@pytest.mark.parametrize("kind", ["folder", "database"])
+@pytest.mark.parametrize("case", GIVEN["reads"], ids=lambda case: case["id"])
+def test_codes_stay_text_and_empty_cells_are_missing(
+    warehouse: Warehouse, folder: Path, case: dict[str, Any], kind: str
 ) -> None:
-    cells = ['"",x', ",x", '"","b"', '"NA",""']
-    content = "SUBJECT_ID,HADM_ID,ITEMID,CHARTTIME,VALUE,VALUEUOM\n"
-    content += "".join(f"{row},,1,,{cell}\n" for row, cell in enumerate(cells))
-    replace(folder, "labevents", content)
-    warehouse.builds("run", "--select", "stg_mimic3__labevents", MIMIC3_DIR=folder)
-    query = "select value, valueuom from {} order by subject_id"
-    kept = [("", "x"), (None, "x"), ("", "b"), ("NA", "")]
-    missing = [(None, "x"), (None, "x"), (None, "b"), (None, None)]
-    assert warehouse.rows(query.format("mimiciii.labevents")) == kept
-    assert warehouse.rows(query.format("mimic3.stg_mimic3__labevents")) == missing
-
-    # A DuckDB file that was made with the default settings has lost the difference.
-    path = folder / "lost.duckdb"
-    with duckdb.connect(path) as connection:
-        connection.execute(
-            f"create table labevents as from read_csv('{folder}/labevents.csv', all_varchar = true)"
-        )
-    warehouse.builds("run", "--select", "stg_mimic3__labevents", MIMIC3_DB=path)
-    assert ("", "x") not in warehouse.rows(query.format("mimiciii.labevents"), path)
-    assert warehouse.rows(query.format("mimic3.stg_mimic3__labevents"), path) == missing
+    write(folder / f"{case['table']}.csv.gz", case["content"])
+    path = database(folder / "made.duckdb", folder) if kind == "database" else None
+    source = {"MIMIC3_DB": path} if path else {"MIMIC3_DIR": folder}
+    warehouse.builds("run", "--select", f"stg_mimic3__{case['table']}", **source)
+    places = {"staged": f"mimic3.stg_mimic3__{case['table']}"}
+    if path is None:  # such a database file has lost the difference
+        places["raw"] = f"mimiciii.{case['table']}"
+    for kept, place in places.items():
+        query = f"select {case['columns']} from {place} order by {case['order']}"
+        assert warehouse.rows(query, path) == [tuple(row) for row in case[kept]]
 
 
-# A name with `=` would be a column to DuckDB, a quote the end of a literal.
-@pytest.mark.slow
-def test_a_folder_may_be_relative_and_of_any_name(
-    warehouse: Warehouse, plain_rows: dict[str, Any], folder: Path
-) -> None:
-    strange = shutil.move(folder, folder.with_name('Bob\'s "gender=F" & 50% {x}'))
-    relative = os.path.relpath(strange, PROJECT_ROOT)
-    warehouse.builds(*STAGING, MIMIC3_DIR=relative)
-    assert warehouse.staged() == plain_rows
+# What cannot be read.
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("character", "*?[")
-def test_a_character_of_a_pattern_in_the_path_stops(
-    warehouse: Warehouse, folder: Path, character: str
-) -> None:
-    renamed = shutil.move(folder, folder.with_name(f"a{character}b"))
-    says = (f"The path {renamed} has one of the characters * ? [ in it", "Rename the folder.")
-    warehouse.stops(*ADMISSIONS, says=says, MIMIC3_DIR=renamed)
-
-
-# Where the source is.
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["run", "test"])
-def test_the_demo_does_not_take_the_place_of_real_data(
-    worker: Worker, tmp_path: Path, folder: Path, command: str
-) -> None:
-    warehouse = Warehouse(worker, tmp_path)
-    warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
-    says = (f"This warehouse holds mimic3 of {folder}", "MEDEVAL_DUCKDB=demo.duckdb")
-    warehouse.stops(command, *ADMISSIONS[1:], says=says)
-    warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("variable", "name", "reason"),
+    "case",
     [
-        ("MIMIC3_DIR", "none", "The folder {} cannot be read: No such file or directory."),
-        ("MIMIC3_DIR", "admissions.csv.gz", "The folder {} cannot be read: Not a directory."),
-        ("MIMIC3_DB", "none", "The DuckDB file {} cannot be read: No such file or directory."),
-        ("MIMIC3_DB", "admissions.csv.gz", "The file {} is not a DuckDB file."),
+        pytest.param(case, marks=[] if "fast" in case else pytest.mark.slow, id=case["id"])
+        for case in GIVEN["stops"]
     ],
 )
-def test_the_demo_never_stands_in_for_a_wrong_path(
-    warehouse: Warehouse, folder: Path, variable: str, name: str, reason: str
+def test_what_cannot_be_read_stops_and_is_named(
+    warehouse: Warehouse, tmp_path: Path, case: dict[str, Any]
 ) -> None:
-    path = folder / name
-    output = warehouse.stops(*ADMISSIONS, says=(reason.format(path),), **{variable: path})
-    assert "synthetic" not in output
-
-
-def test_a_folder_and_a_database_stop(warehouse: Warehouse, folder: Path) -> None:
-    says = ("MEDEVAL_MIMIC3_DIR and MEDEVAL_MIMIC3_DB are both set. Name one of them",)
-    warehouse.stops(*ADMISSIONS, says=says, MIMIC3_DIR=folder, MIMIC3_DB=folder / "m.duckdb")
-
-
-@pytest.mark.slow
-def test_only_the_tables_that_the_selection_reads_must_be_there(
-    warehouse: Warehouse, folder: Path
-) -> None:
-    for table in TABLES:
-        if table not in ("admissions", "icustays"):
+    folder = write_folder(tmp_path / case.get("folder", "files"))
+    for table, lines in case.get("append", {}).items():
+        write(folder / f"{table}.csv", (TABLES[table] + lines).encode("latin-1"))
+        if "beside" not in case:
             (folder / f"{table}.csv.gz").unlink()
-    warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
-    missing = f"Missing in {folder}: patients.csv.gz or patients.csv or patients.parquet"
-    warehouse.stops(*STAYS, says=(missing,), MIMIC3_DIR=folder)
-    # Also where the model that needs it reads it through a view that was made before.
-    stays = ("run", "--select", "int_mimic3__stay_exclusions")
-    warehouse.stops(*stays, says=(missing,), MIMIC3_DIR=folder)
-
-
-# Headers and files that cannot be used.
+    if "cell" in case:
+        replace(folder, case["cell"][0], with_cell(*case["cell"]))
+    for table in case.get("without", ()):
+        (folder / f"{table}.csv.gz").unlink()
+    named = {
+        name: path.replace("$HERE", str(folder))
+        for name, path in case.get("env", {"MIMIC3_DIR": "$HERE"}).items()
+    }
+    if "builds" in case:
+        warehouse.builds("run", "--select", case["builds"], **named)
+    says = tuple(part.replace("$HERE", str(folder)) for part in case["says"])
+    select = ("run", "--select", case["select"]) if "select" in case else STAYS
+    assert "synthetic" not in warehouse.stops(*select, says=says, **named)
 
 
 # mimic-code#133, ricu#80: downloads that broke off.
@@ -289,70 +217,6 @@ def test_a_gzip_file_cut_at_seventy_percent_stops(warehouse: Warehouse, folder: 
     path.write_bytes(data[: len(data) * 7 // 10])
     says = (f"{path} looks truncated", "Check the file against SHA256SUMS and download it again")
     warehouse.stops(*STAYS, says=says, MIMIC3_DIR=folder)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "lost",
-    [len("1:00:00,,,0\n"), len("\n")],
-    ids=["inside a time", "inside the last cell"],
-)
-def test_a_plain_file_cut_inside_its_last_line_stops(
-    warehouse: Warehouse, folder: Path, lost: int
-) -> None:
-    content = TABLES["patients"] + "3,12,F,2099-01-01 00:00:00,2150-01-01 01:00:00,,,0\n"
-    path = replace(folder, "patients", content[:-lost])
-    says = (f"{path} looks truncated: its last line, line 4, is incomplete",)
-    warehouse.stops(*STAYS, says=says, MIMIC3_DIR=folder)
-
-
-@pytest.mark.parametrize(
-    ("line", "reason"),
-    slow_after(
-        1,
-        [
-            ("3,12,F,2099-01-01 00:00:00,,", "the header has 8 cells and this line 6"),
-            ("3,12,F,2099-01-01 00:00:00,,,,0,x", "the header has 8 cells and this line 9"),
-            (
-                '3,12,"F"x,2099-01-01 00:00:00,,,,0',
-                "a quote is not closed, or text stands behind one",
-            ),
-            (b"3,12,\xe9,2099-01-01 00:00:00,,,,0", "not text in UTF-8"),
-        ],
-    ),
-    ids=["too few cells", "too many cells", "quote", "encoding"],
-)
-def test_a_malformed_line_stops_and_is_never_skipped(
-    warehouse: Warehouse, folder: Path, line: str | bytes, reason: str
-) -> None:
-    data = line.encode() if isinstance(line, str) else line
-    content = TABLES["patients"].encode() + data + b"\n" + b"4,13,F,2099-01-01 00:00:00,,,,0\n"
-    path = replace(folder, "patients", content)
-    warehouse.stops(*STAYS, says=(f"{path}, line 4: {reason}",), MIMIC3_DIR=folder)
-
-
-# Cells.
-
-
-@pytest.mark.parametrize(
-    ("table", "column", "cell", "shown"),
-    slow_after(
-        2,
-        [
-            ("icustays", "icustay_id", "1e3", "1x3"),
-            ("icustays", "los", "4,5", "4,5"),
-            ("admissions", "dischtime", "2182-12-14 0", "2182-12-14 0"),
-            ("patients", "dob", "2150-02-30 10:00:00", "2150-02-30 10:00:00"),
-            ("patients", "dob", "it's\nnot a 'date'", "xxxxxxxx x xxxxxx"),
-        ],
-    ),
-)
-def test_a_cell_that_cannot_be_read_stops_with_file_row_and_column(
-    warehouse: Warehouse, folder: Path, table: str, column: str, cell: str, shown: str
-) -> None:
-    path = replace(folder, table, with_cell(table, column, cell))
-    place = f"{path}, row 2 (the header not counted), column {column}: '{shown}' cannot be read"
-    warehouse.stops(*STAYS, says=(place,), MIMIC3_DIR=folder)
 
 
 # DuckDB reads a large file in pieces, and counts lines, not rows.
@@ -368,6 +232,18 @@ def test_the_row_of_a_cell_is_right_in_a_large_file(
     path = replace(folder, "admissions", f"{header}\n{''.join(rows)}", suffix)
     place = f"{path}, row 123456 (the header not counted), column dischtime: '2150-01-0'"
     warehouse.stops(*STAYS, says=(place,), MIMIC3_DIR=folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["run", "test"])
+def test_the_demo_does_not_take_the_place_of_real_data(
+    worker: Worker, tmp_path: Path, folder: Path, command: str
+) -> None:
+    warehouse = Warehouse(worker, tmp_path)
+    warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
+    says = (f"This warehouse holds mimic3 of {folder}", "MEDEVAL_DUCKDB=demo.duckdb")
+    warehouse.stops(command, *ADMISSIONS[1:], says=says)
+    warehouse.builds(*ADMISSIONS, MIMIC3_DIR=folder)
 
 
 # mimic-code's DuckDB file.
@@ -489,19 +365,3 @@ def test_a_retry_reads_the_source_again_and_ends_the_failure(worker: Worker, fol
         "select succeeded from medeval.medeval.builds order by sequence_number"
     )
     assert outcomes == [(None,), (False,), (True,)]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["folder", "database"])
-def test_codes_stay_text(warehouse: Warehouse, folder: Path, kind: str) -> None:
-    codes = ["0042", "042", "744", "0744", "4019   ", "V4501", "E8788"]
-    content = "SUBJECT_ID,HADM_ID,SEQ_NUM,ICD9_CODE\n"
-    content += "".join(f"10,100,{number},{code}\n" for number, code in enumerate(codes))
-    write(folder / "diagnoses_icd.csv.gz", content)
-    source = {"MIMIC3_DIR": folder}
-    if kind == "database":
-        source = {"MIMIC3_DB": database(folder / "codes.duckdb", folder)}
-    warehouse.builds("run", "--select", "stg_mimic3__diagnoses_icd", **source)
-    query = "select icd9_code from mimic3.stg_mimic3__diagnoses_icd order by seq_num"
-    found = warehouse.rows(query, source.get("MIMIC3_DB"))
-    assert [code for (code,) in found] == [code.rstrip() for code in codes]
