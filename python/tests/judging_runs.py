@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ from inference_runs import QUICK
 from model_server import Body, prompt_of
 
 from medeval.inference.run import RunConfig
-from medeval.judging.audit import PARTS, audit
+from medeval.inference.types import Item
 from medeval.judging.jury import Judge, Jury
-from medeval.judging.prompt import STANDARD, Subject, Variant
+from medeval.judging.prompt import STANDARD, Subject, Variant, blocks_in, marker_in
 from medeval.judging.results import JudgingResults
 from medeval.judging.rubric import Rubric, shipped_rubric
 from medeval.judging.running import Judging
@@ -37,6 +36,15 @@ def verdict(*scores: Any, rubric: Rubric = RUBRIC) -> str:
 GOOD = verdict(4, 3, 5)
 
 
+def in_full(reply: str | None, marker: str) -> str | None:
+    """Return a reply of a table: its words with a dollar stand for verdicts and the marker."""
+    quoting = GOOD.replace("about completeness", f"said behind {marker} as asked")
+    verdicts = {"$QUOTING": quoting, "$QUOTED": verdict(5, 5, 5), "$GOOD": GOOD}
+    for word, text in {**verdicts, "$HALF": verdict(4, 3), "$MARKER": marker}.items():
+        reply = reply and reply.replace(word, text)
+    return reply
+
+
 def subject(name: str, answer: str = "", **more: Any) -> Subject:
     filled = {"reference": f"reference {name}", "data_class": "open", **more}
     return Subject(name, f"notes {name}", answer or f"plan {name}", **filled)
@@ -46,89 +54,39 @@ def subjects(count: int) -> list[Subject]:
     return [subject(f"case-{number:03}") for number in range(count)]
 
 
-@dataclass(frozen=True)
-class How:
-    """How a judging of the tests is made: `run` is the runner's, the rest is the jury's."""
-
-    run: RunConfig = QUICKLY
-    repeats: int = 1
-    re_asks: int = 1
-    seed: int = 0
-    variant: Variant = STANDARD
-    answering_model: str = ""
-
-
 def judging(
     listed: Sequence[Subject],
     judges: Sequence[Judge],
-    rubric: Rubric,
     folder: Path,
-    how: How | None = None,
+    rubric: Rubric = RUBRIC,
+    variant: Variant = STANDARD,
+    **of_the_jury: Any,
 ) -> Judging:
-    how = how or How()
-    jury = Jury(judges=tuple(judges), repeats=how.repeats, re_asks=how.re_asks, seed=how.seed)
-    return Judging(listed, jury, rubric, folder, how.variant, how.answering_model)
+    return Judging(listed, Jury(judges=tuple(judges), **of_the_jury), rubric, folder, variant)
 
 
-def run_judges(
-    listed: Sequence[Subject],
-    judges: Sequence[Judge],
-    rubric: Rubric,
-    folder: Path,
-    how: How | None = None,
-) -> JudgingResults:
-    return judging(listed, judges, rubric, folder, how).run((how or How()).run)
+def judge_at(url: str, model: str = "tested-judge") -> Judge:
+    return Judge(model, base_url=url, key_variable="none", timeout=5.0)
 
 
-def read_results(
-    listed: Sequence[Subject],
-    judges: Sequence[Judge],
-    rubric: Rubric,
-    folder: Path,
-    how: How | None = None,
-) -> JudgingResults:
-    return judging(listed, judges, rubric, folder, how).results()
+def judged(url: str, folder: Path, listed: Sequence[Subject], **of_the_jury: Any) -> JudgingResults:
+    """Have one judge of the server judge."""
+    return judging(listed, [judge_at(url)], folder, **of_the_jury).run(QUICKLY)
 
 
-def audited(
-    listed: Sequence[Subject],
-    judges: Sequence[Judge],
-    folder: Path,
-    parts: Sequence[str] = PARTS,
-    how: How | None = None,
-    **more: Any,
-) -> dict[str, Any]:
-    one = judging(listed, judges, RUBRIC, folder, how)
-    return audit(one, (how or How()).run, parts=parts, **more)
+def function_judge(name: str, reply: Callable[[str, str], str]) -> Judge:
+    """Return a judge in this process that sees the answer and its marker."""
+
+    def judge(item: Item) -> str:
+        return reply(blocks_in(item.messages)["answer"], marker_in(item.messages))
+
+    return Judge(name, function=judge)
 
 
-def judge_at(url: str, model: str = "tested-judge", **changed: Any) -> Judge:
-    usual = {"base_url": url, "key_variable": "none", "timeout": 5.0}
-    return Judge(model, **{**usual, **changed})
-
-
-def judged(
-    url: str, folder: Path, listed: Sequence[Subject], how: How | None = None, **changed: Any
-) -> JudgingResults:
-    """Have one judge of the server judge; `changed` goes to the judge."""
-    return run_judges(listed, [judge_at(url, **changed)], RUBRIC, folder, how)
-
-
-def case_of(body: Body) -> str:
-    """Return which of the subjects a request is about."""
-    found = re.search(r"notes (case-\d+|\w+)", prompt_of(body))
-    assert found is not None
-    return found[1]
+def by_answer(name: str, replies: Sequence[str]) -> Judge:
+    """Return a judge in this process that replies so to case-000, case-001 and so on."""
+    return function_judge(name, lambda answer, marker: replies[int(answer[-3:])])
 
 
 def marker_of(body: Body) -> str:
     return re.findall(r"^VERDICT-[0-9a-f]{16}$", prompt_of(body), re.MULTILINE)[-1]
-
-
-def by_case(replies: dict[str, str | dict[str, Any]]) -> Callable[[Body], str | dict[str, Any]]:
-    """Return a script's reply that depends on the subject; others get a good verdict."""
-    return lambda body: replies.get(case_of(body), GOOD)
-
-
-def lines(folder: Path, name: str = "judgments.jsonl") -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / name).read_text().splitlines()]

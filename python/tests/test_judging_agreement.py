@@ -1,7 +1,8 @@
-"""Agreement of judges, against published figures and independent implementations."""
+"""Agreement of judges, with each other and with people, against published figures and scipy."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,55 +13,43 @@ from hypothesis import strategies as st
 from judging_runs import (
     GOOD,
     RUBRIC,
-    How,
-    case_of,
-    judge_at,
-    run_judges,
+    by_answer,
+    function_judge,
+    judging,
+    subject,
     subjects,
     verdict,
 )
-from model_server import Body, Script, model_server
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
+from tables import table
 
-from medeval.judging.agreement import STATISTICS, agreement, agreement_of, score_array, statistics
-from medeval.judging.audit import length_bias
+from medeval.errors import UserError
+from medeval.judging.agreement import (
+    STATISTICS,
+    agreement,
+    agreement_of,
+    pair_agreement,
+    statistics,
+)
+from medeval.judging.audit import audit, length_bias
+from medeval.judging.human import HumanRatings, human_agreement, read_human_ratings
 from medeval.judging.prompt import Subject
-from medeval.judging.results import JudgingResults
 from medeval.metrics.matching import token_f1
 
 NAN = float("nan")
-# Shrout and Fleiss 1979, table 2: six targets, four judges.
-SHROUT_FLEISS = [
-    [9, 2, 5, 8],
-    [6, 1, 3, 2],
-    [8, 4, 6, 8],
-    [7, 1, 2, 6],
-    [10, 5, 6, 9],
-    [6, 2, 4, 7],
-]
-# Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), section C: four observers.
-KRIPPENDORFF = [
-    [1, 1, NAN, 1],
-    [2, 2, 3, 2],
-    [3, 3, 3, 3],
-    [3, 3, 3, 3],
-    [2, 2, 2, 2],
-    [1, 2, 3, 4],
-    [4, 4, 4, 4],
-    [1, 1, 2, 1],
-    [2, 2, 2, 2],
-    [NAN, 5, 5, 5],
-    [NAN, NAN, 1, 1],
-    [NAN, NAN, 3, NAN],
-]
+WIDE = "id,sample,rater,accuracy,completeness,clarity\n"
+# Shrout and Fleiss 1979, table 2: six targets, four judges. Krippendorff, Computing Krippendorff's
+# Alpha-Reliability (2011), section C: four observers.
+PUBLISHED = table("agreement")
+SHROUT_FLEISS, KRIPPENDORFF = PUBLISHED["shrout_fleiss"], PUBLISHED["krippendorff"]
 
 
-def array(rows: list[list[Any]]) -> Any:
+def array(rows: Any) -> Any:
     return np.array(rows, dtype=np.float64)
 
 
-def figures(rows: list[list[Any]], weights: Any = None) -> dict[str, float]:
+def figures(rows: Any, weights: Any = None) -> dict[str, float]:
     scores = array(rows)
     drawn = np.ones((1, len(scores))) if weights is None else np.array([weights], dtype=float)
     return {name: float(values[0]) for name, values in statistics(scores, drawn).items()}
@@ -77,10 +66,9 @@ def test_intraclass_correlations_are_those_of_shrout_and_fleiss() -> None:
 
 def test_alpha_is_krippendorffs_own() -> None:
     # As the package krippendorff 0.9.0 gives it; 0.815 in the paper.
-    alpha = pytest.approx(0.8153875037548814)
-    assert figures(KRIPPENDORFF)["krippendorff_alpha"] == alpha
-    assert figures(array(KRIPPENDORFF) ** 3)["krippendorff_alpha"] == alpha
-    assert figures(array(KRIPPENDORFF)[::-1, ::-1])["krippendorff_alpha"] == alpha
+    scores = array(KRIPPENDORFF)
+    for same in (scores, scores**3, scores[::-1, ::-1]):
+        assert figures(same)["krippendorff_alpha"] == pytest.approx(0.8153875037548814)
     halves = [[1, 2], [2, 2], [3, 4.5], [5, 4], [NAN, 3], [1, 1]]
     assert figures(halves)["krippendorff_alpha"] == pytest.approx(0.8050955414012739)
 
@@ -94,8 +82,7 @@ pairs_of_scores = st.lists(
 def test_weighted_kappa_is_that_of_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     first, second = zip(*pairs, strict=True)
     expected = cohen_kappa_score(first, second, labels=[1, 2, 3, 4, 5], weights="quadratic")
-    found = figures([list(pair) for pair in pairs])["quadratic_kappa"]
-    assert found == pytest.approx(expected, abs=1e-9)
+    assert figures(pairs)["quadratic_kappa"] == pytest.approx(expected, abs=1e-9)
 
 
 items = st.tuples(
@@ -121,120 +108,178 @@ def test_shares_of_equal_and_near_scores() -> None:
     assert figures([[1.0 + 0.1 + 0.2, 0.3]])["within_1"] == 1.0
 
 
-@pytest.mark.parametrize(
-    "scores",
-    [[[3, 3], [3, 3]], [[3, NAN], [NAN, 2]], [[1, 2]]],
-    ids=["all the same", "never both", "one item"],
-)
+@pytest.mark.parametrize("scores", [[[3, 3], [3, 3]], [[3, NAN], [NAN, 2]], [[1, 2]]], ids=str)
 def test_what_has_no_meaning_has_no_value(scores: list[list[float]]) -> None:
     found = agreement_of(array(scores), ["a", "b"])
     for name in ("icc_2_1", "icc_3_k"):
-        assert found[name]["value"] is None
+        assert found[name]["value"] is found[name]["low"] is found[name]["high"] is None
         assert found[name]["reason"]
-        assert found[name]["low"] is found[name]["high"] is None
     if scores != [[1, 2]]:
         assert found["krippendorff_alpha"]["value"] is None
         assert found["quadratic_kappa"][0]["value"] is None
 
 
-def test_perfect_agreement_is_1_everywhere() -> None:
-    scores = array([[score] * 3 for score in (1, 2, 3, 4, 5, 5, 2)])
-    found = agreement_of(scores, ["a", "b", "c"])
-    for name in ("exact", "within_1", "krippendorff_alpha", "icc_2_1", "icc_3_k"):
-        assert found[name]["value"] == pytest.approx(1.0), name
-    assert [each["judges"] for each in found["quadratic_kappa"]] == [
-        ["a", "b"],
-        ["a", "c"],
-        ["b", "c"],
-    ]
-    assert all(each["value"] == pytest.approx(1.0) for each in found["quadratic_kappa"])
-    assert found["complete_items"] == 7
-
-
-def test_an_interval_is_seeded_holds_the_value_and_says_how_it_was_made() -> None:
+def test_intervals_are_seeded_and_count_the_resamples_without_a_value() -> None:
     scores = array(SHROUT_FLEISS * 5)
     found = agreement_of(scores, list("abcd"), seed=3)
     assert found == agreement_of(scores, list("abcd"), seed=3)
     assert found != agreement_of(scores, list("abcd"), seed=4)
     icc = found["icc_2_1"]
     assert icc["low"] < icc["value"] < icc["high"]
-    assert icc["n"] == 30
-    assert icc["method"] == "bootstrap_percentile"
-
-
-def test_resamples_without_a_value_are_counted() -> None:
+    assert (icc["n"], icc["method"]) == (30, "bootstrap_percentile")
+    assert len(found["quadratic_kappa"]) == 6
     # A resample of these has one value only in (3/4)^4 + (1/4)^4 of all cases.
     found = agreement_of(array([[1, 1], [1, 1], [1, 1], [5, 5]]), ["a", "b"])
     assert 250 < found["krippendorff_alpha"]["n_undefined"] < 400
     assert found["krippendorff_alpha"]["value"] == 1.0
 
 
-def jury(tmp_path: Path, replies: dict[str, list[str]]) -> JudgingResults:
-    def reply(body: Body) -> str:
-        return replies[body["model"]][int(case_of(body).removeprefix("case-"))]
-
-    with model_server(Script(reply=reply)) as server:
-        judges = [judge_at(server.url, name) for name in replies]
-        listed = subjects(len(next(iter(replies.values()))))
-        options = How(re_asks=0)
-        return run_judges(listed, judges, RUBRIC, tmp_path, options)
-
-
 def test_agreement_of_a_jury_leaves_gaps_as_gaps(tmp_path: Path) -> None:
     mild = [verdict(5, 4, 4), verdict(4, 4, 4), verdict(2, 2, 2), GOOD]
     strict = [verdict(4, 4, 4), verdict(4, 4, 4), verdict(1), "no"]
-    results = jury(tmp_path, {"mild": mild, "strict": strict})
-    matrix = score_array(results, "completeness")[:, :, 0]
-    assert np.array_equal(matrix, array([[4, 4], [4, 4], [2, NAN], [3, NAN]]), equal_nan=True)
-    found = agreement(results)
+    jury = [by_answer("mild", mild), by_answer("strict", strict)]
+    found = agreement(judging(subjects(4), jury, tmp_path).run())
     assert found["judges"] == ["mild", "strict"]
-    assert found["dimensions"]["accuracy"]["exact"]["value"] == pytest.approx(1 / 3)
-    assert found["dimensions"]["accuracy"]["within_1"]["value"] == 1.0
-    assert found["dimensions"]["clarity"]["complete_items"] == 2
+    accuracy, completeness, clarity = found["dimensions"].values()
+    assert accuracy["exact"]["value"] == pytest.approx(1 / 3)
+    assert (accuracy["within_1"]["value"], accuracy["complete_items"]) == (1.0, 3)
+    for gaps in (completeness, clarity):
+        assert (gaps["exact"]["value"], gaps["complete_items"]) == (1.0, 2)
 
 
-def lengths(tmp_path: Path, cases: list[tuple[str, str]]) -> dict[str, Any]:
+def lengths(tmp_path: Path, answers: list[str], verdicts: list[str]) -> dict[str, Any]:
     """Judge answers, each with its verdict, and return the bias of length."""
     listed = [
-        Subject(f"case-{number:03}", f"notes case-{number:03}", answer, "alpha beta gamma", "open")
-        for number, (answer, _) in enumerate(cases)
+        Subject(f"{place}", "notes", answer, "alpha beta gamma", "open")
+        for place, answer in enumerate(answers)
     ]
-    replies = {subject.id: reply for subject, (_, reply) in zip(listed, cases, strict=True)}
-    with model_server(Script(reply=lambda body: replies[case_of(body)])) as server:
-        results = run_judges(listed, [judge_at(server.url)], RUBRIC, tmp_path, How())
-    return length_bias(results)
+    replies = dict(zip(answers, verdicts, strict=True))
+    judge = function_judge("mine", lambda answer, marker: replies[answer])
+    return length_bias(judging(listed, [judge], tmp_path).run())
 
 
 def test_length_bias_is_the_rank_correlation_of_scipy(tmp_path: Path) -> None:
-    words = [3, 9, 5, 12, 7, 7]
-    scores = [1, 4, 2, 5, 2, 3]
-    cases = [
-        ("alpha " + "word " * (n - 1), verdict(s, 3, 3)) for n, s in zip(words, scores, strict=True)
-    ]
-    found = lengths(tmp_path, cases)["accuracy"]
-    assert found["spearman"]["value"] == pytest.approx(spearmanr(words, scores).statistic)
-    assert found["spearman"]["n"] == 6
-    assert lengths(tmp_path / "same", cases)["clarity"]["spearman"]["value"] is None
-
-
-def test_length_among_equally_good_answers(tmp_path: Path) -> None:
     # Longer answers are better here, and the score follows how good they are, not how long.
-    cases = [
-        ("alpha", verdict(2, 2, 2)),
-        ("alpha beta", verdict(3, 3, 3)),
-        ("alpha beta word word word", verdict(2, 2, 2)),
-        ("alpha beta gamma", verdict(5, 5, 5)),
-        ("alpha beta gamma word", verdict(4, 4, 4)),
-        ("gamma word word word", verdict(3, 3, 3)),
-        ("word word word word word word", verdict(1, 1, 1)),
+    answers = [
+        *("alpha", "alpha beta", "alpha beta word word word", "alpha beta gamma"),
+        *("alpha beta gamma word", "gamma word word word", "word word word word word word"),
     ]
-    found = lengths(tmp_path, cases)["reward"]["partial_on_overlap"]
-    length = [len(answer.split()) for answer, _ in cases]
-    reward = [0.4, 0.6, 0.4, 1.0, 0.8, 0.6, 0.2]
-    overlap = [token_f1("alpha beta gamma", answer) for answer, _ in cases]
-    pairs = [
+    scores = [2, 3, 2, 5, 4, 3, 1]
+    found = lengths(tmp_path, answers, [verdict(score, score, 3) for score in scores])
+    length = [len(answer.split()) for answer in answers]
+    overlap = [token_f1("alpha beta gamma", answer) for answer in answers]
+    whole, by_overlap, score_overlap = (
         spearmanr(*both).statistic
-        for both in ((length, reward), (length, overlap), (reward, overlap))
-    ]
-    expected = (pairs[0] - pairs[1] * pairs[2]) / np.sqrt((1 - pairs[1] ** 2) * (1 - pairs[2] ** 2))
-    assert found["value"] == pytest.approx(expected)
+        for both in ((length, scores), (length, overlap), (scores, overlap))
+    )
+    assert found["accuracy"]["spearman"]["value"] == pytest.approx(whole)
+    assert found["accuracy"]["spearman"]["n"] == 7
+    expected = (whole - by_overlap * score_overlap) / np.sqrt(
+        (1 - by_overlap**2) * (1 - score_overlap**2)
+    )
+    assert found["accuracy"]["partial_on_overlap"]["value"] == pytest.approx(expected)
+    assert found["clarity"]["spearman"]["value"] is None
+
+
+def read(folder: Path, text: str) -> HumanRatings:
+    path = folder / "ratings.csv"
+    path.write_text(text, encoding="utf-8")
+    return read_human_ratings(path, RUBRIC)
+
+
+def test_both_forms_of_ratings_say_the_same(tmp_path: Path) -> None:
+    wide = read(tmp_path, f"{WIDE}a,,Ann,4,,5\na,,Bob,3,2,1\nb,1,Ann,1,2.5,3\n")
+    long = read(
+        tmp_path,
+        "item,dimension,score,rater,sample\na,accuracy,4,Ann,0\na,clarity,5,Ann,0\n"
+        "a,accuracy,3,Bob,0\na,completeness,2,Bob,0\na,clarity,1,Bob,0\nb,accuracy,1,Ann,1\n"
+        "b,completeness,2.5,Ann,1\nb,clarity,3,Ann,1\nb,clarity,,Bob,1\n",
+    )
+    for found in (wide, long):
+        assert (found.raters, found.answers) == (("Ann", "Bob"), (("a", 0), ("b", 1)))
+        scores = found.matrix([("b", 1), ("none", 0), ("a", 0)], "completeness")
+        assert np.array_equal(scores, [[2.5, NAN], [NAN, NAN], [NAN, 2]], equal_nan=True)
+    # One rater needs no name, and a spreadsheet may have written the file.
+    text = '\ufeffexample_id,clarity,comment\r\n"a, b",5,"good,\r\nnearly"\r\n,,\r\nc,1,\r\n'
+    assert read(tmp_path, text).answers == (("a, b", 0), ("c", 0))
+
+
+# The text of a file, and what is said of it.
+WRONG = json.loads((Path(__file__).parent / "readers" / "ratings.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize(("text", "said"), WRONG)
+def test_what_cannot_be_meant_is_named_with_its_place(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as raised:
+        read(tmp_path, text)
+    assert str(tmp_path / "ratings.csv") in str(raised.value)
+    assert said in str(raised.value)
+
+
+def test_ratings_that_cannot_be_read_or_are_of_other_answers(tmp_path: Path) -> None:
+    asked: list[str] = []
+    judge = function_judge("j", lambda answer, marker: asked.append(answer) or GOOD)
+    human = read(tmp_path, "id,clarity\nother,4\n")
+    with pytest.raises(UserError, match="none of the 1 rated answers"):
+        audit(judging([subject("case-0")], [judge], tmp_path), parts=[], human=human)
+    assert not asked
+    with pytest.raises(UserError, match="cannot be read"):
+        read_human_ratings(tmp_path / "none.csv", RUBRIC)
+    (tmp_path / "latin.csv").write_bytes("id,rater,clarity\na,Zoë,4\n".encode("latin-1"))
+    with pytest.raises(UserError, match="is not UTF-8"):
+        read_human_ratings(tmp_path / "latin.csv", RUBRIC)
+
+
+def test_judges_and_their_mean_are_compared_with_the_mean_of_people_and_with_each(
+    tmp_path: Path,
+) -> None:
+    mild = [verdict(5, 4, 4), verdict(4, 4, 4), verdict(2, 2, 2), verdict(5, 5, 5)]
+    strict = [verdict(3, 2, 2), verdict(2, 2, 2), verdict(2, 2, 2), "no verdict"]
+    jury = [by_answer("mild", mild), by_answer("strict", strict)]
+    human = read(
+        tmp_path,
+        f"{WIDE}case-000,,Ann,4,3,4\ncase-000,,Bob,4,3,2\ncase-001,,Ann,3,3,3\n"
+        "case-001,,Bob,4,4,4\ncase-002,,Ann,2,2,2\ncase-003,,Ann,5,5,5\nelsewhere,,Ann,1,1,1\n",
+    )
+    report = human_agreement(judging(subjects(4), jury, tmp_path).run(), human)
+    assert (report["raters"], report["answers_rated"]) == (2, 5)
+    assert report["answers_rated_and_of_the_run"] == 4
+    accuracy = report["dimensions"]["accuracy"]
+    with_mean, with_each = (accuracy["judges"]["mild"][name] for name in ("with_mean", "with_each"))
+    # Means of people: 4, 3.5, 2, 5; the judge: 5, 4, 2, 5.
+    assert (with_mean["exact"]["value"], with_mean["exact"]["n"]) == (0.5, 4)
+    assert with_mean["within_1"]["value"] == 1.0
+    # With Ann on four answers: 5-4, 4-3, 2-2, 5-5; with Bob on two: 5-4, 4-4.
+    assert with_each["exact"]["value"] == pytest.approx(3 / 6)
+    # A judge without a verdict on an answer is not compared on it.
+    assert accuracy["judges"]["strict"]["with_mean"]["exact"]["n"] == 3
+    # The jury's mean: 4, 3, 2, 5.
+    assert accuracy["jury"]["with_mean"]["exact"]["value"] == 0.75
+    # The people among themselves, on two answers: 4-4, 3-4.
+    assert (accuracy["raters"]["exact"]["value"], accuracy["raters"]["exact"]["n"]) == (0.5, 2)
+    # The reward in points of the scale, Ann and Bob 11/3 and 3, 3 and 4, 2, 5; the jury's 10/3 ...
+    reward = report["dimensions"]["reward"]
+    assert reward["judges"]["mild"]["with_mean"]["within_1"]["value"] == 1.0
+    assert reward["jury"]["with_mean"]["exact"]["value"] == pytest.approx(0.75)
+
+
+def test_a_blank_answer_is_not_compared_and_a_report_names_nobody(tmp_path: Path) -> None:
+    listed = [subject("case-0", " "), subject("case-1"), subject("case-2")]
+    judge = function_judge("j", lambda answer, marker: GOOD)
+    text = f"{WIDE}case-0,,Dr. Ann Example,1,1,1\ncase-1,,Dr. Ann Example,4,3,5\n"
+    report = human_agreement(judging(listed, [judge], tmp_path).run(), read(tmp_path, text))
+    assert report["dimensions"]["reward"]["judges"]["j"]["with_mean"]["exact"]["n"] == 1
+    assert report["answers_not_rated"] == 1
+    assert "Example" not in str(report)
+
+
+def test_several_pairs_are_a_mean_by_the_answers_that_they_share() -> None:
+    scores = array([[1, 2, 1], [2, 2, 3], [4, 5, 5], [3, 1, NAN], [5, 4, NAN], [2, 3, NAN]])
+    found = pair_agreement(scores, [(0, 1), (0, 2)], 0)["quadratic_kappa"]
+    first, second = (
+        cohen_kappa_score(scores[:n, 0], scores[:n, k], weights="quadratic", labels=range(1, 6))
+        for n, k in ((6, 1), (3, 2))
+    )
+    assert found["value"] == pytest.approx((6 * first + 3 * second) / 9)
+    assert found["n"] == 6
+    assert found["low"] <= found["value"] <= found["high"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judging_runs import GOOD, RUBRIC, verdict
+from judging_runs import GOOD, RUBRIC, in_full, verdict
+from tables import table
 
 from medeval.judging.judgments import Rewards, combined, helm_jury_score, pooled, rewards_of
 from medeval.judging.verdict import Parse, Status, read_verdict
@@ -18,16 +18,10 @@ from medeval.judging.verdict import Parse, Status, read_verdict
 HALF = verdict(4, 3)
 NAMES = RUBRIC.names
 MARKER = "VERDICT-00112233445566ff"
-QUOTED = verdict(5, 5, 5)
-WORDS = {
-    "$QUOTING": GOOD.replace("about completeness", f"said behind {MARKER} as asked"),
-    "$QUOTED": QUOTED,
-    "$GOOD": GOOD,
-    "$HALF": HALF,
-    "$MARKER": MARKER,
-}
+TABLES = table("judging")
 # By rule: a reply, how it is read, its scores, and how much of a verdict it is.
 CASES = json.loads((Path(__file__).parent / "readers" / "verdicts.json").read_text("utf-8"))
+MARKED = ("before_the_marker", "behind_the_marker", "marker_again", "without_the_marker")
 
 
 def read(text: str | None, marker: str = "") -> tuple[str, list[float | None], str]:
@@ -35,96 +29,39 @@ def read(text: str | None, marker: str = "") -> tuple[str, list[float | None], s
     return str(found.parse), [found.scores[name] for name in NAMES], str(found.status)
 
 
-def in_full(reply: str | None) -> str | None:
-    for word, text in WORDS.items():
-        reply = reply and reply.replace(word, text)
-    return reply
-
-
-def check(rule: str, marker: str = "") -> None:
-    """Hold every case of a rule."""
+@pytest.mark.parametrize("rule", CASES)
+def test_a_reply_is_read_by_its_rule(rule: str) -> None:
+    marker = MARKER if rule in MARKED else ""
     for reply, parse, scores, status in CASES[rule]:
         given_ = [None if score == "-" else float(score) for score in scores.split()]
-        assert read(in_full(reply), marker) == (parse, given_, status), reply
-
-
-@pytest.mark.parametrize("rule", ["forms", "thinking"])
-def test_forms_of_a_reply(rule: str) -> None:
-    check(rule)
-
-
-@pytest.mark.parametrize("rule", ["before_the_marker", "behind_the_marker", "marker_again"])
-def test_the_object_directly_behind_the_marker_is_the_verdict(rule: str) -> None:
-    check(rule, MARKER)
+        assert read(in_full(reply, MARKER), marker) == (parse, given_, status), reply
     assert read_verdict(f"{MARKER}{GOOD}", RUBRIC, MARKER).is_marked
     assert not read_verdict(GOOD, RUBRIC, MARKER).is_marked
 
 
-def test_without_the_marker_a_quoted_verdict_is_not_the_judges() -> None:
-    check("without_the_marker", MARKER)
-
-
-@pytest.mark.parametrize(
-    ("score", "read_as"),
-    [
-        (1, 1.0),
-        (5, 5.0),
-        (4.5, 4.5),
-        ("4", 4.0),
-        (" 4 ", 4.0),
-        ("4.0", 4.0),
-        (0, None),
-        (0.999, None),
-        (6, None),
-        (5.001, None),
-        (-2, None),
-        ("0.8", None),
-        ("4/5", None),
-        ("five", None),
-        ("", None),
-        (True, None),
-        (None, None),
-        ([4], None),
-        ({"score": 4}, None),
-        (float("nan"), None),
-        (float("inf"), None),
-        ("1_0", None),
-        ("\uff14", None),
-        ("9" * 5000, None),
-        (10**400, None),
-        (-(10**400), None),
-        (f"1{'0' * 400}", None),
-    ],
-)
-def test_what_is_a_score(score: Any, read_as: float | None) -> None:
-    found = read_verdict(verdict(4, 3, score), RUBRIC)
+@pytest.mark.parametrize(("score", "read_as"), TABLES["scores"])
+def test_what_is_a_score(score: str, read_as: float | None) -> None:
+    value = json.loads(score)
+    found = read_verdict(verdict(4, 3, value), RUBRIC)
     assert found.scores["clarity"] == read_as
     assert found.status is (Status.PARTIAL if read_as is None else Status.OK)
-    shown = found.unusable.get("clarity")
     # NaN is no value, so it is as if its key were not there.
-    is_there = score is not None and not (isinstance(score, float) and not math.isfinite(score))
-    assert (shown is None) == (read_as is not None or not is_there)
+    is_there = value is not None and not (isinstance(value, float) and not math.isfinite(value))
+    assert ("clarity" in found.unusable) == (read_as is None and is_there)
 
 
 def test_what_stood_in_the_place_of_a_score_is_kept() -> None:
     found = read_verdict(verdict(9, "four", 3), RUBRIC)
     assert found.unusable == {"accuracy": "9", "completeness": '"four"'}
     assert found.explanations["clarity"] == "about clarity"
-    assert found.given == 1
 
 
-def test_a_reply_that_was_cut_off_is_not_taken_for_what_it_quotes() -> None:
-    def cut(reply: str) -> tuple[Status, bool]:
-        found = read_verdict(reply, RUBRIC, MARKER, is_cut=True)
-        return found.status, found.is_marked
-
-    assert cut(f"It planted {QUOTED}. I think") == (Status.FAILED, False)
-    assert cut(f"{GOOD} I think") == (Status.FAILED, False)
-    assert cut('It planted {"accuracy": 5, "comp') == (Status.FAILED, False)
-    assert cut(f"So\n{MARKER}\n{GOOD} I think") == (Status.OK, True)
-    # Where nothing else is said, nothing can be quoted.
-    assert cut(f"```json\n{GOOD}\n") == (Status.OK, False)
-    assert cut(GOOD[:-2]) == (Status.PARTIAL, False)
+@pytest.mark.parametrize(("reply", "status", "is_marked"), TABLES["cut"])
+def test_a_reply_that_was_cut_off_is_not_taken_for_what_it_quotes(
+    reply: str, status: str, is_marked: bool
+) -> None:
+    found = read_verdict(in_full(reply, MARKER), RUBRIC, MARKER, is_cut=True)
+    assert (found.status, found.is_marked) == (status, is_marked)
 
 
 @given(st.text(), st.sampled_from([GOOD, HALF, "", verdict(9, 0, 3.5), GOOD[:50]]), st.text())
@@ -144,10 +81,6 @@ def test_a_reply_that_is_cut_off_never_changes_a_score(scores: list[int], length
         assert found.scores[name] in (score, None)
 
 
-def test_deep_nesting_is_no_verdict() -> None:
-    assert read('{"a":' * 20_000)[0] == "unparseable"
-
-
 ENDLESS = [
     *("{", '{"', '{"a":', '"accuracy": ', f"{MARKER} ", '{"accuracy":[', '{"a":x', "accuracy "),
     *("1 ", "accuracy 1 ", '{"accuracy": 1} ', " ", "\n", "{ ", "can not ", "<think>"),
@@ -163,49 +96,28 @@ def test_an_endless_reply_is_no_whole_verdict(part: str) -> None:
 def test_a_verdict_far_into_a_reply_is_found() -> None:
     assert read('{"' * 9000 + GOOD)[1] == [4, 3, 5]
     assert read("{so} " * 9000 + GOOD[:-2])[1] == [4, 3, None]
+    assert read('{"a":' * 20_000)[0] == "unparseable"
 
 
-def rewards(*scores: float | None) -> Rewards:
+def rewards(scores: list[float | None]) -> Rewards:
     return rewards_of(dict(zip(NAMES, scores, strict=True)), RUBRIC)
 
 
-@pytest.mark.parametrize(
-    ("scores", "reward", "judged"),
-    [
-        ((5, 5, 5), 1.0, 1.0),
-        ((1, 1, 1), 0.2, 0.2),
-        ((4, 3, 5), 0.8, 0.8),
-        ((4, 3, None), 7 / 15, 0.7),
-        ((None, None, 3.5), 3.5 / 15, 0.7),
-        ((None, None, None), 0.0, None),
-    ],
-)
-def test_rewards(scores: tuple[float | None, ...], reward: float, judged: float | None) -> None:
-    found = rewards(*scores)
-    assert found.reward == pytest.approx(reward)
-    assert found.reward_judged == (None if judged is None else pytest.approx(judged))
+@pytest.mark.parametrize(("scores", "reward", "judged"), TABLES["rewards"])
+def test_rewards(scores: list[float | None], reward: float, judged: float | None) -> None:
+    found = rewards(scores)
+    assert (found.reward, found.reward_judged) == (pytest.approx(reward), pytest.approx(judged))
 
 
-@pytest.mark.parametrize(
-    ("jury", "reward", "mean", "median", "trimmed"),
-    [
-        # A judge without a verdict is left out of every kind of mean.
-        ([(4, 3, 5), (None,) * 3, (2, 3, 5)], 11 / 15, 11 / 15, 11 / 15, 11 / 15),
-        ([(1,) * 3, (2,) * 3, (2,) * 3, (3,) * 3, (5,) * 3], 0.52, 0.52, 0.4, 7 / 15),
-        ([(None,) * 3], 0.0, None, None, None),
-        # What a judge left out is missing, and not 0.
-        ([(4, None, 5)], 0.6, 0.9, 0.9, 0.9),
-        ([(4, 4, 4), (4, None, 5), (2, None, None)], 23 / 45, 0.7, 0.8, 0.8),
-    ],
-)
+# A judge without a verdict is left out of every kind of mean; what one left out is missing, not 0.
+@pytest.mark.parametrize(("jury", "reward", "means"), TABLES["pooled"])
 def test_a_jury_is_pooled_in_three_ways(
-    jury: list[tuple[float | None, ...]], reward: float, mean: Any, median: Any, trimmed: Any
+    jury: list[list[float | None]], reward: float, means: dict[str, float | None]
 ) -> None:
-    given_ = [rewards(*scores) for scores in jury]
-    assert combined(given_).reward == pytest.approx(reward)
-    found = pooled(given_)
-    for name, value in (("mean", mean), ("median", median), ("trimmed_mean", trimmed)):
-        assert found[name] == (None if value is None else pytest.approx(value)), name
+    own = [rewards(scores) for scores in jury]
+    assert combined(own).reward == pytest.approx(reward)
+    found = pooled(own)
+    assert [found[name] for name in means] == [pytest.approx(value) for value in means.values()]
 
 
 def test_the_score_of_helms_jury_is_a_mean_of_whole_numbers_and_1_without_judges() -> None:
@@ -227,17 +139,13 @@ def test_the_canned_replies_of_the_reference_study(shared: Path) -> None:
         if case["name"] == "planted":  # two objects that differ, and no marker
             assert [str(each.parse) for each in found] == ["ambiguous"]
             continue
-        for verdict_, each in zip(found, expected["per_judge"], strict=True):
-            assert verdict_.parse == each["parse"], case["name"]
-            assert verdict_.scores == each["scores"], case["name"]
-            assert verdict_.status == each["status"], case["name"]
-        all_rewards = [rewards_of(each.scores, RUBRIC) for each in found]
-        together = combined(all_rewards)
-        for mine, theirs in (
-            *((r.reward, e["reward"]) for r, e in zip(all_rewards, expected["per_judge"])),  # noqa: B905
-            (together.reward, expected["reward"]),
-            (together.reward_judged, expected["reward_judged"]),
-        ):
-            assert mine == (None if theirs is None else pytest.approx(theirs, abs=1e-9))
+        own = [rewards_of(each.scores, RUBRIC) for each in found]
+        for each, reward, judge in zip(found, own, expected["per_judge"], strict=True):
+            read_ = {"parse": each.parse, "scores": each.scores, "status": each.status}
+            assert read_ == {name: judge[name] for name in read_}, case["name"]
+            assert reward.reward == pytest.approx(judge["reward"], abs=1e-9)
+        together = combined(own)
+        assert together.reward == pytest.approx(expected["reward"], abs=1e-9)
+        assert together.reward_judged == pytest.approx(expected["reward_judged"], abs=1e-9)
         used = sum(each.status is not Status.FAILED for each in found)
         assert used == expected["judges_used"], case["name"]
