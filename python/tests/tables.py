@@ -1,4 +1,4 @@
-"""Inputs with their expected outputs, as tables of JSON beside the tests."""
+"""Inputs with their expected outputs, as tables of JSON or YAML beside the tests."""
 
 from __future__ import annotations
 
@@ -6,9 +6,26 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+import yaml
+
 
 def table(name: str) -> dict[str, Any]:
     """Return the tables of one test file: name of the test to its rows."""
     path = Path(__file__).parent / "tables" / f"{name}.json"
     tables: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return tables
+
+
+def rows_of(name: str, folder: str = "tables") -> list[Any]:
+    """Return the rows of a table in YAML as parameters of a test, named by their group.
+
+    A group has `about`, `rows`, and in `all` what each of its rows has unless it says otherwise.
+    """
+    path = Path(__file__).parent / folder / f"{name}.yaml"
+    groups = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return [
+        pytest.param({**group.get("all", {}), **row}, id=f"{group['about']}-{number}")
+        for group in groups
+        for number, row in enumerate(group["rows"])
+    ]
