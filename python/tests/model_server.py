@@ -1,13 +1,15 @@
 """An endpoint for chat completions on the loopback, real down to its sockets, that fails by script.
 
 A reply repeats nothing of the prompt but a hash of it, unless the script says so. Which requests
-fail is decided by `Script.fault`, which sees the whole body and how often this prompt came before.
+fail is decided by `Script.fault`, which sees the whole body and how often this prompt came before,
+or by rules that are data: `RuledEndpoint`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import socket
 import ssl
 import struct
@@ -28,6 +30,7 @@ _TLS = Path(__file__).with_name("fixtures") / "tls"
 # with openssl (a key and a certificate each); the authority's key was thrown away.
 AUTHORITY = _TLS / "ca.pem"
 _SIGNED = _TLS / "server.pem"
+_MARKER = re.compile(r"^VERDICT-[0-9a-f]{16}$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,86 @@ def prompt_hash(body: Body) -> str:
     return hashlib.sha256(prompt_of(body).encode()).hexdigest()[:12]
 
 
+class RuledEndpoint:
+    """An endpoint by rules; the first that fits a request answers it.
+
+    A rule is for every request, or for those with `when` in their last message, of the `model`, in
+    the `turn` (answers of the model before), for a prompt the first `times` it comes, for the one
+    request that is the `nth`, for requests whose parameters, as JSON, have the text `sends`, or for
+    those with a message of the `role`.
+
+    It gives `text` (`$MARKER` is the judge's marker), `finish`, `thinking`, `refusal`, `calls`
+    (tool and arguments), fields of the `reply` over these, and `usage`; or a response with `body`
+    and `headers` as they are; or `status` with `message`, `code`, `type`, `param`, `retry_after`;
+    or `drops`, `cuts` or `hangs`; or the usual after `seconds`.
+    """
+
+    def __init__(self, rules: list[dict[str, Any]]) -> None:
+        self._rules = rules
+        self._chosen: dict[int, dict[str, Any]] = {}
+        self._count = 0
+        self.script = Script(fault=self._fault, reply=self._reply)
+
+    def _fits(self, rule: Mapping[str, Any], body: Body, before: int) -> bool:
+        turn = sum(message["role"] == "assistant" for message in body["messages"])
+        sent = {name: value for name, value in body.items() if name != "messages"}
+        return (
+            rule.get("when", "") in prompt_of(body)
+            and rule.get("model", body["model"]) == body["model"]
+            and rule.get("turn", turn) == turn
+            and before < rule.get("times", before + 1)
+            and rule.get("nth", self._count) == self._count
+            and rule.get("sends", "") in json.dumps(sent)
+            and ("role" not in rule or rule["role"] in [m["role"] for m in body["messages"]])
+        )
+
+    def rule(self, body: Body, before: int) -> dict[str, Any]:
+        fitting = (rule for rule in self._rules if self._fits(rule, body, before))
+        return next(fitting, {"status": 404, "message": "no rule"})
+
+    def _fault(self, body: Body, before: int) -> Fault | None:
+        self._count += 1
+        rule = self.rule(body, before)
+        self._chosen[id(body)] = rule
+        headers = dict(rule.get("headers", {}))
+        if "retry_after" in rule:
+            headers["Retry-After"] = str(rule["retry_after"])
+        if "body" in rule:
+            return Fault(rule.get("status", 200), rule["body"], headers)
+        if "status" in rule:
+            more = {name: rule[name] for name in ("code", "type", "param") if name in rule}
+            return error(rule["status"], rule.get("message", ""), headers, **more)
+        kinds = ("seconds", "drops", "cuts", "hangs")
+        return Fault(**{name: rule[name] for name in kinds if name in rule})
+
+    def _reply(self, body: Body) -> dict[str, Any]:
+        return self.answer(self._chosen.pop(id(body)), body)
+
+    def answer(self, rule: Mapping[str, Any], body: Body) -> dict[str, Any]:
+        markers = _MARKER.findall(prompt_of(body))
+        text = rule.get("text", "")
+        text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+        given: dict[str, Any] = {
+            "content": text.replace("$MARKER", markers[-1] if markers else ""),
+            "finish_reason": rule.get("finish", "tool_calls" if "calls" in rule else "stop"),
+        }
+        if "thinking" in rule:
+            given["reasoning_content"] = rule["thinking"]
+        if "refusal" in rule:
+            given["refusal"] = rule["refusal"]
+        if "calls" in rule:
+            given["tool_calls"] = [
+                {
+                    "id": f"c{number}",
+                    "type": "function",
+                    "function": {"name": name, "arguments": json.dumps(arguments)},
+                }
+                for number, (name, arguments) in enumerate(rule["calls"])
+            ]
+        usage = {"usage": rule["usage"]} if "usage" in rule else {}
+        return {**given, **rule.get("reply", {}), **usage}
+
+
 class ModelServer(ThreadingHTTPServer):
     """The server; `url` is its base URL.
 
@@ -250,8 +333,8 @@ class _Handler(BaseHTTPRequestHandler):
         replied = self.server.script.reply(body)
         over = {"content": replied} if isinstance(replied, str) else dict(replied)
         finish_reason = over.pop("finish_reason", "stop")
+        usage = over.pop("usage", self.server.script.usage)
         message = {"role": "assistant", "content": "", **over}
-        usage = self.server.script.usage
         return {
             "id": "chatcmpl-1",
             "object": "chat.completion",

@@ -2,75 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows_of
 
-from medeval.text import Reply, split_thinking
+from medeval.inference.openai_replies import outcome_of
+from medeval.inference.types import Completion, Outcome
+from medeval.text import Reply, after_thinking, split_thinking
 
-COMPLETE = [
-    ("C", "C", ""),
-    ("<think>A</think>C", "C", "A"),
-    ("<think>\nA or B?\n</think>\n\nC\n", "C", "A or B?"),
-    ("<thinking>A</thinking>C", "C", "A"),
-    ("<reasoning>A</reasoning>C", "C", "A"),
-    ("<reason>A</reason>C", "C", "A"),
-    ("[THINK]A[/THINK]C", "C", "A"),
-    ("[think]A[/think]C", "C", "A"),
-    ("<THINK>A</Think>C", "C", "A"),
-    ("< think >A</ think >C", "C", "A"),
-    ('<think duration="3.2s" model=big>A</think>C', "C", "A"),
-    ("&lt;think&gt;A&lt;/think&gt;C", "C", "A"),
-    ("\uff1cthink\uff1eA\uff1c\uff0fthink\uff1eC", "C", "A"),
-    ("\u25c1think\u25b7A\u25c1/think\u25b7C", "C", "A"),
-    ("<think></think>C", "C", ""),
-    ("<think/>C", "C", ""),
-    # Several blocks, also between parts of the answer, and mixed names.
-    ("<think>A</think>C<think>B</think>D", "CD", "A\nB"),
-    ("<think>A</thinking>C", "C", "A"),
-    ("[THINK]A</think>C", "C", "A"),
-    # The template had opened the block: only what follows the last closing tag counts.
-    ("A it is not.</think>C", "C", "A it is not."),
-    ("A</think>B</think>C", "C", "A\nB"),
-    ("<think>A</think>B</think>C", "C", "A\nB"),
-    # A block within a block, and an opening tag that is only thought about.
-    ("<think>A<think>B</think>D</think>C", "C", "A\nB\nD"),
-    ("<think>I write <think> and then A</think>C", "C", "I write\nand then A"),
-    # No tags: words of the text.
-    ("I think C", "I think C", ""),
-    ("<reason for visit> pain", "<reason for visit> pain", ""),
-    ("<reasons>C</reasons>", "<reasons>C</reasons>", ""),
-    ("[reasoning] C", "[reasoning] C", ""),
-    ("<thinking_process>A</thinking_process>C", "C", "A"),
-]
+OUTCOMES = {"complete": Outcome.ANSWERED, "empty": Outcome.EMPTY}
 
 
-@pytest.mark.parametrize(("text", "answer", "thinking"), COMPLETE)
-def test_thinking_is_taken_out(text: str, answer: str, thinking: str) -> None:
-    assert split_thinking(text) == Reply(answer, thinking, "complete")
-
-
-@pytest.mark.parametrize(
-    ("text", "thinking"),
-    [
-        ("<think>A or C, so", "A or C, so"),
-        ("[THINK]A or C, so", "A or C, so"),
-        ("C\n<reasoning>or rather", "C\nor rather"),
-        ("<think>A</think>C<think>wait", "C\nA\nwait"),
-        ("<think>", ""),
-        ("<thinking_process>C", "<thinking_process>C"),
-    ],
-)
-def test_a_block_that_is_never_closed_leaves_no_answer(text: str, thinking: str) -> None:
-    assert split_thinking(text) == Reply("", thinking, "truncated_reasoning")
-
-
-@pytest.mark.parametrize(
-    "text", ["", "  \n", "<think>A</think>", "<think>A</think>\n ", "A</think>"]
-)
-def test_nothing_left_is_empty(text: str) -> None:
+@pytest.mark.parametrize("row", rows_of("thinking", "readers"))
+def test_a_thought_is_not_read(row: dict[str, Any]) -> None:
+    text = row["text"]
     reply = split_thinking(text)
-    assert (reply.answer, reply.state) == ("", "empty")
+    found = {**asdict(reply), "text": text, "after": after_thinking(text)}
+    assert {name: found[name] for name in row} == row
+    outcome = OUTCOMES.get(reply.state, Outcome.TRUNCATED_REASONING)
+    assert outcome_of(Completion(text, finish_reason="stop")) is outcome
+    assert reply.state != "complete" or reply.answer[-1] in after_thinking(text)
 
 
 @given(st.lists(st.sampled_from(["<think>", "</think>", "[THINK]", "[/THINK]", "A", "\n"])))

@@ -1,4 +1,4 @@
-"""Rules of retries, of a budget and of the audit that a small change could break unseen."""
+"""The audit and the tokenizer of a server, beside the calls of a run."""
 
 from __future__ import annotations
 
@@ -6,52 +6,16 @@ import asyncio
 import resource
 import signal
 from concurrent.futures import ProcessPoolExecutor
-from decimal import Decimal
 from multiprocessing import get_context
 from pathlib import Path
 
-from inference_runs import QUICK, ask, open_item, open_items
-from model_server import SERVER, Body, Fault, Script, model_server, slow
+from inference_runs import open_item, provider_of
+from model_server import RuledEndpoint, model_server
 
 from medeval.errors import UserError
-from medeval.inference.cost import Budget
-from medeval.inference.errors import Failure, Kind, RetryPolicy
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.run import RunConfig
-from medeval.inference.types import Request
-
-
-def test_only_a_failure_that_may_pass_asks_for_too_long_a_wait() -> None:
-    policy = RetryPolicy(longest_told=300)
-    assert policy.asks_too_much(Failure(Kind.LIMIT, 429, retry_after=301))
-    assert not policy.asks_too_much(Failure(Kind.REQUEST, 400, retry_after=301))
-
-
-def test_money_that_is_there_to_the_last_cent_may_be_spent() -> None:
-    async def calls() -> list[bool]:
-        budget = Budget(Decimal(10))
-        return [
-            await budget.set_aside(Decimal(10)),
-            await Budget(Decimal(10)).set_aside(Decimal(11)),
-        ]
-
-    assert asyncio.run(calls()) == [True, False]
-
-
-def test_only_a_call_that_was_one_too_many_means_fewer_at_a_time(tmp_path: Path) -> None:
-    together: list[int] = []
-
-    def fault(body: Body, before: int) -> Fault:
-        if before == 0:
-            return SERVER
-        together.append(server.seen.open_now)
-        return slow(0.1)
-
-    with model_server(Script(fault)) as server:
-        options = RunConfig(concurrency=4, retries=QUICK)
-        ended = ask(server.url, tmp_path, open_items(12), options)
-    assert ended.progress.ledger.as_json()["answered"] == 12
-    assert max(together) == 4
+from medeval.inference.tokens import ServerTokens
+from medeval.inference.types import Item, Request
 
 
 def admitted_on_a_full_disk(path: str) -> str:
@@ -73,3 +37,22 @@ def test_what_stands_in_no_audit_as_a_whole_is_not_sent(tmp_path: Path) -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         told = pool.submit(admitted_on_a_full_disk, str(tmp_path / "audit.jsonl")).result()
     assert "the disk is full. Nothing was sent." in told
+
+
+def test_a_tokenizer_that_takes_no_system_message_counts_without(tmp_path: Path) -> None:
+    rules = [
+        {"role": "system", "status": 400, "message": "System role not supported"},
+        {"body": '{"count": 7}'},
+    ]
+
+    async def counted(url: str) -> int:
+        provider = provider_of(url, tmp_path)
+        messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+        try:
+            return await ServerTokens(provider).count(Item("a", messages, "open"))
+        finally:
+            await provider.close()
+
+    with model_server(RuledEndpoint(rules).script) as server:
+        assert asyncio.run(counted(server.url)) == 7
+        assert server.seen.bodies[-1]["messages"] == [{"role": "user", "content": "s\n\nu"}]

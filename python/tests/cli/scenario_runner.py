@@ -10,7 +10,7 @@ A scenario is an entry of a YAML file in `scenarios/`:
     recorded:   a folder of `golden/old_folders`, made by an earlier version, that is copied in;
                 `$HERE` in it is the scenario's folder, and the endpoint is where it was then
     env:        variables; with one, the key that a request brings is recorded too
-    endpoint:   rules, the first that fits a request answers it; see `_Endpoint`
+    endpoint:   rules, the first that fits a request answers it; see `RuledEndpoint`
     steps:      a command's words after `python -m medeval`, or one of the other steps; see `_step`
 
 `$URL` in words and files is the endpoint's address. A word with `*` is the paths that fit it, in
@@ -22,14 +22,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
@@ -39,7 +37,7 @@ from typing import Any
 import yaml
 from commands import PROJECT_ROOT
 from in_process import Main
-from model_server import Body, Fault, ModelServer, Script, error, model_server, prompt_of
+from model_server import ModelServer, RuledEndpoint, model_server
 from scenario_records import Normal
 
 _FOLDER = Path(__file__).with_name("scenarios")
@@ -49,7 +47,6 @@ _RECORDED = PROJECT_ROOT / "python" / "tests" / "golden" / "old_folders"
 _RECORDED_ADDRESS = ("127.83.12.5", 8083)
 # What a checkout needs to be one, for the commands that read its settings and its demo.
 _PARTS = ("dbt_project.yml", "profiles.yml", "demo", "models", "seeds", "macros", "tests")
-_MARKER = re.compile(r"^VERDICT-[0-9a-f]{16}$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -77,74 +74,6 @@ def scenarios() -> list[Scenario]:
     ]
 
 
-class _Endpoint:
-    """An endpoint by rules.
-
-    A rule is for every request, or for those with `when` in their last message, of the `model`, in
-    the `turn` (answers of the model before), for a prompt the first `times` it comes, or for the
-    one request that is the scenario's `nth`. It gives
-    `text` (`$MARKER` is the judge's marker), `finish`, `thinking`, `refusal`, `calls` (tool and
-    arguments); or `status` with `message`, `code`, `retry_after`; or `drops` or `hangs`.
-    """
-
-    def __init__(self, rules: list[dict[str, Any]]) -> None:
-        self._rules = rules
-        self._chosen: dict[int, dict[str, Any]] = {}
-        self._count = 0
-        self.script = Script(fault=self._fault, reply=self._reply)
-
-    def _fits(self, rule: Mapping[str, Any], body: Body, before: int) -> bool:
-        turn = sum(message["role"] == "assistant" for message in body["messages"])
-        return (
-            rule.get("when", "") in prompt_of(body)
-            and rule.get("model", body["model"]) == body["model"]
-            and rule.get("turn", turn) == turn
-            and before < rule.get("times", before + 1)
-            and rule.get("nth", self._count) == self._count
-            and rule.get("sends", "model") in body
-        )
-
-    def rule(self, body: Body, before: int) -> dict[str, Any]:
-        fitting = (rule for rule in self._rules if self._fits(rule, body, before))
-        return next(fitting, {"status": 404, "message": "no rule"})
-
-    def _fault(self, body: Body, before: int) -> Fault | None:
-        self._count += 1
-        rule = self.rule(body, before)
-        self._chosen[id(body)] = rule
-        if "status" in rule:
-            headers = {"Retry-After": str(rule["retry_after"])} if "retry_after" in rule else {}
-            more = {name: rule[name] for name in ("code", "param") if name in rule}
-            return error(rule["status"], rule.get("message", ""), headers, **more)
-        return Fault(drops=rule.get("drops", False), hangs=rule.get("hangs", False))
-
-    def _reply(self, body: Body) -> dict[str, Any]:
-        return self.answer(self._chosen.pop(id(body)), body)
-
-    def answer(self, rule: Mapping[str, Any], body: Body) -> dict[str, Any]:
-        markers = _MARKER.findall(prompt_of(body))
-        text = rule.get("text", "")
-        text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
-        given: dict[str, Any] = {
-            "content": text.replace("$MARKER", markers[-1] if markers else ""),
-            "finish_reason": rule.get("finish", "tool_calls" if "calls" in rule else "stop"),
-        }
-        if "thinking" in rule:
-            given["reasoning_content"] = rule["thinking"]
-        if "refusal" in rule:
-            given["refusal"] = rule["refusal"]
-        if "calls" in rule:
-            given["tool_calls"] = [
-                {
-                    "id": f"c{number}",
-                    "type": "function",
-                    "function": {"name": name, "arguments": json.dumps(arguments)},
-                }
-                for number, (name, arguments) in enumerate(rule["calls"])
-            ]
-        return given
-
-
 def copy_recorded(name: str, folder: Path) -> None:
     """Copy a folder that an earlier version made, for its owner only, as it was."""
     for path in (_RECORDED / name).rglob("*"):
@@ -163,7 +92,7 @@ class Runner:
         self._scenario = scenario
         self._folder = folder
         self._main = main
-        self._endpoint = _Endpoint(scenario.endpoint)
+        self._endpoint = RuledEndpoint(scenario.endpoint)
         self._server: ModelServer | None = None
         self._normal = Normal(folder, "")
 
