@@ -13,10 +13,10 @@ from cdm_folder import TABLES, as_release_1_0, write, write_folder
 from dbt_worker import Worked, Worker
 from folder_changes import change, filled
 from marks import slow_after
-from tables import yaml_table
+from tables import table
 
 STAGING = ("run", "--select", "models/cdm/staging")
-ROWS = yaml_table("cdm_sources")
+ROWS = table("cdm_sources")
 VIEWS = [(module, table) for module, tables in TABLES.items() for table in tables]
 
 

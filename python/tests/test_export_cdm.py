@@ -13,12 +13,12 @@ import pytest
 from export_tables import Tables, fill_duckdb, fill_postgres, refusal, run, warehouse_folder
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import table, yaml_table
+from tables import table, table
 
 from medeval.cdm.case_json import float8_text
 from medeval.models.clinical_case import ClinicalCase
 
-GIVEN = yaml_table("export_cdm")
+GIVEN = table("export_cdm")
 LAYOUT, EXPORTS = GIVEN["columns"], GIVEN["exports"]
 # What whole exports hold, by their rules and options.
 RECORDED = table("export_cdm")

@@ -16,14 +16,14 @@ from folder_changes import change, filled
 from in_process import Done, Main, main_in
 from mimic3_folder import write
 from postgres_server import connect
-from tables import yaml_table
+from tables import table
 
 from medeval.errors import UserError
 from medeval.load import Part, load_parts
 from medeval.sources import sources
 from medeval.warehouse import Target
 
-ROWS = yaml_table("load")
+ROWS = table("load")
 SCHEMAS = "select nspname from pg_namespace where nspname !~ '^(pg_|information_schema$|public$)'"
 TABLES = (
     "select table_schema || '.' || table_name from information_schema.tables"
