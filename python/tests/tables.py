@@ -12,7 +12,7 @@ import yaml
 
 def table(name: str, folder: str = "tables") -> Any:
     """Return the tables of one test file, mostly as name of the test to its rows."""
-    (path,) = (Path(__file__).parent / folder).glob(f"{name}.*")
+    (path,) = (Path(__file__).parent / folder).glob(f"{name}.[jy]*")
     text = path.read_text(encoding="utf-8")
     return json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
 

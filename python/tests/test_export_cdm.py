@@ -13,7 +13,7 @@ import pytest
 from export_tables import Tables, fill_duckdb, fill_postgres, refusal, run, warehouse_folder
 from hypothesis import given
 from hypothesis import strategies as st
-from tables import table, table
+from tables import table
 
 from medeval.cdm.case_json import float8_text
 from medeval.models.clinical_case import ClinicalCase
@@ -21,7 +21,7 @@ from medeval.models.clinical_case import ClinicalCase
 GIVEN = table("export_cdm")
 LAYOUT, EXPORTS = GIVEN["columns"], GIVEN["exports"]
 # What whole exports hold, by their rules and options.
-RECORDED = table("export_cdm")
+RECORDED = table("export_cdm_files")
 FILES = ("benchmark.json", "benchmark.jsonl", "cases_provenance.jsonl", "lab_test_mapping.json")
 Export = Callable[..., Path]
 
