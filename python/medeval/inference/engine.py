@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,6 @@ from medeval.inference.errors import TOO_LONG, CallFailedError, Failure
 from medeval.inference.executor import RequestExecutor
 from medeval.inference.journal import Journal, read_journal
 from medeval.inference.lines import (
-    CanRead,
     Line,
     Totals,
     answered_line,
@@ -42,9 +40,7 @@ from medeval.inference.types import (
     AskModel,
     Completion,
     Episode,
-    Finished,
     Item,
-    Model,
     Outcome,
     Request,
     Turn,
@@ -61,42 +57,6 @@ _LET_IT_CALL = (
 )
 
 
-@dataclass(frozen=True)
-class Question:
-    """A single question: an episode of one turn."""
-
-    item: Item
-    can_read: CanRead | None = None
-
-    @property
-    def id(self) -> str:
-        """See `Episode`."""
-        return self.item.id
-
-    @property
-    def sample(self) -> int:
-        """See `Episode`."""
-        return self.item.sample
-
-    @property
-    def data_class(self) -> str | None:
-        """See `Episode`."""
-        return self.item.data_class
-
-    @property
-    def opening(self) -> Ask:
-        """See `Episode`."""
-        return Ask(self.item.messages, self.item.parameters)
-
-    async def play(self, ask: AskModel) -> Finished:
-        """Ask once; a reply in which the task finds no answer is unparsed."""
-        turn = await ask(self.opening)
-        if turn.completion is None or turn.outcome is not Outcome.ANSWERED or not self.can_read:
-            return Finished(turn.outcome)
-        is_read = self.can_read(self.item, split_thinking(turn.completion.text).answer)
-        return Finished(Outcome.ANSWERED if is_read else Outcome.UNPARSED)
-
-
 async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig) -> RunResult:
     """Bring all samples to their ends that the journal of the run does not answer yet.
 
@@ -109,15 +69,15 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
             awaited and kept first.
         Exception: what `can_read` or `follow_up` raised; the reply is kept all the same.
     """
-    model = run.required_model
+    model, retry = run.required_model, config.retry
     executor = RequestExecutor(model, config, lambda learned: run.update("learned", learned))
     model.fallbacks.recall(run.learned)
     samples = iter(samples)
     first = next(samples, None)
-    steps_path = run.folder / STEPS
-    has_steps = first is not None and not isinstance(first, Item)
     samples = samples if first is None else chain([first], samples)
-    again = _retried(run, config.retry) if has_steps else {}
+    has_steps = first is not None and not isinstance(first, Item)
+    steps_path = run.folder / STEPS
+    again = _retried(run, retry) if has_steps else {}
     # Read before lines are discarded, which are paid for all the same.
     ledger = CostLedger(run.journal, steps_path if has_steps else None)
     with ExitStack() as stack:
@@ -126,52 +86,41 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
         if has_steps:
             steps = Journal(steps_path, (lambda line: _is_out(line, again)) if again else None)
             stack.enter_context(steps)
-        retry = config.retry
         journal = Journal(run.journal, (lambda line: line["outcome"] in retry) if retry else None)
         stack.enter_context(journal)
         stack.enter_context(ledger)
-        executor.resume(ledger, (journal if steps is None else steps).lines())
+        executor.resume(ledger, (steps or journal).lines())
         if config.on_start is not None:
             config.on_start()
-        loop = _Loop(samples, model, run.prompt_version, config, journal, steps, executor)
+        loop = _Loop(run, samples, config, journal, steps, executor)
         try:
             await executor.drain(loop.take, loop.process)
         finally:
             await model.close()
-    return RunResult(
-        loop.progress,
-        executor.stopped,
-        ledger.total if ledger.is_kept else None,
-        dict(sorted(loop.reasons.items())),
-    )
+    spent = ledger.total if ledger.is_kept else None
+    return RunResult(loop.progress, executor.stopped, spent, dict(sorted(loop.reasons.items())))
 
 
 def _retried(run: Run, outcomes: frozenset[Outcome]) -> dict[tuple[str, int], bool]:
-    """Return the episodes to be had again, each with whether it goes on where it failed."""
+    """Return the episodes to be had again, each with whether it goes on where it failed.
+
+    One that was too long is had anew: it would meet the same end again behind the same turns, since
+    what a server says of its limit is remembered with them.
+    """
     if not outcomes or not run.journal.exists():
         return {}
     return {
-        (line["item"], line["sample"]): _goes_on(line)
+        (line["item"], line["sample"]): line["outcome"] == Outcome.ERRORED
+        and failure_of(line).code != TOO_LONG
         for line in read_journal(run.journal)
         if line["outcome"] in outcomes
     }
 
 
-def _goes_on(line: Line) -> bool:
-    """Tell whether an episode goes on from its failed turn, else it is had anew.
-
-    One that was too long would meet the same end again behind the same turns: what a server says
-    of its limit is remembered with them.
-    """
-    return bool(line["outcome"] == Outcome.ERRORED) and failure_of(line).code != TOO_LONG
-
-
 def _is_out(line: Line, again: Mapping[tuple[str, int], bool]) -> bool:
     """Tell whether a turn is forgotten: the failed one if its episode goes on, else all of them."""
     goes_on = again.get((line["item"], line["sample"]))
-    if goes_on is None:
-        return False
-    return not goes_on or isinstance(turn_of(line), Failure)
+    return goes_on is not None and (not goes_on or isinstance(turn_of(line), Failure))
 
 
 class _StoppedError(Exception):
@@ -183,9 +132,8 @@ class _Loop:
 
     def __init__(
         self,
+        run: Run,
         samples: Iterable[Item | Episode],
-        model: Model,
-        prompt_version: str,
         config: RunConfig,
         journal: Journal,
         steps: Journal | None,
@@ -193,10 +141,10 @@ class _Loop:
     ) -> None:
         self.progress = Progress()
         self.reasons: Counter[str] = Counter()
-        self._samples: Iterator[Item | Episode] = iter(samples)
+        self._samples = iter(samples)
         self._further: deque[Item] = deque()
-        self._model = model
-        self._prompt_version = prompt_version
+        self._model = run.required_model
+        self._prompt_version = run.prompt_version
         self._config = config
         self._journal = journal
         self._steps = steps
@@ -204,63 +152,66 @@ class _Loop:
         self._seen: set[tuple[str, int]] = set()
         self._toolless: set[tuple[str, int]] = set()
         self._unread: set[tuple[str, int]] = set()
-        self._has_warned = False
 
-    def take(self) -> Episode | None:
-        """Return the next episode that has not come to its end; None if there is no more."""
-        while (sample := self._next()) is not None:
-            episode = (
-                Question(sample, self._config.can_read) if isinstance(sample, Item) else sample
-            )
-            name = (episode.id, episode.sample)
+    def take(self) -> Item | Episode | None:
+        """Return the next sample that has not come to its end; None if there is no more."""
+        while True:
+            sample = self._further.popleft() if self._further else next(self._samples, None)
+            if sample is None:
+                return None
+            name = (sample.id, sample.sample)
             if name in self._seen:
-                raise UserError(f"Item {episode.id!r} (sample {episode.sample}) comes twice.")
+                raise UserError(f"Item {sample.id!r} (sample {sample.sample}) comes twice.")
             self._seen.add(name)
-            line = self._known(self._journal, self._request(episode, episode.opening))
+            line = self._known(self._journal, self._request(sample, sample.opening))
             if line is None:
-                return episode
-            self._end(episode, line, is_new=False)
-        return None
+                return sample
+            self._end(sample, line, is_new=False)
 
-    async def process(self, episode: Episode) -> None:
-        """Bring an episode to its end, unless the run stops before."""
+    async def process(self, sample: Item | Episode) -> None:
+        """Bring a sample to its end, unless the run stops before."""
         totals = Totals()
-        opening = self._request(episode, episode.opening)
+        opening = self._request(sample, sample.opening)
 
         async def ask(asked: Ask) -> Turn:
-            return await self._turn(self._request(episode, asked), totals)
+            return await self._turn(self._request(sample, asked), totals)
 
         try:
-            finished = await episode.play(ask)
+            if isinstance(sample, Item):
+                outcome = await self._outcome(sample, ask)
+                line = {**totals.line, "outcome": str(outcome)}
+            else:
+                line = episode_line(opening, await sample.play(ask), totals)
         except _StoppedError:
             return
         except CallFailedError as error:
             if error.stops_the_run:
                 self._executor.stop_for(error.failure)
                 return
-            finished = failed(error.failure)
+            line = totals.line
+            if not isinstance(sample, Item):
+                line = episode_line(opening, failed(error.failure), totals)
         except Exception:
-            if self._steps is None and totals.last is not None:
+            if isinstance(sample, Item) and totals.last is not None:
                 # It is paid for: kept as a reply in which nothing is found, whatever failed.
-                unread = Finished(Outcome.UNPARSED)
-                self._journal.append(self._line(opening, unread, totals))
+                self._journal.append({**totals.line, "outcome": str(Outcome.UNPARSED)})
             raise
-        line = self._line(opening, finished, totals)
         self._journal.append(line)
-        self._end(episode, line, is_new=True)
+        self._end(sample, line, is_new=True)
 
-    def _next(self) -> Item | Episode | None:
-        return self._further.popleft() if self._further else next(self._samples, None)
+    async def _outcome(self, item: Item, ask: AskModel) -> Outcome:
+        """Ask a single question; a reply in which the task finds no answer is unparsed."""
+        turn = await ask(item.opening)
+        can_read = self._config.can_read
+        if turn.completion is None or turn.outcome is not Outcome.ANSWERED or can_read is None:
+            return turn.outcome
+        is_read = can_read(item, split_thinking(turn.completion.text).answer)
+        return Outcome.ANSWERED if is_read else Outcome.UNPARSED
 
-    def _line(self, opening: Request, finished: Finished, totals: Totals) -> Line:
-        if self._steps is None:
-            return {**totals.line, "outcome": str(finished.outcome)}
-        return episode_line(opening, finished, totals)
-
-    def _request(self, episode: Episode, asked: Ask) -> Request:
+    def _request(self, sample: Item | Episode, asked: Ask) -> Request:
         model = self._model
         return Request(
-            Item(episode.id, asked.messages, episode.data_class, episode.sample, asked.parameters),
+            Item(sample.id, asked.messages, sample.data_class, sample.sample, asked.parameters),
             model.address,
             model.model,
             model.parameters,
@@ -316,9 +267,9 @@ class _Loop:
         try:
             return with_calls_in_text(answer, parameters["tools"])
         except UnreadCallError:
+            before = len(self._unread)
             self._unread.add((request.item.id, request.item.sample))
-        if len(self._unread) == self._config.retries.by_words and not self._has_warned:
-            self._has_warned = True
+        if before < self._config.retries.by_words == len(self._unread):
             print(
                 f"medeval: {request.endpoint} does not parse the tool calls of {request.model}:"
                 f" they come as text that cannot be read. {_LET_IT_CALL}",
@@ -344,10 +295,10 @@ class _Loop:
             )
         return journal.read(item.id, item.sample, turn)
 
-    def _end(self, episode: Episode, line: Line, is_new: bool) -> None:
+    def _end(self, sample: Item | Episode, line: Line, is_new: bool) -> None:
         follow_up = self._config.follow_up
-        if follow_up is not None and isinstance(episode, Question):
-            further = follow_up(episode.item, line)
+        if follow_up is not None and isinstance(sample, Item):
+            further = follow_up(sample, line)
             if further is not None:
                 self._further.append(further)
         self.progress.add(line, is_new)

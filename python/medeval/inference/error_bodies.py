@@ -16,13 +16,13 @@ from importlib.resources import files
 from itertools import count
 from typing import Any
 
-_VENDORS = tomllib.loads(
+VENDORS = tomllib.loads(
     files("medeval.inference").joinpath("endpoint_errors.toml").read_text(encoding="utf-8")
 )
 # Of each kind the words that vendors have for it.
-FINISH_REASONS = {kind: frozenset(words) for kind, words in _VENDORS["finish_reasons"].items()}
-CODES = {kind: frozenset(words) for kind, words in _VENDORS["codes"].items()}
-TEXTS = {kind: re.compile("|".join(t), re.IGNORECASE) for kind, t in _VENDORS["texts"].items()}
+FINISH_REASONS = {kind: frozenset(words) for kind, words in VENDORS["finish_reasons"].items()}
+CODES = {kind: frozenset(words) for kind, words in VENDORS["codes"].items()}
+TEXTS = {kind: re.compile("|".join(t), re.IGNORECASE) for kind, t in VENDORS["texts"].items()}
 
 # Nobody means a longer number of seconds, and longer ones fit in no clock.
 _NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
@@ -45,6 +45,7 @@ _WAIT_TEXT = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_SECONDS_IN = {"hours": 3600, "minutes": 60, "seconds": 1}
 _WORD = re.compile(r"[a-z0-9_]{1,99}|[^\W\x00-\x7F]", re.IGNORECASE)
 # So many words in a row that stand in the request are repeated from there, and fewer in quotes.
 _QUOTED = 4
@@ -64,7 +65,7 @@ class Words:
     """
 
     def __init__(self, text: str, asked: str) -> None:
-        self._asked = " ".join(asked.lower().split())
+        self._asked = _plain(asked)
         text = _IN_QUOTES.sub(self._without_a_quote, text)
         repeated = set(_rows(_WORD.findall(self._asked)))
         rows = enumerate(_rows([word.lower() for word in _WORD.findall(text)]))
@@ -73,19 +74,17 @@ class Words:
         self.own = _WORD.sub(lambda word: "\u2026" if next(number) in quoted else word[0], text)
 
     def _without_a_quote(self, quote: re.Match[str]) -> str:
-        inside = " ".join((quote[2] or quote[3]).lower().split())
+        inside = _plain(quote[2] or quote[3])
         return "\u2026" if " " in inside and inside in self._asked else quote[0]
 
     def find(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Return the first place where they are like a pattern and no part of the request."""
-        return next(
-            (
-                match
-                for match in pattern.finditer(self.own)
-                if " ".join(match[0].lower().split()) not in self._asked
-            ),
-            None,
-        )
+        found = pattern.finditer(self.own)
+        return next((match for match in found if _plain(match[0]) not in self._asked), None)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().split())
 
 
 def _rows(words: list[str]) -> Iterator[tuple[str, ...]]:
@@ -115,12 +114,6 @@ def error_of(read: Any) -> Mapping[str, Any]:
     return read if read.get("object") == "error" else {}
 
 
-def message_of(error: Mapping[str, Any]) -> str:
-    """Return the sentence of an error object; empty if it has none."""
-    message = error.get("message")
-    return message if isinstance(message, str) else ""
-
-
 def word(value: object) -> str:
     """Return a code if it is one word, else nothing: anything longer may be text of the prompt."""
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
@@ -138,14 +131,10 @@ def retry_after_of(headers: Mapping[str, str], body: Words, now: datetime) -> fl
     Returns:
         None if it does not say.
     """
-    milliseconds = _number(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    told = headers.get("retry-after", "").strip()
-    seconds = _number(told)
-    if seconds is not None:
-        return seconds
-    if told:
+    for name, in_a_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        if re.fullmatch(_NUMBER, headers.get(name, "").strip()):
+            return float(headers[name]) / in_a_second
+    if told := headers.get("retry-after", "").strip():
         try:
             moment = parsedate_to_datetime(told)
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -165,10 +154,5 @@ def wait_told_in(message: Words) -> float | None:
     told = message.find(_WAIT_TEXT)
     if told is None or not any(told.groups()):
         return None
-    parts = {name: float(value or 0) for name, value in told.groupdict().items()}
-    whole = 3600 * parts["hours"] + 60 * parts["minutes"] + parts["seconds"]
-    return whole + parts["milliseconds"] / 1000
-
-
-def _number(text: str) -> float | None:
-    return float(text) if re.fullmatch(_NUMBER, text.strip()) else None
+    whole = sum(float(told[unit] or 0) * seconds for unit, seconds in _SECONDS_IN.items())
+    return whole + float(told["milliseconds"] or 0) / 1000

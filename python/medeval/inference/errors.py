@@ -18,10 +18,10 @@ from typing import Any
 from medeval.inference.error_bodies import (
     CODES,
     TEXTS,
+    VENDORS,
     Words,
     error_of,
     json_or_none,
-    message_of,
     retry_after_of,
     wait_told_in,
     word,
@@ -47,6 +47,17 @@ _TOKENS_OF_PROMPT = re.compile(
     r"(?:[^.]{0,20}\((?P<reply>\d{1,12}) > (?P<limit>\d{1,12}) - \d{1,12}\))?",
     re.IGNORECASE,
 )
+_LEAVES_IT_TO_THE_CODE = {400, 403, _TOO_LARGE, 422, 429}
+# Limits by the minute are told in the words of a quota too, but with a time to wait.
+_TELLS_A_QUOTA_IN_WORDS = {400, 402, 403, 429}
+# Statuses with which it is said that there are no tools: none of them passes with time then.
+_NO_TOOLS_STATUSES = {400, 404, 405, 422, 500, 501}
+# What a gateway says when there is nothing behind it.
+_GATEWAY = {502, 503, 504}
+# Nothing was sent: no connection was ever made.
+NOT_CONNECTED = {"ConnectError", "ConnectTimeout"}
+_LONGEST_DETAIL = 200
+_PLAIN_WORD = re.compile(r"(?<!\w)[^\W\d]+(?!\w)")
 
 
 class Kind(StrEnum):
@@ -81,41 +92,8 @@ class Kind(StrEnum):
 
 _PASSING = {Kind.LIMIT, Kind.SERVER, Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
 _FOR_ALL = {Kind.QUOTA, Kind.KEY, Kind.MODEL}
-# Gateways that moderate, or that choose a host for each request, say it of one request too.
-_PERHAPS_OF_ONE = {Kind.KEY, Kind.MODEL}
-_OK = 200
-_UNAUTHORIZED = 401
 # After these nobody can say whether the endpoint worked, and bills, or not.
 _PERHAPS_BILLED = {Kind.CONNECTION, Kind.TIMEOUT, Kind.BROKEN}
-# Nothing was sent: no connection was ever made.
-NOT_CONNECTED = {"ConnectError", "ConnectTimeout"}
-# What a gateway says when there is nothing behind it.
-_GATEWAY = {502, 503, 504}
-
-_BY_STATUS = {
-    401: Kind.KEY,
-    402: Kind.QUOTA,
-    403: Kind.KEY,
-    404: Kind.MODEL,
-    405: Kind.MODEL,
-    408: Kind.TIMEOUT,
-    409: Kind.SERVER,
-    429: Kind.LIMIT,
-}
-_LEAVES_IT_TO_THE_CODE = {400, 403, 413, 422, 429}
-# A code that says one of these is believed before any sentence.
-_BY_CODE = {
-    "filter": Kind.FILTER,
-    "key": Kind.KEY,
-    "model": Kind.MODEL,
-    "limit": Kind.LIMIT,
-    "too_long": Kind.REQUEST,
-    "parameter": Kind.REQUEST,
-}
-# Statuses with which it is said that there are no tools: none of them passes with time then.
-_NO_TOOLS_STATUSES = {400, 404, 405, 422, 500, 501}
-_LONGEST_DETAIL = 200
-_PLAIN_WORD = re.compile(r"(?<!\w)[^\W\d]+(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -158,24 +136,9 @@ class Failure:
         return self.kind in _FOR_ALL
 
     @property
-    def may_be_of_one_item(self) -> bool:
-        """Tell whether gateways say the same of a single item that they do not take."""
-        return self.kind in _PERHAPS_OF_ONE and self.status != _UNAUTHORIZED
-
-    @property
-    def is_of_another_form(self) -> bool:
-        """Tell whether a reply came that is no chat completion, and not one that was broken off."""
-        return self.kind is Kind.BROKEN and self.status == _OK and not self.code
-
-    @property
     def is_perhaps_billed(self) -> bool:
         """Tell whether the endpoint may have done the work all the same."""
         return self.kind in _PERHAPS_BILLED and self.code not in NOT_CONNECTED
-
-    @property
-    def is_unreached(self) -> bool:
-        """Tell whether nothing came back, or only from a gateway before the endpoint."""
-        return self.kind is Kind.CONNECTION or self.status in _GATEWAY
 
     @property
     def is_silence(self) -> bool:
@@ -183,9 +146,9 @@ class Failure:
         return self.kind is Kind.TIMEOUT and self.status is None
 
     @property
-    def came_back(self) -> bool:
-        """Tell whether the endpoint itself said something."""
-        return not self.is_unreached and self.kind is not Kind.TIMEOUT
+    def is_unreached(self) -> bool:
+        """Tell whether nothing came back, or only from a gateway before the endpoint."""
+        return self.kind is Kind.CONNECTION or self.status in _GATEWAY or self.is_silence
 
     @property
     def is_overflow(self) -> bool:
@@ -206,8 +169,7 @@ class Failure:
     @property
     def refuses_tools(self) -> bool:
         """Tell whether the endpoint takes no tools, or none for this model."""
-        detail = Words(self.detail, "")
-        return self.kind is Kind.REQUEST and refuses_tools_by(self.status, detail)
+        return self.kind is Kind.REQUEST and _refuses_tools(self.status, Words(self.detail, ""))
 
     def without_detail(self) -> Failure:
         """Return the failure without what the endpoint wrote."""
@@ -215,33 +177,14 @@ class Failure:
 
     def as_json(self) -> dict[str, Any]:
         """Return what is known, for the journal."""
-        known = {
-            "status": self.status,
-            "code": self.code or None,
-            "parameter": self.parameter or None,
-            "detail": self.detail or None,
-        }
-        return {"kind": str(self.kind), **{k: v for k, v in known.items() if v is not None}}
+        known = {"code": self.code, "parameter": self.parameter, "detail": self.detail}
+        status = {} if self.status is None else {"status": self.status}
+        return {"kind": str(self.kind), **status, **{k: v for k, v in known.items() if v}}
 
     def sentence(self) -> str:
         """Say in words what happened, without anything that the endpoint wrote."""
         status = f" (HTTP {self.status})" if self.status is not None else ""
-        return f"{_SENTENCES[self.kind]}{status}"
-
-
-_SENTENCES = {
-    Kind.LIMIT: "The endpoint takes no more requests for now",
-    Kind.SERVER: "The endpoint failed",
-    Kind.CONNECTION: "There was no connection to the endpoint, or it broke",
-    Kind.TIMEOUT: "The endpoint did not reply in time",
-    Kind.BROKEN: "The endpoint's reply is no chat completion",
-    Kind.QUOTA: "The account's quota is used up",
-    Kind.KEY: "The endpoint does not accept the key",
-    Kind.MODEL: "The endpoint does not know the model, or the address is wrong",
-    Kind.FILTER: "The endpoint's filter declined the prompt",
-    Kind.REQUEST: "The endpoint does not take the request",
-    Kind.CALLABLE: "The function raised an error",
-}
+        return f"{VENDORS['sentences'][self.kind]}{status}"
 
 
 class CallFailedError(Exception):
@@ -265,9 +208,14 @@ class CallFailedError(Exception):
 
 
 def failure_of_response(
-    status: int, headers: Mapping[str, str], body: str, now: datetime, asked: str = ""
+    status: int,
+    headers: Mapping[str, str],
+    body: str,
+    now: datetime,
+    asked: str = "",
+    error: Mapping[str, Any] | None = None,
 ) -> Failure:
-    """Classify a response that is an error by its status: codes and headers first, then words.
+    """Classify a response that is an error: by codes and headers first, then by words.
 
     Args:
         status: the HTTP status, 300 or above.
@@ -275,33 +223,23 @@ def failure_of_response(
         body: as it came, JSON or not.
         now: for a Retry-After that is a date.
         asked: all texts of the request: what stands in it too is not the endpoint's own word.
+        error: the error object of the body, if it was read already.
     """
-    return _failure(status, headers, error_of(json_or_none(body)), body, now, asked)
-
-
-def _failure(
-    status: int,
-    headers: Mapping[str, str],
-    error: Mapping[str, Any],
-    body: str,
-    now: datetime,
-    asked: str,
-) -> Failure:
-    code = word(error.get("code")) or word(error.get("type"))
-    said = Words(body, asked)
-    message = Words(told, asked) if (told := message_of(error)) else said
-    told_by = {name.lower(): value for name, value in headers.items()}
-    retry_after = retry_after_of(told_by, said, now)
-    is_by_words = retry_after is None
-    if retry_after is None and (status == 429 or status >= 500):
+    error = error_of(json_or_none(body)) if error is None else error
+    said, sentence = Words(body, asked), error.get("message")
+    message = Words(sentence, asked) if sentence and isinstance(sentence, str) else said
+    codes = {word(error.get("code")) or word(error.get("type")), word(error.get("type"))}
+    code, parameter = word(error.get("code")) or word(error.get("type")), word(error.get("param"))
+    retry_after = told = retry_after_of({k.lower(): v for k, v in headers.items()}, said, now)
+    if told is None and (status == 429 or status >= 500):
         retry_after = wait_told_in(message)
-    codes = {code, word(error.get("type"))}
-    parameter = word(error.get("param"))
-    kind = _kind(status, codes, message, retry_after)
-    if kind in (Kind.REQUEST, Kind.SERVER):
+    named = {one.lower() for one in codes}
+    kind = _kind(status, named, message, retry_after)
+    if kind in (Kind.REQUEST, Kind.SERVER) and status in _MENDED_BY_THE_PROMPT:
         # Of the whole body: the detail may be cut before what matters.
-        told = _complaint(status, codes, parameter, message, said)
-        kind, code = (Kind.REQUEST, told) if told else (kind, code)
+        complaint = _complaint(status, named, parameter, message, said)
+        kind, code = (Kind.REQUEST, complaint) if complaint else (kind, code)
+    is_quota_by_words = kind is Kind.QUOTA and status != 402 and not named & CODES["quota"]
     return Failure(
         kind=kind,
         status=status,
@@ -309,8 +247,7 @@ def _failure(
         parameter=parameter,
         retry_after=retry_after,
         detail="" if status in (401, 403) else " ".join(message.own.split())[:_LONGEST_DETAIL],
-        is_by_words=(retry_after is not None and is_by_words)
-        or (kind is Kind.QUOTA and status != 402 and not _lower(codes) & CODES["quota"]),
+        is_by_words=(told is None and retry_after is not None) or is_quota_by_words,
     )
 
 
@@ -328,74 +265,51 @@ def failure_in_body(read: Any, body: str, now: datetime, asked: str = "") -> Fai
         return None
     number = word(error.get("code", error.get("status")))
     status = int(number) if re.fullmatch("[45][0-9]{2}", number) else 500
-    return _failure(status, {}, error, body, now, asked)
+    return failure_of_response(status, {}, body, now, asked, error)
 
 
-def _complaint(
-    status: int | None, codes: Set[str], parameter: str, message: Words, body: Words
-) -> str:
-    """Return the code of what an endpoint complains of; empty if it is neither of both.
-
-    Args:
-        status: of the response.
-        codes: the endpoint's own words for it.
-        parameter: that it names; empty if it names none.
-        message: its sentence, whole.
-        body: all that it says: gateways put the endpoint's own answer beside a sentence of theirs.
-    """
-    if status not in _MENDED_BY_THE_PROMPT:
-        return ""
-    if TOO_LONG in codes or _is_too_long(status, codes, parameter, message, body):
-        return TOO_LONG
-    if NO_SYSTEM_ROLE in codes or (message if message.own else body).find(TEXTS["no_system_role"]):
-        return NO_SYSTEM_ROLE if status != _TOO_LARGE else ""
-    return ""
-
-
-def _is_too_long(
-    status: int | None, codes: Set[str], parameter: str, message: Words, body: Words
-) -> bool:
-    told = message.find(_TOKENS_OF_PROMPT)
-    if told is not None:
-        if told["reply"] and int(told["reply"]) >= int(told["limit"]):
-            return False  # no prompt is so short that this reply has room
-    else:
-        is_of_the_prompt = re.split(r"[.\[]", parameter)[0] in _PARTS_OF_A_PROMPT
-        if not is_of_the_prompt or _OF_ANOTHER_PARAMETER.match(message.own):
-            return False
-    # A request that is too large as a whole is mended by a shorter prompt, whatever the words are.
-    is_said = status == _TOO_LARGE or bool(codes & CODES["too_long"])
-    return is_said or any(text.find(TEXTS["too_long"]) for text in (message, body))
-
-
-def _lower(codes: set[str]) -> set[str]:
-    return {code.lower() for code in codes}
-
-
-def _kind(status: int, codes: set[str], message: Words, retry_after: float | None) -> Kind:
-    named = _lower(codes)
-    if named & CODES["quota"]:
-        return Kind.QUOTA
-    by_code = next((kind for name, kind in _BY_CODE.items() if named & CODES[name]), None)
-    if by_code is not None and status in _LEAVES_IT_TO_THE_CODE:
-        return by_code
-    if refuses_tools_by(status, message):
+def _kind(status: int, codes: Set[str], message: Words, retry_after: float | None) -> Kind:
+    named = next((kind for kind, words in CODES.items() if codes & words), "")
+    if named == Kind.QUOTA or (named and status in _LEAVES_IT_TO_THE_CODE):
+        return Kind.REQUEST if named in ("too_long", "parameter") else Kind(named)
+    if _refuses_tools(status, message):
         return Kind.REQUEST
-    # Limits by the minute are told in the words of a quota too, but with a time to wait.
-    if status in (400, 402, 403, 429) and retry_after is None and message.find(TEXTS["quota"]):
+    if status in _TELLS_A_QUOTA_IN_WORDS and retry_after is None and message.find(TEXTS["quota"]):
         return Kind.QUOTA
     if status == 403 and message.find(TEXTS["moderated"]):
         return Kind.FILTER
-    if status >= 500:
-        return Kind.SERVER
     if status < 400:
         return Kind.MODEL  # a redirection, which is not followed: text goes where it was allowed
-    return _BY_STATUS.get(status, Kind.REQUEST)
+    usual = Kind.SERVER if status >= 500 else Kind.REQUEST
+    return Kind(VENDORS["statuses"].get(str(status), usual))
 
 
-def refuses_tools_by(status: int | None, message: Words) -> bool:
-    """Tell whether an endpoint says that it takes no tools, or none for the model."""
+def _refuses_tools(status: int | None, message: Words) -> bool:
     return status in _NO_TOOLS_STATUSES and message.find(TEXTS["no_tools"]) is not None
+
+
+def _complaint(status: int, codes: Set[str], parameter: str, message: Words, body: Words) -> str:
+    """Return the code of what a changed conversation would mend; empty if it is neither of both.
+
+    Gateways put the endpoint's own answer beside a sentence of theirs, so the body counts too.
+    """
+    if TOO_LONG in codes or _is_too_long(status, codes, parameter, message, body):
+        return TOO_LONG
+    own = message if message.own else body
+    is_of_the_role = NO_SYSTEM_ROLE in codes or own.find(TEXTS["no_system_role"])
+    return NO_SYSTEM_ROLE if is_of_the_role and status != _TOO_LARGE else ""
+
+
+def _is_too_long(status: int, codes: Set[str], parameter: str, message: Words, body: Words) -> bool:
+    told = message.find(_TOKENS_OF_PROMPT)
+    if told is not None and told["reply"] and int(told["reply"]) >= int(told["limit"]):
+        return False  # no prompt is so short that this reply has room
+    is_of_the_prompt = re.split(r"[.\[]", parameter)[0] in _PARTS_OF_A_PROMPT
+    if told is None and (not is_of_the_prompt or _OF_ANOTHER_PARAMETER.match(message.own)):
+        return False
+    # A request that is too large as a whole is mended by a shorter prompt, whatever the words are.
+    is_said = status == _TOO_LARGE or bool(codes & CODES["too_long"])
+    return is_said or any(text.find(TEXTS["too_long"]) for text in (message, body))
 
 
 @dataclass(frozen=True)

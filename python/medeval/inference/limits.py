@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 
 # Calls that succeed, for each call allowed, before one more is allowed: a limit that stays is met
@@ -73,43 +74,31 @@ class CircuitBreaker:
     Such an item is held until it is clear what it means. A reply to a call that was made later
     makes it an error of the item; too many such items in a row mean that nobody is there, and then
     they are no errors but still to be asked.
+
+    Attributes:
+        calls: that were made.
+        answered: the number of the last one that anything came back for.
+        held: items that reached nobody, each with the number of its last call.
     """
 
     def __init__(self) -> None:
-        self._calls = 0
-        self._answered = 0
-        self._held: list[tuple[int, asyncio.Future[bool]]] = []
-
-    def begin(self) -> int:
-        """Return the number of a call that is about to be made."""
-        self._calls += 1
-        return self._calls
+        self.calls = self.answered = 0
+        self.held: dict[asyncio.Future[bool], int] = {}
 
     def hear(self, call: int) -> None:
         """Hear from the endpoint: held items whose last call was before this one are lost."""
-        self._answered = max(self._answered, call)
-        self._release([held for held in self._held if held[0] < self._answered], is_lost=True)
+        self.answered = max(self.answered, call)
+        self.release(is_lost=True, before=self.answered)
 
-    def is_in_doubt(self, call: int) -> bool:
-        """Tell whether nothing came back for any call that was made later."""
-        return self._answered < call
-
-    def is_open(self, most: int) -> bool:
-        """Tell whether one more item that reached nobody makes too many."""
-        return len(self._held) + 1 >= most
-
-    def hold(self, call: int) -> asyncio.Future[bool]:
+    async def hold(self, call: int) -> bool:
         """Hold an item by its last call until it is known whether it is lost."""
         is_lost: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._held.append((call, is_lost))
-        return is_lost
+        self.held[is_lost] = call
+        return await is_lost
 
-    def release_all(self, *, is_lost: bool) -> None:
-        """Hold nothing any more, since nothing more will be heard."""
-        self._release(list(self._held), is_lost=is_lost)
-
-    def _release(self, those: list[tuple[int, asyncio.Future[bool]]], *, is_lost: bool) -> None:
-        for held in those:
-            self._held.remove(held)
-            if not held[1].done():
-                held[1].set_result(is_lost)
+    def release(self, *, is_lost: bool, before: float = math.inf) -> None:
+        """Hold items no longer whose last call was before one, or none any more."""
+        for future in [future for future, call in self.held.items() if call < before]:
+            del self.held[future]
+            if not future.done():
+                future.set_result(is_lost)

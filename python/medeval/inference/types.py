@@ -44,6 +44,11 @@ class Item:
         """Tell whether it may go anywhere; what is not plainly open may not."""
         return self.data_class == OPEN
 
+    @property
+    def opening(self) -> Ask:
+        """What is asked of it; see `Episode`."""
+        return Ask(self.messages, self.parameters)
+
 
 @dataclass(frozen=True)
 class Request:
@@ -101,8 +106,7 @@ def body_of(request: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def texts_of(value: object) -> str:
     """Return all texts of a request's body, a line each, for what a server may quote of them."""
-    if isinstance(value, Mapping):
-        return "\n".join(map(texts_of, value.values()))
+    value = list(value.values()) if isinstance(value, Mapping) else value
     if isinstance(value, list | tuple):
         return "\n".join(map(texts_of, value))
     return value if isinstance(value, str) else ""
@@ -198,52 +202,37 @@ class Outcome(StrEnum):
     ERRORED = "errored"
 
 
-class Ledger:
+class Ledger(Counter[Outcome]):
     """Counts of outcomes; their sum is the number of items that came to an end."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[Outcome] = Counter()
 
     def add(self, outcome: Outcome) -> None:
         """Enter one item."""
-        self._counts[outcome] += 1
+        self[outcome] += 1
 
     @property
     def asked(self) -> int:
         """The denominator: all items with an outcome, whatever it is."""
-        return self._counts.total()
-
-    @property
-    def counts(self) -> Mapping[str, int]:
-        """Every outcome with its count, zeros included, in a fixed order."""
-        return {str(outcome): self._counts[outcome] for outcome in Outcome}
-
-    def __getitem__(self, outcome: Outcome) -> int:
-        return self._counts[outcome]
+        return self.total()
 
     def as_json(self) -> dict[str, int]:
-        """Return the denominator and its parts."""
-        return {"asked": self.asked, **self.counts}
+        """Return the denominator and its parts, zeros included, in a fixed order."""
+        return {"asked": self.asked, **{str(outcome): self[outcome] for outcome in Outcome}}
 
 
 class Model(Protocol):
-    """Whoever answers: an endpoint, or a function in this process."""
+    """Whoever answers: an endpoint, or a function in this process.
 
-    @property
-    def address(self) -> str:
-        """Where requests go, in the form of the guard."""
+    Attributes:
+        address: where requests go, in the form of the guard.
+        model: its name as the user gave it.
+        parameters: what is asked for, before an endpoint refuses some of it.
+        fallbacks: what is sent instead of parameters that the endpoint refuses.
+    """
 
-    @property
-    def model(self) -> str:
-        """The name of the model as the user gave it."""
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """What is asked for, before an endpoint refuses some of it."""
-
-    @property
-    def fallbacks(self) -> ParameterFallbacks:
-        """What is sent instead of parameters that the endpoint refuses."""
+    address: str
+    model: str
+    parameters: Mapping[str, Any]
+    fallbacks: ParameterFallbacks
 
     async def ask(self, request: Request) -> Completion:
         """Ask once.
