@@ -16,8 +16,7 @@ def table(name: str) -> dict[str, Any]:
     return tables
 
 
-def yaml_table(name: str) -> dict[str, Any]:
-    """Return the tables of a file of YAML, for those that a person reads row by row."""
+def yaml_table(name: str) -> Any:
+    """Return what a file of YAML holds, for tables that a person reads row by row."""
     path = Path(__file__).parent / "tables" / f"{name}.yaml"
-    tables: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return tables
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
