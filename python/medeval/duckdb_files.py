@@ -82,6 +82,9 @@ def source_views(
     Raises:
         UserError: what the user must mend: a table or column that is not there, a file that is cut.
     """
+    # It imports numpy and pyarrow, for which the commands that lay no source need not wait.
+    from medeval.raw_files import check_columns
+
     views, extra = Views(), []
     files = [table for table in tables if not is_list(table)]
     found = _find(files, place, catalogue, views, counts_rows=counts_rows)
@@ -90,7 +93,9 @@ def source_views(
         if is_list(table) and cohort_file:
             views.queries[name] = _cohort_query(absolute_path(cohort_file))
         elif name in found:
-            extra += _check_columns(table, found[name])
+            known = [*columns, *table["config"]["meta"].get("columns_not_read", ())]
+            there = found[name]
+            extra += check_columns(name, there.location, there.columns, columns, known)
             views.locations[name] = found[name].location
             cells = ", ".join(f'cast("{column}" as varchar) as "{column}"' for column in columns)
             views.queries[name] = f"select {cells} from {found[name].relation}"
@@ -184,14 +189,7 @@ def _tables_in_folder(
     counts_rows: bool,
 ) -> dict[str, Found]:
     """Return the tables of a folder: `.csv.gz` before `.csv` before `.parquet`, any case."""
-    # It imports numpy and pyarrow, for which the commands that lay no source need not wait.
-    from medeval.raw_files import (
-        check_last_line,
-        count_rows,
-        find_files,
-        module_folders,
-        read_header,
-    )
+    from medeval.raw_files import checked_tables, module_folders
 
     if _PATTERN.search(place.location):
         raise UserError(
@@ -200,27 +198,14 @@ def _tables_in_folder(
         )
     found = {}
     folders = module_folders(Path(place.location), modules)
-    for table, files in find_files(folders, names, optional).items():
-        columns = [read_header(file) for file in files]
-        for file in files:
-            check_last_line(file)
-        first = files[0]
-        found[table] = Found(str(first.path), columns[0], _reader(first, columns[0]))
-        if len(files) == 1 or not counts_rows:
-            continue
-        counts = [count_rows(file) for file in files]
-        if len({*counts}) > 1:
-            forms = ", ".join(
-                f"{file.path} ({rows} rows)" for file, rows in zip(files, counts, strict=True)
+    for name, table in checked_tables(folders, names, optional).items():
+        path = table.file.path
+        found[name] = Found(str(path), table.columns, _reader(table.file, table.columns))
+        if table.others and counts_rows:
+            views.notes.append(
+                f"The table {name} is there in {1 + len(table.others)} forms with"
+                f" {table.check_rows()} rows each; {path} is read."
             )
-            raise UserError(
-                f"The table {table} is there in forms that differ: {forms}. Keep the one that is"
-                " complete."
-            )
-        views.notes.append(
-            f"The table {table} is there in {len(files)} forms with {counts[0]} rows each;"
-            f" {first.path} is read."
-        )
     return found
 
 
@@ -276,25 +261,6 @@ def _tables_in_database(
         for relation, columns in relations.items():
             found[name] = Found(f"{path} ({plain[0]})", columns, relation)
     return found
-
-
-def _check_columns(table: Table, found: Found) -> list[str]:
-    """Return the columns that the source's layout does not know.
-
-    Raises:
-        UserError: one that the models read is not there.
-    """
-    known = [*columns_of(table), *table["config"]["meta"].get("columns_not_read", ())]
-    missing = [column for column in columns_of(table) if column not in found.columns]
-    if missing:
-        # A file without a header has cells in that place, so only known names are shown.
-        shown = [column for column in found.columns if column in known]
-        raise UserError(
-            f"{found.location} has no column {', '.join(missing)}. The table {table['name']} needs"
-            f" it. The header has {len(found.columns)} columns, {len(shown)} of them known:"
-            f" {', '.join(shown)}."
-        )
-    return [f"{table['name']}.{column}" for column in found.columns if column not in known]
 
 
 def _cohort_query(path: str) -> str:

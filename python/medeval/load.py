@@ -6,7 +6,7 @@ import csv
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,15 +16,15 @@ from psycopg import sql
 
 from medeval import __version__
 from medeval.errors import UserError
+from medeval.progress import Advance, progress
 from medeval.raw_files import (
     RawFile,
+    RawTable,
     RowCounter,
-    check_last_line,
-    count_rows,
-    find_files,
+    check_columns,
+    checked_tables,
     module_folders,
     read_blocks,
-    read_header,
 )
 from medeval.registry import LoadRequest
 from medeval.sources import Source, project_variable
@@ -66,17 +66,12 @@ class LoadedTable:
     seconds: float
 
 
-# The file of a table, its other forms, and the columns of its header.
-_TableFile = tuple[RawFile, list[RawFile], list[str]]
-
-
 def load_parts(
     parts: Sequence[Part],
     target: Target,
     *,
     replace: bool = False,
     say: Callable[[str], None] = lambda line: None,
-    watch: Callable[[str, int, int], None] = lambda table, done, total: None,
 ) -> list[LoadedTable]:
     """Load the files of sources, each into a new schema, all in one transaction.
 
@@ -89,7 +84,6 @@ def load_parts(
         target: a PostgreSQL target of profiles.yml.
         replace: replace the schemas if `load` made them.
         say: told in a line what the user should know.
-        watch: told the table at work, the bytes read so far, and the bytes of all files.
 
     Raises:
         UserError: bad input (missing, truncated or malformed file, missing column), a schema that
@@ -105,25 +99,21 @@ def load_parts(
     if len(set(schemas)) < len(schemas):
         settings = ", ".join(part.schema_setting for part in parts)
         raise UserError(f"Each source needs a schema of its own ({settings}).")
-    found = [_find_sources(part, say) for part in parts]
-    total = sum(file.size for files in found for file, _, _ in files)
-    before = 0
+    found = [_find_tables(part, say) for part in parts]
+    total = sum(table.file.size for tables in found for table in tables.values())
     loaded: list[LoadedTable] = []
     connection = connect(target)
     try:
-        with connection:  # committed at its end, or undone by whatever is raised
+        # Committed at its end, or undone by whatever is raised.
+        with connection, progress("load", lambda: total) as advance:
             for part in parts:
                 _make_schema(connection, part, replace=replace, say=say)
-            for part, files in zip(parts, found, strict=True):
-                for source in files:
-                    file = source[0]
-
-                    def on_read(done: int, table: str = file.table, start: int = before) -> None:
-                        watch(table, start + done, total)
-
-                    loaded.append(_load_table(connection, part.schema, source, on_read))
-                    before += file.size
-                loaded += _make_other_tables(connection, part, files)
+            for part, tables in zip(parts, found, strict=True):
+                loaded.extend(
+                    _load_table(connection, part.schema, table, advance)
+                    for table in tables.values()
+                )
+                loaded += _make_other_tables(connection, part, tables)
     except psycopg.Error as error:
         reason = shown_line(target, error)
         raise UserError(f"PostgreSQL stopped the load: {reason}. Nothing was loaded.") from None
@@ -160,33 +150,27 @@ def load_rows(
     return schema, loaded
 
 
-def _find_sources(part: Part, say: Callable[[str], None]) -> list[_TableFile]:
+def _find_tables(part: Part, say: Callable[[str], None]) -> dict[str, RawTable]:
     """Choose each table's file and check all that can be checked before a long load."""
     plan = part.plan
     if part.folder is None:
         say(f"{plan.name}: no folder is named, so the tables of its files are empty.")
-        return []
+        return {}
     folders = module_folders(part.folder, plan.subfolders)
-    found = find_files(folders, plan.file_tables, sorted(plan.optional))
+    found = checked_tables(folders, plan.file_tables, sorted(plan.optional))
     folder = " and ".join(map(str, folders))
     if not found:
         raise UserError(f"{folder} has no file of {plan.name}: {', '.join(plan.file_tables)}.")
-    for table in plan.file_tables:
-        if table not in found:
-            say(f"{plan.name}: {folder} has no file of {table}, so that table is empty.")
-    sources: list[_TableFile] = []
-    for table, files in found.items():
-        file, *others = files
-        columns = read_header(file)
-        lacking = [column for column in plan.tables[table] if column not in columns]
-        if lacking:
-            raise UserError(f"{file.path} has no column {', '.join(lacking)}.")
-        check_last_line(file)
-        if others:
-            names = ", ".join(str(other.path) for other in others)
-            say(f"{table}: {file.path} is loaded; {names} must have as many rows.")
-        sources.append((file, others, columns))
-    return sources
+    for name in plan.file_tables:
+        if name not in found:
+            say(f"{plan.name}: {folder} has no file of {name}, so that table is empty.")
+    for name, table in found.items():
+        needed = plan.tables[name]
+        check_columns(name, str(table.file.path), table.columns, needed, needed)
+        if table.others:
+            others = ", ".join(str(other.path) for other in table.others)
+            say(f"{name}: {table.file.path} is loaded; {others} must have as many rows.")
+    return found
 
 
 def _make_schema(
@@ -261,30 +245,22 @@ def _drop_schema(
 
 
 def _load_table(
-    connection: Connection, schema: str, source: _TableFile, on_read: Callable[[int], None]
+    connection: Connection, schema: str, table: RawTable, advance: Advance
 ) -> LoadedTable:
     start = time.perf_counter()
-    file, others, columns = source
-    name = _create_table(connection, schema, file.table, columns)
-    rows = _copy(connection, name, file, on_read)
-    for other in others:
-        other_rows = count_rows(other)
-        if other_rows != rows:
-            raise UserError(
-                f"{file.path} has {rows:,} rows and {other.path} has {other_rows:,}: keep the "
-                "one that is right. Nothing was loaded."
-            )
+    name = _create_table(connection, schema, table.file.table, table.columns)
+    rows = table.check_rows(_copy(connection, name, table.file, advance))
     # Without it the planner expects a dozen rows, and the models take ten times as long.
     connection.execute(sql.SQL("analyze {}").format(name))
-    return LoadedTable(schema, file.table, rows, time.perf_counter() - start)
+    return LoadedTable(schema, table.file.table, rows, time.perf_counter() - start)
 
 
 def _make_other_tables(
-    connection: Connection, part: Part, files: list[_TableFile]
+    connection: Connection, part: Part, found: Collection[str]
 ) -> list[LoadedTable]:
     """Make the tables that no file holds: empty, but for the user's list of admissions."""
     made = []
-    for table in sorted(part.plan.tables.keys() - {file.table for file, _, _ in files}):
+    for table in sorted(part.plan.tables.keys() - {*found}):
         name = _create_table(connection, part.schema, table, list(part.plan.tables[table]))
         rows = len(part.admissions) if table == part.plan.list_table else 0
         if rows:
@@ -308,9 +284,7 @@ def _create_table(
     return name
 
 
-def _copy(
-    connection: Connection, name: sql.Identifier, file: RawFile, on_read: Callable[[int], None]
-) -> int:
+def _copy(connection: Connection, name: sql.Identifier, file: RawFile, advance: Advance) -> int:
     # FREEZE: the table is of this transaction, so its rows need no second writing by VACUUM.
     statement = sql.SQL(
         "copy {} from stdin (format csv, header true, freeze true, encoding 'UTF8')"
@@ -319,7 +293,7 @@ def _copy(
     with connection.cursor() as cursor:
         try:
             with cursor.copy(statement) as copy:
-                for block in read_blocks(file, on_read):
+                for block in read_blocks(file, advance):
                     counter.feed(block)
                     copy.write(block)
         except psycopg.DataError as error:

@@ -49,6 +49,31 @@ class RawFile:
         return self.path.stat().st_size
 
 
+@dataclass(frozen=True)
+class RawTable:
+    """The files of a table: the one that is read, other forms of it, and its columns."""
+
+    file: RawFile
+    others: list[RawFile]
+    columns: list[str]
+
+    def check_rows(self, rows: int | None = None) -> int:
+        """Return how many rows all forms have; `rows` are those of the first, if known.
+
+        Raises:
+            UserError: they differ, or a file is truncated, damaged or unreadable.
+        """
+        files = [self.file, *self.others]
+        counts = [count_rows(self.file) if rows is None else rows, *map(count_rows, self.others)]
+        if len({*counts}) > 1:
+            forms = (f"{file.path} ({n} rows)" for file, n in zip(files, counts, strict=True))
+            raise UserError(
+                f"The table {self.file.table} is there in forms that differ: {', '.join(forms)}."
+                " Keep the one that is complete."
+            )
+        return counts[0]
+
+
 def module_folders(folder: Path, modules: Sequence[str]) -> list[Path]:
     """Return the folders with the files of a source of MIMIC-IV (`hosp`, or `note`).
 
@@ -110,6 +135,49 @@ def find_files(
     }
 
 
+def checked_tables(
+    folders: Sequence[Path], tables: Sequence[str], optional: Sequence[str] = ()
+) -> dict[str, RawTable]:
+    """Return the files of tables, with all checked that can be before a long reading.
+
+    Raises:
+        UserError: as `find_files`, `read_header` and `check_last_line` do.
+    """
+    found = {}
+    for table, files in find_files(folders, tables, optional).items():
+        headers = [read_header(file) for file in files]
+        for file in files:
+            check_last_line(file)
+        found[table] = RawTable(files[0], files[1:], headers[0])
+    return found
+
+
+def check_columns(
+    table: str, location: str, columns: Sequence[str], needed: Sequence[str], known: Sequence[str]
+) -> list[str]:
+    """Return the columns that nobody knows.
+
+    Args:
+        table: its name.
+        location: where it is, for messages.
+        columns: those that are there.
+        needed: those that are read.
+        known: those of the source's layout.
+
+    Raises:
+        UserError: one that is read is not there.
+    """
+    missing = [column for column in needed if column not in columns]
+    if missing:
+        # A file without a header has cells in that place, so only known names are shown.
+        shown = [column for column in columns if column in known]
+        raise UserError(
+            f"{location} has no column {', '.join(missing)}. The table {table} needs it. The header"
+            f" has {len(columns)} columns, {len(shown)} of them known: {', '.join(shown)}."
+        )
+    return [f"{table}.{column}" for column in columns if column not in known]
+
+
 def read_header(file: RawFile) -> list[str]:
     """Return the column names of a file in lower case.
 
@@ -164,7 +232,9 @@ def check_last_line(file: RawFile) -> None:
     )
 
 
-def read_blocks(file: RawFile, on_read: Callable[[int], None] | None = None) -> Iterator[bytes]:
+def read_blocks(
+    file: RawFile, advance: Callable[[int], object] = lambda count: None
+) -> Iterator[bytes]:
     """Yield a file as blocks of UTF-8 CSV with a header line, about a megabyte each.
 
     CSV passes through unread, but for a byte order mark. In the CSV made from Parquet, a missing
@@ -172,16 +242,18 @@ def read_blocks(file: RawFile, on_read: Callable[[int], None] | None = None) -> 
 
     Args:
         file: the file.
-        on_read: told after each block how many bytes of the file are done.
+        advance: told after each block how many more bytes of the file are done.
 
     Raises:
         UserError: a file that is truncated, damaged or unreadable.
 
     """
     check_last_line(file)
-    yield from (_parquet_blocks if file.form == ".parquet" else _csv_blocks)(
-        file, on_read or (lambda done: None)
-    )
+    done = 0
+    for block, place in (_parquet_blocks if file.form == ".parquet" else _csv_blocks)(file):
+        yield block
+        advance(place - done)
+        done = place
 
 
 class RowCounter:
@@ -225,29 +297,29 @@ def count_rows(file: RawFile) -> int:
     return counter.rows
 
 
-def _csv_blocks(file: RawFile, on_read: Callable[[int], None]) -> Iterator[bytes]:
+def _csv_blocks(file: RawFile) -> Iterator[tuple[bytes, int]]:
+    """Yield blocks, each with how many bytes of the file are done."""
     with _reading(file), _opened(file) as (raw, stream):
         block = stream.read(_BLOCK).removeprefix(_BOM)
         while block:
-            yield block
-            on_read(raw.tell())
+            yield block, raw.tell()
             block = stream.read(_BLOCK)
 
 
-def _parquet_blocks(file: RawFile, on_read: Callable[[int], None]) -> Iterator[bytes]:
+def _parquet_blocks(file: RawFile) -> Iterator[tuple[bytes, int]]:
     with _reading(file), pq.ParquetFile(file.path) as parquet:
         names = parquet.schema_arrow.names
         total, done = max(1, parquet.metadata.num_rows), 0
         header = pa.table([pa.array([], pa.string())] * len(names), names=names)
-        yield _csv_bytes(header, include_header=True)
+        yield _csv_bytes(header, include_header=True), 0
         for batch in parquet.iter_batches(_PARQUET_ROWS):
             columns = [
                 _column_as_text(file, name, column)
                 for name, column in zip(names, batch.columns, strict=True)
             ]
-            yield _csv_bytes(pa.table(columns, names=names), include_header=False)
             done += batch.num_rows
-            on_read(file.size * done // total)
+            text = _csv_bytes(pa.table(columns, names=names), include_header=False)
+            yield text, file.size * done // total
 
 
 def _csv_bytes(table: pa.Table, *, include_header: bool) -> bytes:

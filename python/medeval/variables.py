@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -20,60 +21,30 @@ PACKAGE = "medeval"
 _MISSPELT = 0.85
 
 
+# It stands between quotes and in text literals of SQL.
+_SCHEMA = "[A-Za-z_][A-Za-z0-9_$-]*"
+
+
 @dataclass(frozen=True)
 class Variable:
-    """One variable.
+    """One variable, as variables.toml has it."""
 
-    Attributes:
-        floor: the benchmark whose tables it changes; nothing for one that changes all.
-        can_be: in words.
-        pattern: what the whole value is, as text.
-        kinds: what YAML may have made of that text.
-    """
-
-    floor: str
-    can_be: str
-    pattern: str
-    kinds: type | tuple[type, ...] = str
+    floor: str = ""
+    can_be: str = "the name of a schema"
+    pattern: str = _SCHEMA
+    is_text: bool = False
 
     def holds(self, value: object) -> bool:
         """Tell whether it can be a value."""
-        return isinstance(value, self.kinds) and bool(re.fullmatch(self.pattern, str(value)))
+        is_kind = isinstance(value, str) or not self.is_text
+        return is_kind and bool(re.fullmatch(self.pattern, str(value)))
 
-
-# A schema's name stands between quotes and in text literals of SQL.
-_A_SCHEMA = ("the name of a schema", "[A-Za-z_][A-Za-z0-9_$-]*")
-_TRUTH = ("true or false", "(?i:true|false)", (str, bool))
 
 VARIABLES = {
-    "cdm_rules": Variable("cdm", "specification or reference", "specification|reference"),
-    "cdm_extract_source": Variable("cdm", "auto, provided or derived", "auto|provided|derived"),
-    "cdm_cohort_file": Variable(
-        "cdm",
-        "the path of a file with one hadm_id a line, or '' for the published selection rule",
-        r"[\s\S]*",
-    ),
-    "pelvis_as_abdomen": Variable("cdm", *_TRUTH),
-    "mimic3_check_row_counts": Variable("mimic3", *_TRUTH),
-    "mimic3_training_hours": Variable(
-        "mimic3_features",
-        "a whole number from 1 to 999,999,999",
-        "(?=.*[1-9])[0-9]{1,9}",
-        (str, int),
-    ),
-    "mimic3_training_seed": Variable(
-        "mimic3_features", "a whole number from 0 to 999,999,999", "[0-9]{1,9}", (str, int)
-    ),
-    "mtsamples_truncation": Variable("mtsamples", "helm or medarc", "helm|medarc"),
-    "mimic3_schema": Variable("mimic3", *_A_SCHEMA),
-    "mimic4_hosp_schema": Variable("cdm", *_A_SCHEMA),
-    "mimic4_note_schema": Variable("cdm", *_A_SCHEMA),
-    "cdm_extract_schema": Variable("cdm", *_A_SCHEMA),
-    "yier_schema": Variable("yier", *_A_SCHEMA),
-    "mtsamples_schema": Variable("mtsamples", *_A_SCHEMA),
-    "double_type": Variable(
-        "", "the name of a type, in letters, digits and underscores", "[A-Za-z0-9_ ]+"
-    ),
+    name: Variable(**entry)
+    for name, entry in tomllib.loads(
+        Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    ).items()
 }
 
 
@@ -104,7 +75,7 @@ def check_schema(name: str, what: str) -> None:
     Raises:
         UserError: naming it.
     """
-    if not re.fullmatch(_A_SCHEMA[1], name):
+    if not re.fullmatch(_SCHEMA, name):
         raise UserError(
             f"A schema cannot be called {json.dumps(str(name))} ({what}): a name has letters,"
             " digits, underscores and hyphens, and begins with a letter or underscore."
@@ -133,8 +104,8 @@ def check_variables(given: Mapping[str, Any], project: Path, package: Path) -> N
     values = {**ours, **ours.get(PACKAGE, {}), **of_project, **scoped, **given}
     for name, variable in VARIABLES.items():
         value = values.get(name)
-        if (variable.can_be, variable.pattern) == _A_SCHEMA:
-            check_schema(value if isinstance(value, str) else str(value), f"the variable {name}")
+        if variable.pattern == _SCHEMA:
+            check_schema(str(value), f"the variable {name}")
         elif not variable.holds(value):
             shown = repr(value) if isinstance(value, str) else json.dumps(value, default=str)
             raise UserError(f"The variable {name} is {shown}. It can be {variable.can_be}.")

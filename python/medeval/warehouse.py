@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 
+_ENGINES = {"duckdb": "DuckDB", "postgres": "PostgreSQL"}
 BATCH_ROWS = 20_000
 CONNECT_TIMEOUT_SECONDS = 15
 
@@ -233,22 +233,19 @@ def schema_name(name: str) -> str:
     return os.environ.get("MEDEVAL_SCHEMA_PREFIX", "") + name
 
 
-class Warehouse(ABC):
+class Warehouse:
     """An open, read-only connection to one target of profiles.yml; all queries see one state.
 
-    Attributes:
-        engine: its name, for messages.
-        target: of profiles.yml.
+    While DuckDB's file is open no dbt run can change it; on PostgreSQL it is one transaction.
     """
-
-    engine: str
 
     def __init__(self, target: Target, connection: Any, error: type[Exception]) -> None:
         self.target = target
         self._connection = connection
         self._error = error
+        self._cursors = 0
         # Of the names of tables: medeval.duckdb also holds a schema `medeval`.
-        self._catalog: tuple[str, ...] = ()
+        ((self._database,),) = flat(self.query("select current_database()"))
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[list[Row]]:
         """Run one statement and yield its rows in batches; no result is held as a whole.
@@ -267,19 +264,30 @@ class Warehouse(ABC):
                     yield batch
         except self._error as error:
             told = shown_line(self.target, error)
-            raise UserError(f"{self.engine} stopped with: {told}") from None
+            raise UserError(f"{_ENGINES[self.target.type]} stopped with: {told}") from None
 
-    @abstractmethod
     def _cursor(self) -> Any:
-        """Return a new cursor, which a `with` closes."""
+        """Return a new cursor, which a `with` closes; PostgreSQL is asked for a batch a trip."""
+        if self.target.type == "duckdb":
+            return self._connection.cursor()
+        import psycopg
 
-    @abstractmethod
+        self._cursors += 1
+        cursor = psycopg.RawServerCursor(self._connection, f"medeval_{self._cursors}")
+        # Binary doubles are the stored bits: no text between the table and the file.
+        cursor.format = psycopg.pq.Format.BINARY
+        return cursor
+
     def server_version(self) -> str:
-        """Return the version of the engine that answers."""
+        """Return the version of the engine that answers, without a distributor's remark."""
+        is_duckdb = self.target.type == "duckdb"
+        asked = "version()" if is_duckdb else "current_setting('server_version')"
+        ((version,),) = flat(self.query(f"select {asked}"))
+        return str(version).split(" ")[0].removeprefix("v")
 
     def relation(self, schema: str, table: str) -> str:
         """Return the quoted, fully qualified name of a table."""
-        parts = (*self._catalog, schema, table)
+        parts = (str(self._database), schema, table)
         return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
     def select(
@@ -338,78 +346,33 @@ def open_warehouse(target: Target, root: Path, *, build_command: str = "dbt buil
     Raises:
         UserError: there is no such database, it is in use, or it cannot be reached.
     """
-    if target.type == "duckdb":
-        return DuckDBWarehouse(target, root, build_command)
+    if target.type not in _ENGINES:
+        raise UserError(
+            f"Target {target.name!r} is of type {target.type!r}; only"
+            f" {' and '.join(_ENGINES)} can be read."
+        )
     if target.type == "postgres":
-        return PostgresWarehouse(target)
-    raise UserError(
-        f"Target {target.name!r} is of type {target.type!r}; only duckdb and postgres can be read."
-    )
+        import psycopg
 
+        return Warehouse(target, connect(target, read_only=True), psycopg.Error)
+    import duckdb
 
-class DuckDBWarehouse(Warehouse):
-    """DuckDB's file. While it is open no dbt run can change it."""
-
-    engine = "DuckDB"
-
-    def __init__(self, target: Target, root: Path, build_command: str) -> None:
-        import duckdb
-
-        # dbt takes a relative path from the current folder, and so does this.
-        path = Path(target.settings["path"])
-        if not path.is_absolute() and not path.is_file() and (root / path).is_file():
+    # dbt takes a relative path from the current folder, and so does this.
+    path = Path(target.settings["path"])
+    if not path.is_absolute() and not path.is_file() and (root / path).is_file():
+        raise UserError(
+            f"There is no {path} in the current folder, but in {root}: run the command there."
+        )
+    if not path.is_file():
+        raise UserError(f"There is no warehouse {path}. Run `{build_command}` first.")
+    config = dict(target.settings.get("config_options", {}))
+    try:
+        return Warehouse(target, duckdb.connect(path, read_only=True, config=config), duckdb.Error)
+    except duckdb.Error as error:
+        message = str(error).strip().split("\n")[0]
+        if "lock" in message:
             raise UserError(
-                f"There is no {path} in the current folder, but in {root}: run the command there."
-            )
-        if not path.is_file():
-            raise UserError(f"There is no warehouse {path}. Run `{build_command}` first.")
-        config = dict(target.settings.get("config_options", {}))
-        try:
-            connection = duckdb.connect(str(path), read_only=True, config=config)
-        except duckdb.Error as error:
-            message = str(error).strip().split("\n")[0]
-            if "lock" in message:
-                raise UserError(
-                    f"The warehouse {path} is in use by another process, probably dbt. "
-                    f"Wait until it has ended. ({message})"
-                ) from error
-            raise UserError(f"The warehouse {path} cannot be opened: {message}") from error
-        super().__init__(target, connection, duckdb.Error)
-        ((name,),) = flat(self.query("select current_database()"))
-        self._catalog = (str(name),)
-
-    def _cursor(self) -> Any:
-        return self._connection.cursor()
-
-    def server_version(self) -> str:
-        """Return DuckDB's version."""
-        import duckdb
-
-        return duckdb.__version__
-
-
-class PostgresWarehouse(Warehouse):
-    """PostgreSQL in one read-only transaction."""
-
-    engine = "PostgreSQL"
-
-    def __init__(self, target: Target) -> None:
-        import psycopg
-
-        super().__init__(target, connect(target, read_only=True), psycopg.Error)
-        self._cursors = 0
-
-    def _cursor(self) -> Any:
-        """Return a cursor on the server, which is asked for a batch a round trip."""
-        import psycopg
-
-        self._cursors += 1
-        cursor = psycopg.RawServerCursor(self._connection, f"medeval_{self._cursors}")
-        # Binary doubles are the stored bits: no text between the table and the file.
-        cursor.format = psycopg.pq.Format.BINARY
-        return cursor
-
-    def server_version(self) -> str:
-        """Return the server's version, without the distributor's remark behind it."""
-        ((version,),) = flat(self.query("select current_setting('server_version')"))
-        return str(version).split(" ")[0]
+                f"The warehouse {path} is in use by another process, probably dbt. "
+                f"Wait until it has ended. ({message})"
+            ) from error
+        raise UserError(f"The warehouse {path} cannot be opened: {message}") from error

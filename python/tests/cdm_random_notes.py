@@ -91,7 +91,7 @@ def report(dice: random.Random) -> str:
 
 def keywords() -> list[str]:
     """Return all keywords of modalities and regions."""
-    lists = [*facts.modality_keywords().values(), *facts.region_keywords().values()]
+    lists = [*facts.keywords("modality").values(), *facts.keywords("region").values()]
     return [keyword for found in lists for keyword in found]
 
 

@@ -6,23 +6,14 @@ import os
 import shutil
 from collections.abc import Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from multiprocessing import get_context
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import commands
 import pytest
-from builds import (
-    SYNTHETIC,
-    SYNTHETIC_IV,
-    Build,
-    build_cdm_duckdb,
-    build_cdm_postgres,
-    build_demo,
-    build_duckdb,
-    build_postgres,
-)
+from builds import SYNTHETIC, SYNTHETIC_IV, Build, build_demo, build_floor
 from command_server import CommandServer
 from commands import PROJECT_ROOT, run_medeval
 from dbt_worker import Worker
@@ -143,52 +134,37 @@ def postgres_database(postgres_server: dict[str, str]) -> Iterator[dict[str, str
 
 
 @pytest.fixture(scope="session")
-def session_database(postgres_server: dict[str, str]) -> Iterator[dict[str, str]]:
-    with new_database(postgres_server) as address:
-        yield address
-
-
-@pytest.fixture(scope="session")
-def other_session_database(postgres_server: dict[str, str]) -> Iterator[dict[str, str]]:
-    with new_database(postgres_server) as address:
-        yield address
-
-
-@pytest.fixture(scope="session")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
     """A process that runs dbt with the project parsed."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         yield Worker(pool, tmp_path_factory.mktemp("dbt"))
 
 
-@pytest.fixture(scope="session")
-def open_demo_duckdb(tmp_path_factory: pytest.TempPathFactory, shared: Path) -> Build:
-    """The MIMIC-III demo on DuckDB, with every dbt test passed."""
-    return build_duckdb(tmp_path_factory.mktemp("open-duckdb"), shared / "data" / "mimic3_demo")
+def _built(floor: str, engine: str, source: Path | None = None) -> Any:
+    """Return a fixture: a floor with every test of dbt passed; without files, MIMIC-III's demo."""
+
+    @pytest.fixture(scope="session")
+    def built(
+        request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    ) -> Iterator[Build]:
+        files = source or request.getfixturevalue("shared") / "data" / "mimic3_demo"
+        folder = tmp_path_factory.mktemp(f"{floor}-{engine}")
+        with ExitStack() as stack:
+            address = None
+            if engine == "postgres":
+                postgres = request.getfixturevalue("postgres_server")
+                address = stack.enter_context(new_database(postgres))
+            yield build_floor(floor, folder, files, address)
+
+    return built
 
 
-@pytest.fixture(scope="session")
-def open_demo_postgres(
-    tmp_path_factory: pytest.TempPathFactory, shared: Path, session_database: dict[str, str]
-) -> Build:
-    """The MIMIC-III demo on PostgreSQL, with every dbt test passed."""
-    folder = tmp_path_factory.mktemp("open-postgres")
-    return build_postgres(folder, shared / "data" / "mimic3_demo", session_database)
-
-
-@pytest.fixture(scope="session")
-def synthetic_duckdb(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """The committed synthetic data on DuckDB, with every dbt test passed."""
-    return build_duckdb(tmp_path_factory.mktemp("synthetic-duckdb"), SYNTHETIC)
-
-
-@pytest.fixture(scope="session")
-def synthetic_postgres(
-    tmp_path_factory: pytest.TempPathFactory, other_session_database: dict[str, str]
-) -> Build:
-    """The committed synthetic data on PostgreSQL, with every dbt test passed."""
-    folder = tmp_path_factory.mktemp("synthetic-postgres")
-    return build_postgres(folder, SYNTHETIC, other_session_database)
+open_demo_duckdb = _built("mimic3", "duckdb")
+open_demo_postgres = _built("mimic3", "postgres")
+synthetic_duckdb = _built("mimic3", "duckdb", SYNTHETIC)
+synthetic_postgres = _built("mimic3", "postgres", SYNTHETIC)
+cdm_duckdb = _built("cdm", "duckdb", SYNTHETIC_IV)
+cdm_postgres = _built("cdm", "postgres", SYNTHETIC_IV)
 
 
 @pytest.fixture(scope="session")
@@ -232,21 +208,6 @@ def asked_export(asked_duckdb: Path, tmp_path_factory: pytest.TempPathFactory) -
     )
     assert exported.returncode == 0, exported.stderr
     return out / "cdm"
-
-
-@pytest.fixture(scope="session")
-def cdm_duckdb(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """The committed synthetic MIMIC-IV on DuckDB, with every dbt test passed."""
-    return build_cdm_duckdb(tmp_path_factory.mktemp("cdm-duckdb"), SYNTHETIC_IV)
-
-
-@pytest.fixture(scope="session")
-def cdm_postgres(
-    tmp_path_factory: pytest.TempPathFactory, postgres_server: dict[str, str]
-) -> Iterator[Build]:
-    """The committed synthetic MIMIC-IV on PostgreSQL, with every dbt test passed."""
-    with new_database(postgres_server) as address:
-        yield build_cdm_postgres(tmp_path_factory.mktemp("cdm-postgres"), SYNTHETIC_IV, address)
 
 
 # What is counted is time of CPU, which other work on the machine does not change: that of this

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-from builds import CDM_PUBLISHED, Build, build_cdm_duckdb, build_cdm_postgres
+from builds import CDM_PUBLISHED, Build, build_floor
+from case_files import MODES, ORDERS, Case, in_order, read_cases
 from commands import PROJECT_ROOT
 from postgres_server import new_database
 
@@ -22,8 +22,6 @@ pytestmark = pytest.mark.slow
 
 SETS = ("cdm_synth", "cdm_real")
 ENGINES = ("duckdb", "postgres")
-# The export's option for each mode, and what it is called in the golden files' names.
-MODES = {"default": "--first-only", "extended": "--extended"}
 CASES = {"cdm_synth": 61, "cdm_real": 35}
 LOST = {
     "cdm_synth": {
@@ -35,18 +33,12 @@ LOST = {
     },
     "cdm_real": {"history_missing": 1, "past_history_missing": 4},
 }
-ORDERS: dict[str, tuple[str, ...]] = {
-    "lab_results": ("charttime", "itemid", "sequence_num"),
-    "microbiology_events": ("charttime", "test_itemid", "sequence_num"),
-    "radiology_reports": ("note_id", "sequence_num"),
-}
 # What the reference leaks, and the specification's rules must not: a heading of a conclusion.
 CONCLUSION = re.compile(
     r"\b(impressions?|conclusions?|summary|recommendations?(\(s\))?|notifications?|wet read"
     r"|addendum)\s*:",
     re.IGNORECASE,
 )
-Case = dict[str, Any]
 Builder = Callable[..., Build]
 
 
@@ -55,37 +47,28 @@ def built(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest, shared: Path
 ) -> Iterator[Builder]:
     """Give a function that builds a set once for each engine and choice of variables."""
-    databases = []
+    with ExitStack() as stack:
 
-    @cache
-    def build(engine: str, name: str, rules: str, extract_source: str = "auto") -> Build:
-        golden = shared / "golden" / name
-        variables = {
-            "cdm_rules": rules,
-            "cdm_extract_source": extract_source,
-            "cdm_cohort_file": str(golden / "hadm_id_list.txt"),
-        }
-        folder = tmp_path_factory.mktemp(f"{name}-{engine}-{rules}-{extract_source}")
-        if engine == "duckdb":
-            return build_cdm_duckdb(folder, golden, variables, models_only=True)
-        database = new_database(request.getfixturevalue("postgres_server"))
-        databases.append(database)
-        address = database.__enter__()
-        return build_cdm_postgres(folder, golden, address, variables, models_only=True)
+        @cache
+        def build(engine: str, name: str, rules: str, extract_source: str = "auto") -> Build:
+            golden = shared / "golden" / name
+            variables = {
+                "cdm_rules": rules,
+                "cdm_extract_source": extract_source,
+                "cdm_cohort_file": str(golden / "hadm_id_list.txt"),
+            }
+            folder = tmp_path_factory.mktemp(f"{name}-{engine}-{rules}-{extract_source}")
+            address = None
+            if engine == "postgres":
+                server = request.getfixturevalue("postgres_server")
+                address = stack.enter_context(new_database(server))
+            return build_floor("cdm", folder, golden, address, variables, models_only=True)
 
-    yield build
-    for database in reversed(databases):
-        database.__exit__(None, None, None)
+        yield build
 
 
 def golden_cases(shared: Path, name: str, mode: str) -> list[Case]:
-    path = shared / "golden" / name / f"reference_{mode}.json.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return list(json.load(file)["cases"])
-
-
-def exported(folder: Path) -> list[Case]:
-    return list(json.loads((folder / "benchmark.json").read_text(encoding="utf-8"))["cases"])
+    return read_cases(shared / "golden" / name / f"reference_{mode}.json.gz")
 
 
 def tied_cases(shared: Path, name: str) -> set[int]:
@@ -93,18 +76,6 @@ def tied_cases(shared: Path, name: str) -> set[int]:
     with (shared / "golden" / name / "cases.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     return {int(row["hadm_id"]) for row in rows if row["why"].startswith("ACCEPT-ANY")}
-
-
-def in_product_order(case: Case) -> Case:
-    """Return a case with its arrays in the order of the export."""
-
-    def key(row: Case, names: tuple[str, ...]) -> list[tuple[bool, Any]]:
-        return [(row[name] is None, row[name] or 0) for name in names]
-
-    return case | {
-        array: sorted(case[array], key=lambda row, names=names: key(row, names))
-        for array, names in ORDERS.items()
-    }
 
 
 def without_rank(row: Case) -> str:
@@ -135,12 +106,11 @@ def assert_equal_but_for_ties(found: Case, wanted: Case, all_tied: Case) -> None
 def test_cases_equal_the_golden(
     shared: Path, built: Builder, name: str, engine: str, mode: str
 ) -> None:
-    found = exported(built(engine, name, "reference").export(MODES[mode]))
+    found = read_cases(built(engine, name, "reference").export(MODES[mode]))
     wanted = golden_cases(shared, name, mode)
     extended = {case["hadm_id"]: case for case in golden_cases(shared, name, "extended")}
     tied = tied_cases(shared, name)
-    with (shared / "golden" / name / "hadm_id_list.txt").open(encoding="utf-8") as file:
-        listed = [int(line) for line in file if line.strip()]
+    listed = list(map(int, (shared / "golden" / name / "hadm_id_list.txt").read_text().split()))
     assert len(found) == len(wanted) == CASES[name]
     assert [case["hadm_id"] for case in found] == [case["hadm_id"] for case in wanted]
     assert [case["hadm_id"] for case in found] == sorted(
@@ -151,7 +121,7 @@ def test_cases_equal_the_golden(
         if case["hadm_id"] in tied:
             assert_equal_but_for_ties(case, golden, extended[case["hadm_id"]])
         else:
-            assert case == in_product_order(golden), case["hadm_id"]
+            assert case == in_order(golden), case["hadm_id"]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -169,9 +139,8 @@ def test_what_the_reference_loses_is_counted(built: Builder, name: str, engine: 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("name", SETS)
 def test_the_engines_give_the_same_bytes(built: Builder, name: str, mode: str, rules: str) -> None:
-    files = ["benchmark.json", "benchmark.jsonl"]
     folders = [built(engine, name, rules).export(MODES[mode]) for engine in ENGINES]
-    for file in files:
+    for file in ("benchmark.json", "benchmark.jsonl"):
         first, second = ((folder / file).read_bytes() for folder in folders)
         assert first == second, file
 
@@ -203,7 +172,7 @@ def test_derived_extracts_give_the_same_history_and_exam(
     shared: Path, built: Builder, engine: str
 ) -> None:
     build = built(engine, "cdm_real", "reference", "derived")
-    found = {case["hadm_id"]: case for case in exported(build.export("--first-only"))}
+    found = {case["hadm_id"]: case for case in read_cases(build.export("--first-only"))}
     wanted = {case["hadm_id"]: case for case in golden_cases(shared, "cdm_real", "default")}
     assert found.keys() == wanted.keys()
     for hadm_id, case in wanted.items():
@@ -239,7 +208,7 @@ def test_no_term_of_the_diagnosis_under_the_specification(
     built: Builder, name: str, mode: str
 ) -> None:
     terms = scrub_terms()
-    cases = exported(built("duckdb", name, "specification").export(MODES[mode]))
+    cases = read_cases(built("duckdb", name, "specification").export(MODES[mode]))
     assert len(cases) == CASES[name] + 5
     for case in cases:
         for text in shown_texts(case):
@@ -250,7 +219,7 @@ def test_no_term_of_the_diagnosis_under_the_specification(
 
 def conclusions(folder: Path) -> list[str]:
     """The reports of an export that show a heading of a conclusion."""
-    reports = [report for case in exported(folder) for report in case["radiology_reports"]]
+    reports = [report for case in read_cases(folder) for report in case["radiology_reports"]]
     assert reports
     return [report["note_id"] for report in reports if CONCLUSION.search(report["text"])]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from builds import Build
+from builds import MODELS_ONLY, Build
 from cdm_folder import CORE, HOSP, TABLES, write_folder
 from commands import run_dbt, run_medeval
 from postgres_server import connect
@@ -81,10 +81,10 @@ def test_a_word_for_missing_in_a_key_stops_the_build(
     labevents = HOSP["labevents"].replace("2,11,20000002,", "2,11,NA,")
     build = loaded(tmp_path, postgres_database, {"labevents": labevents})
     done = run_dbt(
-        *("build", "--select", "+int_cdm__lab_events", "--target", "postgres"),
-        *("--resource-type", "seed", "--resource-type", "model"),
-        env=build.env, folder=build.folder,
-    )  # fmt: skip
+        *("build", "--select", "+int_cdm__lab_events", "--target", "postgres", *MODELS_ONLY),
+        env=build.env,
+        folder=build.folder,
+    )
     assert done.returncode != 0
     place = "mimiciv_hosp.labevents, row 2 (the header not counted), column hadm_id: 'xx'"
     assert f"{place} cannot be read." in done.stdout

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from builds import MODELS_ONLY
 from cdm_folder import TABLES, as_release_1_0, write, write_folder
 from dbt_worker import Worked, Worker
 from folder_changes import change, filled
@@ -199,8 +200,7 @@ def test_tests_of_what_was_never_built_stop_with_one_sentence(
     )
     output = warehouse.stops("test", says=says)
     assert "ERROR=" not in output.replace("ERROR=0", "").replace("ERROR=1", "")
-    models = ("--resource-type", "seed", "--resource-type", "model")
-    warehouse.builds("build", "--select", "cdm", *models)
+    warehouse.builds("build", "--select", "cdm", *MODELS_ONLY)
     output = warehouse.builds("test")
     left_out = [line.split("  ", 1)[1] for line in output.splitlines() if "left out" in line]
     assert left_out == [
@@ -217,8 +217,7 @@ def test_a_part_built_with_other_rules_makes_no_whole(
 ) -> None:
     """Tables of two rule sets must not stand side by side in an export."""
     built = Warehouse(worker, tmp_path)
-    models = ("--resource-type", "seed", "--resource-type", "model")
-    built.builds("build", "--select", "cdm", *models)
+    built.builds("build", "--select", "cdm", *MODELS_ONLY)
     rules = ("--vars", "{cdm_rules: reference}")
     output = built.builds("run", "--select", "cdm_lab_results", *rules)
     assert "Only a part of cdm was built" in output

@@ -13,12 +13,15 @@ from typing import Any
 import duckdb
 import mimic3_folder
 import pytest
+from builds import MODELS_ONLY as MODELS
 from builds import Build
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
+from folder_changes import filled
 from marks import slow_after
+from tables import yaml_table
 
-MODELS = ("--resource-type", "seed", "--resource-type", "model")
+GIVEN = yaml_table("dbt_project")
 MARKER = "Zqvmarker"
 
 
@@ -31,30 +34,7 @@ def built(worker: Worker, tmp_path: Path) -> Worked:
 # Variables
 
 
-@pytest.mark.parametrize(
-    ("variables", "said"),
-    slow_after(
-        2,
-        [
-            ({"cdm_rule": "reference"}, "There is no variable cdm_rule. Is cdm_rules meant?"),
-            ({"cmd_cohort_file": "x"}, "There is no variable cmd_cohort_file. Is cdm_cohort_file"),
-            ({"threads": 4}, "There is no variable threads. There are: cdm_rules,"),
-            ({"cdm_cohort_file": None}, "The variable cdm_cohort_file is null. It can be the path"),
-            ({"cdm_cohort_file": False}, "The variable cdm_cohort_file is false."),
-            ({"cdm_rules": None}, "The variable cdm_rules is null. It can be specification or"),
-            ({"cdm_rules": "Reference"}, "The variable cdm_rules is 'Reference'."),
-            (
-                {"pelvis_as_abdomen": "no"},
-                "The variable pelvis_as_abdomen is 'no'. It can be true or",
-            ),
-            ({"mimic3_check_row_counts": 0}, "The variable mimic3_check_row_counts is 0."),
-            ({"mimic3_training_hours": 0}, "is 0. It can be a whole number from 1 to"),
-            ({"mimic3_training_hours": "1.5"}, "The variable mimic3_training_hours is '1.5'."),
-            ({"mimic3_training_seed": -1}, "The variable mimic3_training_seed is -1."),
-            ({"mtsamples_truncation": "both"}, "is 'both'. It can be helm or medarc."),
-        ],
-    ),
-)
+@pytest.mark.parametrize(("variables", "said"), slow_after(2, map(tuple, GIVEN["variables"])))
 def test_a_variable_that_cannot_be_meant_stops_before_anything_is_built(
     built: Worked, variables: dict[str, object], said: str
 ) -> None:
@@ -84,9 +64,8 @@ def test_unit_tests_mean_their_own_values_of_the_variables(
     cdm_duckdb: Build, tmp_path: Path
 ) -> None:
     ids = tmp_path / "ids.txt"
-    ids.write_text(
-        "".join(f"{row[0]}\n" for row in cdm_duckdb.rows("select hadm_id from cdm.cdm_cases"))
-    )
+    cases = cdm_duckdb.rows("select hadm_id from cdm.cdm_cases")
+    ids.write_text("".join(f"{hadm_id}\n" for (hadm_id,) in cases))
     shutil.copy(cdm_duckdb.folder / "medeval.duckdb", tmp_path)
     variables = {
         "cdm_rules": "reference",
@@ -102,51 +81,27 @@ def test_unit_tests_mean_their_own_values_of_the_variables(
 # Tables that nothing has tested
 
 
-def export(warehouse: Path, *more: str) -> tuple[int, str, dict[str, Any]]:
-    """Export the questions; return the exit code, what was said, and the manifest."""
-    out = warehouse.parent / "exports"
-    done = run_medeval(
-        *("export", "--task", "yier", "--out", out, *more),
-        env={"MEDEVAL_DUCKDB": str(warehouse)},
-    )
-    file = out / "yier" / "manifest.json"
-    return done.returncode, done.stderr, json.loads(file.read_text()) if file.exists() else {}
-
-
 @pytest.mark.slow
 def test_an_export_of_tables_that_nothing_has_tested_says_so(built: Worked) -> None:
-    said = "yier: nothing has tested these tables. Run `dbt test --select yier --target duckdb`."
-    built.builds("seed", "--select", "yier")
-    built.builds("run", "--select", "yier")
-    assert export(built.path, "--strict") == (2, f"medeval: {said}\n", {})
-    code, told, manifest = export(built.path)
-    assert (code, told, manifest["tests"]) == (0, f"medeval: {said}\n", "not run")
-    assert manifest["settings"] == {
-        "yier_schema": "yier_source", "double_type": "double precision"
-    }  # fmt: skip
-    # Some of the tests are not the tests.
-    built.builds("test", "--select", "yier_questions")
-    assert export(built.path, "--strict")[0] == 2
-
-    built.builds("test", "--select", "yier")
-    code, told, manifest = export(built.path, "--strict")
-    assert (code, told, manifest["tests"]) == (0, "", "passed")
-
-    with duckdb.connect(built.path) as connection:
-        connection.execute("insert into yier.yier_options from yier.yier_options")
-    built.dbt("test", "--select", "yier")
-    code, told, manifest = export(built.path)
-    assert (code, manifest["tests"]) == (0, "failed")
-    assert "yier: tests of these tables have failed" in told
-    assert export(built.path, "--strict")[0] == 2
-
-    built.builds("build", "--select", "yier")
-    assert export(built.path, "--strict")[0] == 0
-    # A part that is built anew with its tests leaves the whole tested; without them it does not.
-    built.builds("build", "--select", "yier_options")
-    assert export(built.path, "--strict")[0] == 0
-    built.builds("run", "--select", "yier_options")
-    assert export(built.path, "--strict")[0] == 2
+    out = built.folder / "exports"
+    export = ("export", "--task", "yier", "--out", out)
+    env = {"MEDEVAL_DUCKDB": str(built.path)}
+    for row in GIVEN["exports"]:
+        for step in row["steps"]:
+            if step.startswith("insert"):
+                with duckdb.connect(built.path) as connection:
+                    connection.execute(step)
+            else:
+                built.dbt(*step.split())
+        shutil.rmtree(out, ignore_errors=True)
+        assert run_medeval(*export, "--strict", env=env).returncode == row["strict"], row
+        assert (out / "yier" / "manifest.json").exists() == (row["strict"] == 0)
+        done = run_medeval(*export, env=env)
+        manifest = json.loads((out / "yier" / "manifest.json").read_text(encoding="utf-8"))
+        assert (done.returncode, manifest["tests"]) == (row["plain"], row["tests"]), row
+        assert row.get("says", "") in done.stderr
+        assert (done.stderr == "") == (row["tests"] == "passed")
+    assert manifest["settings"] == {"yier_schema": "yier_source", "double_type": "double precision"}
 
 
 # Previews
@@ -201,19 +156,8 @@ def test_the_project_is_run_from_elsewhere_and_as_a_package(tmp_path: Path) -> N
     """The demo and the messages are the project's, wherever the user is."""
     where = tmp_path / "other"
     (where / "models").mkdir(parents=True)
-    (where / "dbt_project.yml").write_text(
-        "name: other\nversion: 1.0.0\nprofile: other\n"
-        "flags: {send_anonymous_usage_stats: false, version_check: false}\n"
-        "vars: {mine: 1, medeval: {cdm_rules: reference}}\n"
-    )
-    (where / "packages.yml").write_text(f"packages: [{{local: {PROJECT_ROOT}}}]\n")
-    (where / "profiles.yml").write_text(
-        "other: {target: dev, outputs: {dev: {type: duckdb, path: other.duckdb, threads: 2}}}\n"
-    )
-    (where / "models" / "mine.sql").write_text(
-        "select sample_id from {{ ref('medeval', 'yier_questions') }} where {{ var('mine') }} = 1"
-    )
-    (where / "models" / "broken.sql").write_text("select nothing from {{ ref('mine') }}")
+    for name, content in GIVEN["other"].items():
+        (where / name).write_text(filled(content, where))
     source = mimic3_folder.write_folder(tmp_path / "files")
     cell = mimic3_folder.with_cell("patients", "dob", f"{MARKER} 12")
     mimic3_folder.replace(source, "patients", cell)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -125,19 +126,14 @@ def test_the_dbt_variable_names_the_cohort_file(
 
 
 def test_an_interrupt_leaves_nothing(
-    tmp_path: Path, database: Database, postgres_database: dict[str, str]
+    tmp_path: Path, database: Database, main: Main, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupt(table: str, done: int, total: int) -> None:
-        if table == "chartevents":
-            raise KeyboardInterrupt
+    def interrupt(_: object) -> None:
+        assert names(database, SCHEMAS) == []
+        raise KeyboardInterrupt
 
-    address = ("host", "port", "user", "password", "dbname")
-    settings = dict(zip(address, postgres_database.values(), strict=True))
-    part = Part(
-        sources(PROJECT_ROOT)["mimic3"], mimic3_folder.write_folder(tmp_path / "files"), "raw"
-    )
-    with pytest.raises(KeyboardInterrupt):
-        load_parts([part], Target("postgres", "postgres", settings), watch=interrupt)
+    monkeypatch.setattr("medeval.load.progress", lambda *_: nullcontext(interrupt))
+    assert main("load", "mimic3", mimic3_folder.write_folder(tmp_path / "files")).code == 130
     assert names(database, SCHEMAS) == []
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from builds import PUBLISHED, SYNTHETIC, Build, build_duckdb, build_postgres
+from builds import PUBLISHED, SYNTHETIC, Build, build_floor
 from postgres_server import connect, new_database
 
 ZONES = ("UTC", "America/New_York", "Asia/Shanghai")
@@ -50,7 +50,9 @@ def test_files_are_identical(synthetic_duckdb: Build, synthetic_postgres: Build)
 def test_duckdb_gives_the_same_files_with_any_threads_and_time_zone(
     tmp_path: Path, synthetic_duckdb: Build, threads: str, zone: str
 ) -> None:
-    build = build_duckdb(tmp_path, SYNTHETIC, models_only=True, MEDEVAL_THREADS=threads, TZ=zone)
+    build = build_floor(
+        "mimic3", tmp_path, SYNTHETIC, models_only=True, MEDEVAL_THREADS=threads, TZ=zone
+    )
     assert file_hashes(build.export("--timeseries")) == file_hashes(
         synthetic_duckdb.export("--timeseries")
     )
@@ -71,7 +73,7 @@ def database_of_a_zone(
 def test_postgres_gives_the_same_files_in_any_time_zone(
     tmp_path: Path, synthetic_duckdb: Build, database_of_a_zone: dict[str, str]
 ) -> None:
-    build = build_postgres(tmp_path, SYNTHETIC, database_of_a_zone, models_only=True)
+    build = build_floor("mimic3", tmp_path, SYNTHETIC, database_of_a_zone, models_only=True)
     assert build.rows("select current_setting('timezone')") != [("UTC",)]
     assert file_hashes(build.export("--timeseries")) == file_hashes(
         synthetic_duckdb.export("--timeseries")

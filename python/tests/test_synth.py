@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 import yaml
 from commands import PROJECT_ROOT, run_medeval
+from in_process import Main, main_in
 
-from medeval import cli
 from synth import mimic4
 from synth.files import DATA, CsvFile, read_groups, read_rows
 from synth.mimic3_people import CASES as MIMIC3_CASES
@@ -29,6 +29,7 @@ from synth.mimic4_stay import CASES as MIMIC4_CASES
 from synth.mimic4_stay import SPECIAL
 from synth.run import write_synthetic
 
+Tables = dict[str, duckdb.DuckDBPyConnection]
 KINDS = ("mimic3", "mimic4")
 CONTENT: dict[str, dict[str, Any]] = {
     kind: yaml.safe_load((Path(__file__).parent / "fixtures" / f"synth_{kind}.yaml").read_text())
@@ -73,7 +74,7 @@ def open_tables(kind: str, folder: Path) -> duckdb.DuckDBPyConnection:
 @pytest.fixture(scope="module", params=["demo", "another seed"])
 def tables(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, duckdb.DuckDBPyConnection]]:
+) -> Iterator[Tables]:
     folders = DEMO
     if request.param != "demo":
         folder = tmp_path_factory.mktemp("synth")
@@ -92,35 +93,29 @@ def count(connection: duckdb.DuckDBPyConnection, source: str) -> int:
     return int(row[0])
 
 
-def run_synth(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
+@pytest.fixture
+def main(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Main:
     monkeypatch.chdir(PROJECT_ROOT)
-    monkeypatch.setattr(sys, "argv", ["medeval", "synth", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return int(stop.value.code or 0)
+    return main_in(monkeypatch, capsys)
 
 
-@pytest.mark.parametrize(
-    ("kind", "case"), [(kind, case) for kind in KINDS for case in CONTENT[kind]["found"]]
-)
-def test_special_case_is_found(
-    tables: dict[str, duckdb.DuckDBPyConnection], kind: str, case: str
-) -> None:
+def cases(name: str) -> list[tuple[str, str]]:
+    return [(kind, case) for kind in KINDS for case in CONTENT[kind][name]]
+
+
+@pytest.mark.parametrize(("kind", "case"), cases("found"))
+def test_special_case_is_found(tables: Tables, kind: str, case: str) -> None:
     assert count(tables[kind], CONTENT[kind]["found"][case]) > 0
 
 
-@pytest.mark.parametrize(
-    ("kind", "fault"), [(kind, fault) for kind in KINDS for fault in CONTENT[kind]["absent"]]
-)
-def test_fault_is_absent(
-    tables: dict[str, duckdb.DuckDBPyConnection], kind: str, fault: str
-) -> None:
+@pytest.mark.parametrize(("kind", "fault"), cases("absent"))
+def test_fault_is_absent(tables: Tables, kind: str, fault: str) -> None:
     assert count(tables[kind], CONTENT[kind]["absent"][fault]) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_columns_and_row_counts_are_those_of_the_note(
-    tables: dict[str, duckdb.DuckDBPyConnection], kind: str, tmp_path: Path
+    tables: Tables, kind: str, tmp_path: Path
 ) -> None:
     rows = make(kind, tmp_path / "a")
     scale = {"kind": kind, "scale": 40, "seed": 5, "events_per_stay": 40}
@@ -222,36 +217,34 @@ def test_events_are_as_many_as_asked_and_made_in_bounded_chunks(
     ],
 )
 def test_what_cannot_be_made_is_refused(
-    arguments: str,
-    sentence: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arguments: str, sentence: str, tmp_path: Path, main: Main
 ) -> None:
-    assert run_synth(monkeypatch, *arguments.split(), "--out", tmp_path / "out") == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"medeval: {sentence}")
-    assert error.count("\n") == 1
+    done = main("synth", *arguments.split(), "--out", tmp_path / "out")
+    assert done.code == 2
+    assert done.err.startswith(f"medeval: {sentence}")
+    assert done.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
 def test_only_what_the_command_wrote_is_replaced_and_only_by_a_whole_set(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, main: Main
 ) -> None:
     out, other = tmp_path / "out", tmp_path / "other"
     out.mkdir()
     other.mkdir()
     (other / "thesis.txt").write_text("mine")
-    assert run_synth(monkeypatch, "mimic3", *SMALL, "--out", out) == 0
+    small = ("synth", "mimic3", *SMALL, "--out")
+    assert main(*small, out).code == 0
     before = read_bytes(out)
-    for arguments, sentence in (
-        (("--out", out), "exists and is not empty"),
-        (("--out", other, "--replace"), "was not written by this command"),
-        (("--out", other / "thesis.txt"), "is a file"),
+    for words, sentence in (
+        ((out,), "exists and is not empty"),
+        ((other, "--replace"), "was not written by this command"),
+        ((other / "thesis.txt",), "is a file"),
     ):
-        assert run_synth(monkeypatch, "mimic3", *SMALL, *arguments) == 2
-        assert sentence in capsys.readouterr().err
-    assert run_synth(monkeypatch, "mimic3", *SMALL, "--out", out, "--replace") == 0
+        done = main(*small, *words)
+        assert done.code == 2
+        assert sentence in done.err
+    assert main(*small, out, "--replace").code == 0
     assert read_bytes(out) == before
     assert (other / "thesis.txt").read_text() == "mine"
 
@@ -259,37 +252,33 @@ def test_only_what_the_command_wrote_is_replaced_and_only_by_a_whole_set(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(CsvFile, "write_columns", full)
-    assert run_synth(monkeypatch, "mimic3", *SMALL, "--out", out, "--replace") == 2
-    assert "No space left on device" in capsys.readouterr().err
+    done = main(*small, out, "--replace")
+    assert done.code == 2
+    assert "No space left on device" in done.err
     assert read_bytes(out) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "out"]
 
 
-@pytest.mark.parametrize(
-    ("place", "status", "sentence"),
-    [
-        ("elsewhere", 2, "No dbt_project.yml in "),
-        ("bare project", 2, "bare project has no folder tools/synth, which makes synthetic data"),
-        ("checkout", 0, ""),
-    ],
-)
-def test_the_installed_package_needs_a_checkout(
-    tmp_path: Path, place: str, status: int, sentence: str
-) -> None:
+def test_the_installed_package_needs_a_checkout(tmp_path: Path) -> None:
     shutil.copytree(PROJECT_ROOT / "python" / "medeval", tmp_path / "installed" / "medeval")
-    folder = tmp_path / place
-    folder.mkdir()
-    if place == "bare project":
-        shutil.copy(PROJECT_ROOT / "dbt_project.yml", folder)
-    done = run_medeval(
-        *("synth", "mimic3", *SMALL, "--out", tmp_path / "out"),
-        env={"PYTHONPATH": str(tmp_path / "installed")},
-        cwd=PROJECT_ROOT if place == "checkout" else folder,
-    )
-    assert done.returncode == status
-    assert sentence in done.stderr
-    assert done.stderr.count("\n") == (status == 2)
-    assert (tmp_path / "out").is_dir() == (status == 0)
+    bare = tmp_path / "bare project"
+    bare.mkdir()
+    shutil.copy(PROJECT_ROOT / "dbt_project.yml", bare)
+    without = "bare project has no folder tools/synth, which makes synthetic data"
+    for folder, status, sentence in (
+        (tmp_path, 2, "No dbt_project.yml in "),
+        (bare, 2, without),
+        (PROJECT_ROOT, 0, ""),
+    ):
+        done = run_medeval(
+            *("synth", "mimic3", *SMALL, "--out", tmp_path / "out"),
+            env={"PYTHONPATH": str(tmp_path / "installed")},
+            cwd=folder,
+        )
+        assert done.returncode == status
+        assert sentence in done.stderr
+        assert done.stderr.count("\n") == (status == 2)
+        assert (tmp_path / "out").is_dir() == (status == 0)
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -89,7 +88,6 @@ load = with_options(_load, (loader.options for loader in _LOADERS.values()))
 
 
 def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> None:
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
     from rich.table import Table
 
     from medeval.load import load_parts
@@ -97,30 +95,11 @@ def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadReq
     from medeval.warehouse import load_target
 
     parts = _parts(plans, cohort_file, request)
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TimeRemainingColumn(),
-        console=Terminal(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
-    with progress:
-        bar = progress.add_task(plans[0].kind, total=None)
-        loaded = load_parts(
-            parts,
-            load_target(request.target, request.root),
-            replace=request.replace,
-            say=request.say,
-            watch=lambda table, done, total: progress.update(
-                bar, description=table, completed=done, total=total
-            ),
-        )
+    target = load_target(request.target, request.root)
     table = Table("table")
     table.add_column("rows", justify="right")
     table.add_column("seconds", justify="right")
-    for entry in loaded:
+    for entry in load_parts(parts, target, replace=request.replace, say=request.say):
         name = entry.table if len(parts) == 1 else f"{entry.schema}.{entry.table}"
         table.add_row(name, f"{entry.rows:,}", f"{entry.seconds:.1f}")
     Terminal().print(table)

@@ -34,28 +34,13 @@ def synth(
     Needs a checkout of the project, whose tools/synth makes the data.
     """
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import Progress
 
     sys.path.insert(0, str(_tools()))
     from synth.run import write_synthetic
 
     console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("events"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    with bar:
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("events", total=None)
         rows = write_synthetic(
             kind,

@@ -19,14 +19,13 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import psycopg
 
 from oracles.cdm.cases import make_cases, write_cases
-from oracles.cdm.databases import Database, DuckDB, PostgreSQL
+from oracles.cdm.databases import Database
 from oracles.cdm.events import MODES
 from oracles.cdm.tables import prepare
 
@@ -55,23 +54,18 @@ def read_list(path: Path) -> list[int]:
     return [int(line) for line in path.read_text(encoding="utf-8").split()]
 
 
-@contextmanager
-def open_database(arguments: argparse.Namespace) -> Iterator[Database]:
-    """Open the database that the arguments name; what was prepared there does not stay."""
-    if arguments.postgres:
-        with psycopg.connect() as connection:
-            yield PostgreSQL(connection)
-            connection.rollback()
-    else:
-        yield DuckDB(None, arguments.source)
-
-
 def main() -> int:
     """Run from the command line."""
     arguments = parse()
     hadm_ids = read_list(arguments.list)
     chosen = hadm_ids[: arguments.first]
-    with open_database(arguments) as database:
+    # What was prepared in a database does not stay.
+    with ExitStack() as stack:
+        connection = None
+        if arguments.postgres:
+            connection = stack.enter_context(psycopg.connect())
+            stack.callback(connection.rollback)
+        database = Database(arguments.source, connection)
         start = time.perf_counter()
         prepare(database, hadm_ids, with_indexes=arguments.indexes)
         prepared = time.perf_counter()

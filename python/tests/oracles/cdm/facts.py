@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -19,22 +18,14 @@ def read_seed(name: str) -> list[dict[str, str]]:
 @cache
 def scrub_terms() -> dict[str, list[str]]:
     """Return the terms of each pathology, both in search order."""
-    rows = in_order(read_seed("cdm_scrub_terms"), "pathology_order", "term_order")
-    return grouped(rows, "pathology", "term")
+    return grouped("cdm_scrub_terms", "pathology", "term")
 
 
 @cache
-def modality_keywords() -> dict[str, list[str]]:
-    """Return the keywords of each modality, both in search order."""
-    rows = in_order(read_seed("radiology_modalities"), "category_order", "keyword_order")
-    return grouped(rows, "modality", "keyword")
-
-
-@cache
-def region_keywords() -> dict[str, list[str]]:
-    """Return the keywords of each region, both in search order."""
-    rows = in_order(read_seed("radiology_regions"), "category_order", "keyword_order")
-    return grouped(rows, "region", "keyword")
+def keywords(name: str) -> dict[str, list[str]]:
+    """Return the keywords of each `modality` or each `region`, both in search order."""
+    seeds = {"modality": "radiology_modalities", "region": "radiology_regions"}
+    return grouped(seeds[name], name, "keyword")
 
 
 @cache
@@ -44,14 +35,11 @@ def dropped_headings() -> tuple[str, ...]:
     return tuple(row["heading"] for row in rows if row["is_dropped_by_reference"] == "true")
 
 
-def in_order(rows: Iterable[dict[str, str]], *columns: str) -> list[dict[str, str]]:
-    """Sort rows by columns of whole numbers."""
-    return sorted(rows, key=lambda row: [int(row[column]) for column in columns])
-
-
-def grouped(rows: Iterable[dict[str, str]], key: str, value: str) -> dict[str, list[str]]:
-    """Collect the values of each key, in the order in which they come."""
+def grouped(seed: str, key: str, value: str) -> dict[str, list[str]]:
+    """Collect the values of each key of a seed, both in the order that its columns tell."""
+    rows = read_seed(seed)
+    orders = [name for name in rows[0] if name.endswith("_order")]
     found: dict[str, list[str]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: [int(row[name]) for name in orders]):
         found.setdefault(row[key], []).append(row[value])
     return found

@@ -12,15 +12,16 @@ HEADING = re.compile(r"^([A-Z \t,._-]+):", re.MULTILINE)
 
 def find_modality(exam_name: str, report: str) -> str | None:
     """Return the modality that the name tells, or else the report."""
-    by_name = _first(_modalities(), exam_name)
+    # Not a word boundary on the right: U.S. and PORT. end in a full stop.
+    by_name = _first("modality", r"(?:\W|$)", exam_name)
     if by_name is None and exam_name.upper().startswith("CHEST"):
         by_name = "Radiograph"
-    return by_name or _first(_modalities(), report)
+    return by_name or _first("modality", r"(?:\W|$)", report)
 
 
 def find_region(exam_name: str, report: str) -> str | None:
     """Return the region that the name tells, or else the report."""
-    return _first(_regions(), exam_name) or _first(_regions(), report)
+    return _first("region", r"\b", exam_name) or _first("region", r"\b", report)
 
 
 def kept_sections(report: str) -> str:
@@ -51,28 +52,15 @@ def _promoted(line: str, is_first: bool) -> str:
     return f"{trimmed}:" if trimmed.isupper() and not has_colon else line
 
 
-def _first(patterns: dict[str, re.Pattern[str]], text: str) -> str | None:
+def _first(kind: str, end: str, text: str) -> str | None:
     """Return the first category with a keyword in the text."""
     capitals = text.upper()
-    return next((name for name, words in patterns.items() if words.search(capitals)), None)
+    return next((name for name, words in _patterns(kind, end) if words.search(capitals)), None)
 
 
 @cache
-def _modalities() -> dict[str, re.Pattern[str]]:
-    # Not a word boundary on the right: U.S. and PORT. end in a full stop.
-    return {
-        name: re.compile(rf"\b(?:{_alternatives(words)})(?:\W|$)")
-        for name, words in facts.modality_keywords().items()
-    }
-
-
-@cache
-def _regions() -> dict[str, re.Pattern[str]]:
-    return {
-        name: re.compile(rf"\b(?:{_alternatives(words)})\b")
-        for name, words in facts.region_keywords().items()
-    }
-
-
-def _alternatives(words: list[str]) -> str:
-    return "|".join(map(re.escape, words))
+def _patterns(kind: str, end: str) -> list[tuple[str, re.Pattern[str]]]:
+    return [
+        (name, re.compile(rf"\b(?:{'|'.join(map(re.escape, words))}){end}"))
+        for name, words in facts.keywords(kind).items()
+    ]
