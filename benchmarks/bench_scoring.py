@@ -44,12 +44,12 @@ SIZES = {
 POSITIVE = {"ihm": 374, "decomp": 9_683}
 PHENOTYPES = 25
 EDGES = 24.0 * np.array([1, 2, 3, 4, 5, 6, 7, 8, 14])
-PACKAGES = ("medeval", "numpy", "scipy", "scikit-learn", "numba")
+PACKAGES = ("medeval", "numpy", "scipy", "scikit-learn")
 Array = NDArray[np.float64]
 
 
 def task(name: str, runs: int = 3, iterations_of_baseline: int = 0) -> dict[str, Any]:
-    """One task: ours with each engine, the drawing alone, and both baselines."""
+    """One task: ours, the drawing alone, and both baselines."""
     iterations = iterations_of_baseline or SIZES[name]["iterations"]
     with tempfile.TemporaryDirectory(prefix="medeval-bench-") as temporary:
         folder = Path(temporary)
@@ -60,25 +60,20 @@ def task(name: str, runs: int = 3, iterations_of_baseline: int = 0) -> dict[str,
         truth, prediction = arrays(name, SIZES[name]["rows"])
         np.save(folder / "truth.npy", truth)
         np.save(folder / "prediction.npy", prediction)
-        used: dict[str, list[Usage]] = {"numpy": []}
-        if find_spec("numba"):
-            program("ours", "numba")  # compiles, once for this machine
-            used["numba"] = []
+        used = []
         for run in range(1, runs + 1):
-            for engine, usages in used.items():
-                usages.append(program("ours", engine))
-                say(f"{name}, {engine}, run {run}: {usages[-1]}")
+            used.append(program("ours"))
+            say(f"{name}, run {run}: {used[-1]}")
         found: dict[str, Any] = {"ours": used, "floor": program("floor")}
+        samples = np.load(folder / "ours.npy")
         difference = 0.0
         for kind in ("loop", "published"):
             usage = program(kind, iterations)
             spent = json.loads((folder / "loop.json").read_text(encoding="utf-8"))
             found[kind] = {"iterations": iterations, **spent, "usage": usage}
             theirs = np.load(folder / "loop.npy")
-            for engine in used:
-                mine = np.load(folder / f"{engine}.npy")[:iterations]
-                relative = np.abs(mine - theirs) / np.maximum(1, np.abs(theirs))
-                difference = max(difference, float(relative.max()))
+            relative = np.abs(samples[:iterations] - theirs) / np.maximum(1, np.abs(theirs))
+            difference = max(difference, float(relative.max()))
             say(f"{name}, {kind}: {usage} for {iterations} of {SIZES[name]['resamples']:,}")
     if not difference < LARGEST_DIFFERENCE:
         raise CommandFailedError(f"{name}: our values differ from the baseline's by {difference}")
@@ -102,20 +97,20 @@ def arrays(name: str, rows: int) -> tuple[Array, Array]:
     return truth, (1 / (1 + np.exp(-scores))).round(DECIMALS)
 
 
-def ours(name: str, folder: str, engine: str) -> None:
+def ours(name: str, folder: str) -> None:
     """Score as `python -m medeval score` does after it has read its files."""
     from medeval.predictions.scored import PUBLISHED
     from medeval.predictions.tasks import task_named
-    from medeval.scoring.bootstrap import Engine, Resampling, score
+    from medeval.scoring.bootstrap import Resampling, score
     from medeval.scoring.summary import summarise
 
     truth, prediction = load(folder)
     resampling = Resampling(SIZES[name]["resamples"], RANDOM_SEED)
     statistic = PUBLISHED[task_named(name).kind](truth, prediction)
-    scores = score(statistic, resampling, engine=Engine(engine))
+    scores = score(statistic, resampling)
     found = {key: vars(summary) for key, summary in summarise(scores).items()}
     (Path(folder) / "ours.json").write_text(json.dumps(found), encoding="utf-8")
-    np.save(Path(folder) / f"{engine}.npy", scores.samples)
+    np.save(Path(folder) / "ours.npy", scores.samples)
 
 
 def floor(name: str, folder: str) -> None:

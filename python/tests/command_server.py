@@ -20,8 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 
-# numba takes long to load and few need it; the plugin of dbt is no part of a command.
-NOT_LOADED = ("medeval.__main__", "medeval.duckdb_files", "medeval.scoring.fast")
+# The plugin of dbt is no part of a command.
+NOT_LOADED = ("medeval.__main__", "medeval.duckdb_files")
 
 
 class CommandServer:

@@ -220,7 +220,7 @@ def test_set_up_installs_nothing_whose_hash_is_not_in_a_lock(lock: str, named: s
     extras = project["project"]["optional-dependencies"]
     asked = {
         "build": [*project["build-system"]["requires"], "pip"],
-        "dev": [*project["project"]["dependencies"], *extras["dev"], *extras["fast"]],
+        "dev": [*project["project"]["dependencies"], *extras["dev"]],
         # torch's build is for the machine, so that its version alone is stated.
         "huggingface": [word for word in extras["huggingface"] if not word.startswith("torch")],
     }[named]

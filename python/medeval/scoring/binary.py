@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from medeval.scoring.bootstrap import Engine, Statistic
+from medeval.scoring.bootstrap import Statistic
 from medeval.scoring.resample import Counts, Floats, Integers, Labels
 
 NAMES = ("AUC of ROC", "AUC of PRC", "min(+P, Se)")
@@ -103,8 +104,7 @@ class Curve:
     """Counts along the curve in each of a batch of resamples, as exact floats.
 
     Attributes:
-        positives: of each step, shape (batch, G), as are the next three.
-        true: positives down to and including the step.
+        positives: of each step, shape (batch, G), as are the next two and `true`.
         false_before: negatives above the step.
         false: negatives down to and including the step.
         n_positives: all positives, shape (batch,).
@@ -112,33 +112,37 @@ class Curve:
     """
 
     positives: Floats
-    true: Floats
     false_before: Floats
     false: Floats
     n_positives: Floats
     n_negatives: Floats
 
+    @cached_property
+    def true(self) -> Floats:
+        """Positives down to and including the step."""
+        return np.cumsum(self.positives.astype(np.int64), axis=1).astype(np.float64)
+
 
 def make_curve(steps: Steps, counts: Counts) -> Curve:
-    """Cumulate counts of shape (batch, n_bins)."""
+    """Cumulate counts of shape (batch, n_bins), in their own type, which must hold their sums."""
     above, own, level = (counts[:, part] for part in steps.parts())
     # Sums are of integers: numpy's running sum of floats is several times slower.
-    gaps = np.cumsum(above, axis=1)
+    gaps = np.cumsum(above, axis=1, dtype=counts.dtype)
     before = through = gaps[:, :-1]
     n_negatives = gaps[:, -1]
     if level.shape[1]:
-        tied = np.cumsum(level, axis=1)
+        tied = np.cumsum(level, axis=1, dtype=counts.dtype)
         before = before + tied - level
         through = through + tied
         n_negatives = n_negatives + tied[:, -1]
     false = through.astype(np.float64)
+    positives = own.astype(np.float64)
     return Curve(
-        positives=own.astype(np.float64),
-        true=np.cumsum(own, axis=1).astype(np.float64),
-        false_before=false if before is through else before.astype(np.float64),
-        false=false,
-        n_positives=own.sum(axis=1).astype(np.float64),
-        n_negatives=n_negatives.astype(np.float64),
+        positives,
+        false if before is through else before.astype(np.float64),
+        false,
+        positives.sum(axis=1),
+        n_negatives.astype(np.float64),
     )
 
 
@@ -226,7 +230,7 @@ class Binary(Statistic):
         self.labels, self.n_bins = self.steps.labels, self.steps.n_bins
         self.rows = len(self.steps.labels)
 
-    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
+    def from_bins(self, counts: Counts) -> Floats:
         """Return the metrics, shape (batch, 3), of counts of shape (batch, n_bins)."""
         curve = make_curve(self.steps, counts)
         metrics = (area_under_roc, trapezoid_under_precision_recall, min_precision_recall)

@@ -1,14 +1,10 @@
-"""Point values and their bootstrap (Efron 1979; plain or of whole clusters).
-
-Both engines give the same numbers: numpy, and numba for what is large enough to pay for loading it.
-"""
+"""Point values and their bootstrap (Efron 1979; plain or of whole clusters)."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +13,6 @@ from medeval.scoring.resample import (
     BinResamples,
     ClusterResamples,
     Counts,
-    FastRowResamples,
     Floats,
     Integers,
     Labels,
@@ -27,26 +22,13 @@ from medeval.scoring.resample import (
 
 Advance = Callable[[int], object]
 
-# Loading numba and its compiled code takes longer than numpy needs for so many steps.
-WORTHWHILE_STEPS = 200_000_000
+# Numbers per batch: few enough to stay in the processor's cache, enough to hide numpy's calls.
+BATCH_NUMBERS = 1 << 19
 MOST_AT_ONCE = 64
 LARGEST_SEED = 2**32 - 1
 # Up to so many rows or clusters are left out one by one for the acceleration of BCa intervals.
 MOST_PARTS = 2_000
 PARTS_SEED = 0
-
-
-class Engine(StrEnum):
-    """What counts resamples and sums over them."""
-
-    AUTO = "auto"
-    NUMPY = "numpy"
-    NUMBA = "numba"
-
-
-# Numbers per batch: few enough to stay in the processor's cache, enough to hide numpy's calls.
-# numba needs them for other reasons only: it takes up to 64 resamples through a ranking at a time.
-BATCH_NUMBERS = {Engine.NUMPY: 1 << 19, Engine.NUMBA: 1 << 20}
 
 
 class Statistic(ABC):
@@ -61,7 +43,6 @@ class Statistic(ABC):
         rows: number of rows, n.
         labels: bin of each row, shape (n,); None where each row is a bin.
         n_bins: number of bins; n without labels.
-        rankings: how many passes over n rows one evaluation takes, about; for the choice of engine.
     """
 
     names: tuple[str, ...]
@@ -69,7 +50,6 @@ class Statistic(ABC):
     rows: int
     labels: Labels | None = None
     n_bins: int
-    rankings = 1
 
     @classmethod
     def of(cls, *data: Any, **options: Any) -> Self:
@@ -77,7 +57,7 @@ class Statistic(ABC):
         return cls(*data, **options)
 
     @abstractmethod
-    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
+    def from_bins(self, counts: Counts) -> Floats:
         """Return the metrics, shape (batch, m), of counts of shape (batch, n_bins)."""
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
@@ -135,18 +115,13 @@ class Resampling:
 
 
 def score(
-    statistic: Statistic,
-    resampling: Resampling,
-    *,
-    engine: Engine = Engine.AUTO,
-    progress: Advance | None = None,
+    statistic: Statistic, resampling: Resampling, *, progress: Advance | None = None
 ) -> Scores:
     """Return the metrics on the data and on every resample.
 
     Args:
         statistic: the metrics of the data.
         resampling: what is drawn, and how often.
-        engine: numpy or numba; the numbers are the same.
         progress: called with the number of resamples done since the last call.
     """
     shape = (resampling.n_iters, len(statistic.names))
@@ -155,49 +130,25 @@ def score(
         return Scores(statistic.names, none, np.full(shape, np.nan), ("no rows",) * shape[1])
     if resampling.clusters is not None and len(resampling.clusters) != statistic.rows:
         raise ValueError(f"{len(resampling.clusters)} cluster ids for {statistic.rows} rows")
-    chosen = choose(engine, statistic.rows * resampling.n_iters * statistic.rankings)
-    # By the same engine as the samples, with which BCa intervals compare them.
-    values = statistic.from_bins(_all_rows(statistic), chosen)[0]
+    values = statistic.from_bins(_all_rows(statistic))[0]
     samples = np.empty(shape)
     resamples: Resamples
     if not resampling.replay:
         resamples = BinResamples(resampling.seed, _all_rows(statistic)[0])
     elif resampling.clusters is not None:
         resamples = ClusterResamples(resampling.seed, resampling.clusters)
-    elif chosen is Engine.NUMBA and statistic.rows > 1:  # of one row there is nothing to draw
-        resamples = FastRowResamples(resampling.seed, statistic.rows)
     else:
         resamples = RowResamples(resampling.seed, statistic.rows)
     # Memory does not grow with the number of resamples.
-    most = max(1, BATCH_NUMBERS[chosen] // max(statistic.rows, statistic.n_bins))
+    most = max(1, BATCH_NUMBERS // max(statistic.rows, statistic.n_bins))
     size = min(most, MOST_AT_ONCE)
     for start in range(0, resampling.n_iters, size):
         part = samples[start : start + size]
         counts = resamples.counts(len(part), statistic.labels, statistic.n_bins)
-        part[:] = statistic.from_bins(counts, chosen)
+        part[:] = statistic.from_bins(counts)
         if progress is not None:
             progress(len(part))
     return Scores(statistic.names, values, samples, statistic.reasons(values))
-
-
-def choose(engine: Engine, steps: int) -> Engine:
-    """Return the engine for a task of so many steps (rows times resamples times rankings).
-
-    `AUTO` takes numba where it works and the task is long enough to pay for loading it.
-    """
-    engine = Engine(engine)  # a plain "numba" is understood as well
-    if engine is not Engine.AUTO:
-        return engine
-    if steps < WORTHWHILE_STEPS:
-        return Engine.NUMPY
-    try:
-        import medeval.scoring.fast  # noqa: F401  (slow to load, so only where it is used next)
-    except (
-        ImportError,
-        RuntimeError,
-    ):  # not there, or not of this numpy
-        return Engine.NUMPY
-    return Engine.NUMBA
 
 
 def jackknife(
@@ -232,7 +183,7 @@ def jackknife(
     order = np.argsort(part, kind="stable")
     bounds = np.searchsorted(part[order], np.arange(n_parts + 1))
     everything = _all_rows(statistic)
-    size = max(1, BATCH_NUMBERS[Engine.NUMPY] // statistic.n_bins)
+    size = max(1, BATCH_NUMBERS // statistic.n_bins)
     values = np.empty((n_parts, len(statistic.names)))
     for first in range(0, n_parts, size):
         last = min(first + size, n_parts)
@@ -240,7 +191,7 @@ def jackknife(
         bins = (part[rows] - first) * statistic.n_bins + labels[rows]
         left_out = np.bincount(bins, minlength=(last - first) * statistic.n_bins)
         counts = everything - left_out.reshape(last - first, statistic.n_bins)
-        values[first:last] = statistic.from_bins(counts, Engine.NUMPY)
+        values[first:last] = statistic.from_bins(counts)
     return values
 
 

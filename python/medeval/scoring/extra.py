@@ -17,7 +17,7 @@ from medeval.scoring.binary import (
     outcomes,
     ratio,
 )
-from medeval.scoring.bootstrap import Engine, Statistic
+from medeval.scoring.bootstrap import Statistic
 from medeval.scoring.calibration import expected_calibration_error, fit_slope, logits
 from medeval.scoring.length_of_stay import N_BINS, ONE_BIN, LengthOfStay, linear_kappa
 from medeval.scoring.resample import Counts, Floats, Labels
@@ -60,7 +60,7 @@ class ExtraBinary(Statistic):
             slope = NO_PROBABILITY
         self.why = (ONE_CLASS, NO_PROBABILITY, slope, NO_PROBABILITY)
 
-    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
+    def from_bins(self, counts: Counts) -> Floats:
         """Return the metrics, shape (batch, 4), of counts of shape (batch, n_bins)."""
         weights = counts.astype(np.float64)
         values = np.full((len(counts), len(self.names)), np.nan)
@@ -94,7 +94,7 @@ class FixedKappa(Statistic):
         self.labels = LengthOfStay(truth, prediction).cells
         self.rows = len(self.labels)
 
-    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
+    def from_bins(self, counts: Counts) -> Floats:
         """Return the metric, shape (batch, 1), of cell counts of shape (batch, 100)."""
         confusion = counts.reshape(-1, N_BINS, N_BINS).astype(np.float64)
         return linear_kappa(confusion, fixed_bins=True)[:, None]
@@ -114,12 +114,11 @@ class ExtraPhenotyping(Statistic):
             for one, guess in zip(positive.T, scores.T, strict=True)
         ]
         self.rows = self.n_bins = len(scores)
-        self.rankings = len(self.by_label)
 
-    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
+    def from_bins(self, counts: Counts) -> Floats:
         """Return the metrics, shape (batch, 3), of row counts of shape (batch, n)."""
         values = np.zeros((len(counts), len(ExtraBinary.names)))
         for label in self.by_label:
             by_bin = [np.bincount(label.labels, one, label.n_bins) for one in counts]
-            values += label.from_bins(np.array(by_bin, dtype=np.int64), engine)
+            values += label.from_bins(np.array(by_bin, dtype=np.int64))
         return values[:, [0, 1, 3]] / len(self.by_label)

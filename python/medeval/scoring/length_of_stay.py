@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from medeval.scoring.binary import EXCLUDE, Undefined, ratio
-from medeval.scoring.bootstrap import Engine, Statistic
+from medeval.scoring.bootstrap import Statistic
 from medeval.scoring.resample import Counts, Floats
 
 NAMES = ("Kappa", "MAD", "MSE", "MAPE")
@@ -60,23 +60,17 @@ class LengthOfStay(Statistic):
         self.cells = cells.astype(np.uint8)
         self.rows = self.n_bins = len(cells)
 
-    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
+    def from_bins(self, counts: Counts) -> Floats:
         """Return the metrics, shape (batch, 4), of row counts of shape (batch, n)."""
-        if engine is Engine.NUMBA:
-            from medeval.scoring import fast  # numba is slow to load
-
-            sums, cells = fast.sums_of_errors(
-                np.ascontiguousarray(counts), self.errors, self.cells, N_BINS**2
-            )
-        else:
-            weights = counts.astype(np.float64)
-            cells = np.stack(
-                [np.bincount(self.cells, weights=one, minlength=N_BINS**2) for one in weights]
-            )
-            # Not a matrix product: for one so narrow, BLAS keeps all cores busy and is no faster.
-            sums = np.array(
-                [[np.einsum("n,n->", error, one) for error in self.errors] for one in weights]
-            )
+        weights = counts.astype(np.float64)
+        cells = np.array(
+            [np.bincount(self.cells, weights=one, minlength=N_BINS**2) for one in weights],
+            dtype=np.float64,
+        )
+        # Not a matrix product: for one so narrow, BLAS keeps all cores busy and is no faster.
+        sums = np.array(
+            [[np.einsum("n,n->", error, one) for error in self.errors] for one in weights]
+        )
         kappa = linear_kappa(cells.reshape(-1, N_BINS, N_BINS))
         means = ratio(sums, cells.sum(axis=1, keepdims=True))
         return np.concatenate([kappa[:, None], means], axis=1)

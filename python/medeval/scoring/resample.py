@@ -4,7 +4,7 @@ mimic3-benchmarks draws its resamples through `sklearn.utils.resample` from nump
 generator: iteration i uses the i-th block of n numbers of `RandomState(seed).randint(0, n)`. That
 stream is made of 32-bit words of MT19937, masked with the smallest 2^b - 1 that covers n - 1; words
 above n - 1 are rejected. No state is kept between calls, so any number of blocks may be drawn at
-once. `RowResamples`, `FastRowResamples` and `ClusterResamples` replay it.
+once. `RowResamples` and `ClusterResamples` replay it.
 """
 
 from __future__ import annotations
@@ -89,43 +89,6 @@ class RowResamples:
         words = self._random.randint(0, 1 << 32, size=size, dtype=np.uint32)
         words &= self._mask
         return np.compress(words < self._rows, words)
-
-
-class FastRowResamples:
-    """Two rows or more, from the same stream as `RowResamples`, counted as numba draws them."""
-
-    def __init__(self, seed: int, rows: int) -> None:
-        from medeval.scoring import fast  # numba is slow to load
-
-        self._count = fast.count
-        self._stream = np.zeros((3, fast.STATE_WORDS), dtype=np.uint32)
-        self._stream[0] = np.random.RandomState(seed).get_state(legacy=False)["state"]["key"]
-        self._position = fast.STATE_WORDS
-        self._rows, self._mask = rows, _mask(rows)
-        self._labels: Labels | None = None
-        self._labels_of_words: Labels | None = None
-
-    def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
-        """See `Resamples.counts`."""
-        counts: Counts
-        if labels is None:
-            # The counts of one row side by side, as rankings take them; half the bytes will do.
-            smallest = np.uint16 if n_bins <= np.iinfo(np.uint16).max else np.int32
-            by_row = np.zeros((n_bins, iterations), dtype=smallest)
-            counts = by_row.T if iterations > 1 else by_row.reshape(1, n_bins)
-        else:
-            counts = np.zeros((iterations, n_bins + 1), dtype=np.int32)
-        if labels is not None and labels is not self._labels:
-            self._labels = labels
-            padded = np.full(int(self._mask) + 1, n_bins, np.min_scalar_type(n_bins))
-            padded[: len(labels)] = labels
-            self._labels_of_words = padded
-        of_words = None if labels is None else self._labels_of_words
-        units = np.uint32(self._rows)
-        self._position = self._count(
-            self._stream, self._position, self._mask, units, of_words, counts
-        )
-        return counts[:, :n_bins]
 
 
 class ClusterResamples:

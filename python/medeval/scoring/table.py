@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from medeval.models.scores import DRAWS, LEVEL, Interval
-from medeval.scoring.bootstrap import Engine, Resampling, Statistic, score
+from medeval.scoring.bootstrap import Resampling, Statistic, score
 from medeval.scoring.resample import BinResamples, Counts, Floats, Integers
 
 WILSON = "wilson"
@@ -109,7 +109,7 @@ class Ratio(Column):
         top, bottom = (math.fsum(np.repeat(column, self.sizes)) for column in self._table.T)
         return top / bottom if bottom else self._empty
 
-    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
+    def from_bins(self, counts: Counts) -> Floats:
         """See `Statistic.from_bins`."""
         sums = counts @ self._table
         ratios = np.full((len(sums), 1), self._empty)
@@ -134,7 +134,7 @@ class Pooled(Column):
         """See `Column.value`."""
         return self.pool(dict(zip(self.bins, self.sizes, strict=True))) if self.rows else None
 
-    def from_bins(self, counts: Counts, engine: Engine) -> Floats:
+    def from_bins(self, counts: Counts) -> Floats:
         """See `Statistic.from_bins`."""
         drawn = [
             self.pool({self.bins[place]: int(row[place]) for place in np.flatnonzero(row)})

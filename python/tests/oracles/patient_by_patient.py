@@ -6,7 +6,7 @@ by task. It is written from the benchmark's rules alone and shares no code with 
 project, so it serves twice: benchmarks are measured against it, and a test compares its rows with
 those of the SQL.
 
-    python python/tests/oracles/patient_by_patient.py demo/mimic3 /tmp/listfiles
+    python python/tests/oracles/patient_by_patient.py demo/mimic3 /tmp/listfiles [/tmp/timeseries]
 
 writes TASK/{train,test}/listfile.csv, sorted by name and hour. A value that is not what its rule
 asks for (a temperature `warm`) counts as missing; mimic3-benchmarks itself stops there.
@@ -14,13 +14,12 @@ asks for (a temperature `warm`) counts as missing; mimic3-benchmarks itself stop
 
 from __future__ import annotations
 
-import argparse
 import csv
-import gzip
 import math
 import re
+import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,6 +35,7 @@ CHUNK_ROWS = 500_000
 # What counts as a missing cell.
 MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"]
 MISSING += ["1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"]
+AS_TEXT: dict[str, Any] = {"dtype": str, "keep_default_na": False, "na_values": MISSING}
 DIGITS = "(?:[0-9]+[.]?[0-9]*|[.][0-9]+)"
 NUMBER = re.compile(f" *[+-]?(?:{DIGITS}(?:[eE][+-]?[0-9]{{1,2}})?|(?i:inf|infinity)) *")
 LAB_NUMBER = re.compile(DIGITS)
@@ -49,7 +49,7 @@ MULTITASK_HEADER = (
 NEVER = datetime.fromisoformat("9999-12-31")
 EPSILON = 1e-6
 
-Record = dict[str, str]
+Record = dict[str, Any]
 Cell = str | float
 Event = tuple[datetime, int, str, Cell]  # time, stay, variable, cleaned value
 Rows = Iterator[tuple[int, list[object]]]
@@ -68,13 +68,7 @@ class Stay:
     lived: float  # hours from INTIME to DEATHTIME
     mortality: int
     labels: list[int]  # of the phenotypes; empty without diagnoses
-    is_test: bool
-    number: int = 0  # among the patient's stays in the cohort
-
-    @property
-    def name(self) -> str:
-        """The name of the stay in every listfile."""
-        return f"{self.subject}_episode{self.number}_timeseries.csv"
+    name: str = ""  # in every listfile
 
     def owns(self, time: datetime, icustay_id: int) -> bool:
         """Tell whether a row is this stay's, or another stay's that was charted inside it."""
@@ -82,33 +76,7 @@ class Stay:
         return icustay_id == self.icustay_id or inside
 
 
-@dataclass(frozen=True)
-class Item:
-    """What an ITEMID measures and how its values are cleaned."""
-
-    variable: str
-    label: str
-    rule: str
-
-
 Task = Callable[[Stay, list[float]], Rows]
-
-
-def read_table(folder: Path, name: str) -> list[Record]:
-    """Read a small table whole: column names in upper case, missing cells empty."""
-    with gzip.open(find_file(folder, name), "rt", encoding="utf-8", newline="") as file:
-        rows = csv.reader(file)
-        header = [column.upper() for column in next(rows)]
-        return [
-            {c: "" if cell in MISSING else cell for c, cell in zip(header, row, strict=True)}
-            for row in rows
-        ]
-
-
-def read_facts(name: str) -> list[Record]:
-    """Read one of the benchmark's fact tables."""
-    with (FACTS / f"{name}.csv").open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def find_file(folder: Path, name: str) -> Path:
@@ -119,36 +87,43 @@ def find_file(folder: Path, name: str) -> Path:
     raise SystemExit(f"There is no {name}.csv.gz in {folder}.")
 
 
+def read_table(folder: Path, name: str) -> pd.DataFrame:
+    """Read a small table whole: column names in upper case, missing cells NaN."""
+    table = pd.read_csv(find_file(folder, name), **AS_TEXT).rename(columns=str.upper)
+    return table.drop(columns=["ROW_ID"], errors="ignore")
+
+
+def read_facts(name: str) -> pd.DataFrame:
+    """Read one of the benchmark's fact tables."""
+    return pd.read_csv(FACTS / f"{name}.csv", **AS_TEXT)
+
+
+def moment(text: str | float) -> datetime | None:
+    """Read a time, or a date as its midnight."""
+    return None if pd.isna(text) else datetime.fromisoformat(str(text))
+
+
 def read_cohort(source: Path) -> dict[str, list[Stay]]:
     """Choose the ICU stays and number those of each patient."""
-    admissions = {(a["SUBJECT_ID"], a["HADM_ID"]): a for a in read_table(source, "ADMISSIONS")}
-    patients = {p["SUBJECT_ID"]: p for p in read_table(source, "PATIENTS")}
-    rows = []
-    for row in filter(has_no_transfer, read_table(source, "ICUSTAYS")):
-        admission = admissions.get((row["SUBJECT_ID"], row["HADM_ID"]))
-        patient = patients.get(row["SUBJECT_ID"])
-        if admission and patient:
-            rows.append({**row, **admission, **patient})
-    stays_of_admission = Counter(row["HADM_ID"] for row in rows)
+    rows = read_table(source, "ICUSTAYS")
+    # In one ward and one care unit; a missing one is equal to nothing.
+    stayed = (rows["FIRST_WARDID"] == rows["LAST_WARDID"]) & (
+        rows["FIRST_CAREUNIT"] == rows["LAST_CAREUNIT"]
+    )
+    rows = rows[stayed].merge(read_table(source, "ADMISSIONS"), on=["SUBJECT_ID", "HADM_ID"])
+    rows = rows.merge(read_table(source, "PATIENTS"), on="SUBJECT_ID")
+    rows = rows[rows.groupby("HADM_ID")["HADM_ID"].transform("size") == 1]
     labels = read_labels(source)
-    test_subjects = {row["subject_id"] for row in read_facts("test_subjects")}
     cohort = defaultdict(list)
-    for row in rows:
-        subject, hadm_id = row["SUBJECT_ID"], row["HADM_ID"]
-        if stays_of_admission[hadm_id] == 1 and age(row) >= 18:
-            stay = make_stay(row, labels.get((subject, hadm_id), []), subject in test_subjects)
-            cohort[subject].append(stay)
-    for stays in cohort.values():
+    for row in rows.to_dict("records"):
+        if age(row) >= 18:
+            subject, hadm_id = row["SUBJECT_ID"], row["HADM_ID"]
+            cohort[subject].append(make_stay(row, labels.get((subject, hadm_id), [])))
+    for subject, stays in cohort.items():
         stays.sort(key=lambda stay: (stay.intime, stay.outtime or NEVER, stay.icustay_id))
         for number, stay in enumerate(stays, start=1):
-            stay.number = number
+            stay.name = f"{subject}_episode{number}_timeseries.csv"
     return cohort
-
-
-def has_no_transfer(row: Record) -> bool:
-    """Tell whether the stay was in one ward and one care unit; a missing one fails."""
-    first, last = ((row[f"{x}_WARDID"], row[f"{x}_CAREUNIT"]) for x in ("FIRST", "LAST"))
-    return first == last and all(first)
 
 
 def age(row: Record) -> float:
@@ -160,7 +135,7 @@ def age(row: Record) -> float:
     return 90.0 if years < 0 else years
 
 
-def make_stay(row: Record, labels: list[int], is_test: bool) -> Stay:
+def make_stay(row: Record, labels: list[int]) -> Stay:
     """Turn the joined rows of a stay into what the tasks need."""
     admitted, discharged = moment(row["ADMITTIME"]), moment(row["DISCHTIME"])
     intime, death = datetime.fromisoformat(row["INTIME"]), moment(row["DEATHTIME"])
@@ -171,36 +146,26 @@ def make_stay(row: Record, labels: list[int], is_test: bool) -> Stay:
         int(row["ICUSTAY_ID"]),
         intime,
         moment(row["OUTTIME"]),
-        24.0 * float(row["LOS"]) if row["LOS"] else math.nan,
+        24.0 * float(row["LOS"]),
         (death - intime).total_seconds() / 3600 if death else 1e18,
         int(any(admitted and discharged and admitted <= time <= discharged for time in deaths)),
         labels,
-        is_test,
     )
-
-
-def moment(text: str) -> datetime | None:
-    """Read a time, or a date as its midnight."""
-    return datetime.fromisoformat(text) if text else None
 
 
 def read_labels(source: Path) -> dict[tuple[str, str], list[int]]:
     """Return the phenotype labels of every admission that has a code of the dictionary."""
-    known = {row["ICD9_CODE"] for row in read_table(source, "D_ICD_DIAGNOSES")} - {""}
-    phenotypes = {row["icd9_code"]: row["phenotype_id"] for row in read_facts("icd9_phenotypes")}
+    codes = read_table(source, "DIAGNOSES_ICD").dropna(subset=["ICD9_CODE"])
+    codes = codes[codes["ICD9_CODE"].isin(read_table(source, "D_ICD_DIAGNOSES")["ICD9_CODE"])]
+    facts = read_facts("icd9_phenotypes").set_index("icd9_code")["phenotype_id"]
     labels: dict[tuple[str, str], list[int]] = {}
-    for row in read_table(source, "DIAGNOSES_ICD"):
-        if row["ICD9_CODE"] in known:
-            of_admission = labels.setdefault((row["SUBJECT_ID"], row["HADM_ID"]), [0] * 25)
-            if phenotype := phenotypes.get(row["ICD9_CODE"]):
-                of_admission[int(phenotype) - 1] = 1
+    for subject, hadm_id, phenotype in zip(
+        codes["SUBJECT_ID"], codes["HADM_ID"], codes["ICD9_CODE"].map(facts), strict=True
+    ):
+        of_admission = labels.setdefault((subject, hadm_id), [0] * 25)
+        if not pd.isna(phenotype):
+            of_admission[int(phenotype) - 1] = 1
     return labels
-
-
-def phenotype_names() -> list[str]:
-    """Return the names of the phenotypes in label order."""
-    rows = [row for row in read_facts("phenotypes") if row["phenotype_id"]]
-    return [r["phenotype_name"] for r in sorted(rows, key=lambda r: int(r["phenotype_id"]))]
 
 
 def split_events(source: Path, subjects: Iterable[str], work: Path) -> None:
@@ -211,9 +176,7 @@ def split_events(source: Path, subjects: Iterable[str], work: Path) -> None:
             find_file(source, table),
             usecols=lambda column: column.upper() in EVENT_COLUMNS,
             chunksize=CHUNK_ROWS,
-            dtype=str,
-            keep_default_na=False,
-            na_values=MISSING,
+            **AS_TEXT,
         )
         for chunk in chunks:
             events = chunk.rename(columns=str.upper).reindex(columns=EVENT_COLUMNS)
@@ -224,9 +187,7 @@ def split_events(source: Path, subjects: Iterable[str], work: Path) -> None:
 
 def read_checked_events(path: Path, stays: list[Stay]) -> pd.DataFrame:
     """Read a patient's events that belong to one of the stays and have a value."""
-    events = pd.read_csv(
-        path, names=EVENT_COLUMNS, dtype=str, keep_default_na=False, na_values=MISSING
-    )
+    events = pd.read_csv(path, names=EVENT_COLUMNS, **AS_TEXT)
     for column in ("HADM_ID", "ICUSTAY_ID", "ITEMID"):
         events[column] = pd.to_numeric(events[column])
     charted = events["ICUSTAY_ID"]
@@ -235,7 +196,7 @@ def read_checked_events(path: Path, stays: list[Stay]) -> pd.DataFrame:
     return events[fits & events["VALUE"].notna()]
 
 
-def clean_events(events: pd.DataFrame, items: dict[int, Item]) -> Iterator[Event]:
+def clean_events(events: pd.DataFrame, items: dict[int, Record]) -> Iterator[Event]:
     """Yield the events that the benchmark uses, cleaned.
 
     Where all values of a patient are numbers, the benchmark's CSV reader makes numbers of them
@@ -247,40 +208,40 @@ def clean_events(events: pd.DataFrame, items: dict[int, Item]) -> Iterator[Event
     units = used["VALUEUOM"].fillna("").str.lower()
     for time, icustay_id, itemid, text, unit in zip(*columns, units, strict=True):
         item = items[int(itemid)]
-        value = clean(item, text, unit, only_numbers)
+        value = clean(item["cleaning_rule"], item["item_label"].lower(), text, unit, only_numbers)
         if value is not None:
-            yield datetime.fromisoformat(time), int(icustay_id), item.variable, value
+            yield datetime.fromisoformat(time), int(icustay_id), item["variable"], value
 
 
-def clean(item: Item, text: str, unit: str, only_numbers: bool) -> Cell | None:
-    """Apply the item's rule to a value; None where it is not what the rule asks for."""
-    match item.rule:
+def clean(rule: str, label: str, text: str, unit: str, only_numbers: bool) -> Cell | None:
+    """Apply an item's rule to a value; None where it is not what the rule asks for."""
+    match rule:
         case "none" if not only_numbers:
             return text
         case "crr":
             return CAPILLARY_REFILL.get(text)
         case "sbp" | "dbp" if "/" in text:
             both = BLOOD_PRESSURE.fullmatch(text)
-            return float(both[item.rule]) if both else None
+            return float(both[rule]) if both else None
         case "lab" | "o2sat" if not only_numbers and not LAB_NUMBER.fullmatch(text):
             return None
-    return convert(item, float(text), unit) if NUMBER.fullmatch(text) else None
+    return convert(rule, label, float(text), unit) if NUMBER.fullmatch(text) else None
 
 
-def convert(item: Item, value: float, unit: str) -> float:
+def convert(rule: str, label: str, value: float, unit: str) -> float:
     """Bring a number to the variable's unit."""
-    match item.rule:
+    match rule:
         case "fio2" if "torr" not in unit:
             return value / 100
         case "o2sat" if value <= 1:
             return value * 100
         case "temperature" if value >= 79:
             return (value - 32) * 5 / 9
-        case "weight" if "oz" in unit or "oz" in item.label:
+        case "weight" if "oz" in unit or "oz" in label:
             return value / 16 * 0.453592
-        case "weight" if "lb" in unit or "lb" in item.label:
+        case "weight" if "lb" in unit or "lb" in label:
             return value * 0.453592
-        case "height" if "in" in unit or "in" in item.label:
+        case "height" if "in" in unit or "in" in label:
             return float(round(value * 2.54)) if abs(value) < 9e15 else value * 2.54
     return value
 
@@ -387,26 +348,16 @@ def joined(*lists: Iterable[object]) -> str:
     return ";".join(str(value) for values in lists for value in values) or ";"
 
 
-def headers() -> dict[Task, list[str]]:
-    """Return each task and the header of its listfile."""
-    return {
-        in_hospital_mortality: ["stay", "y_true"],
-        decompensation: ["stay", "period_length", "y_true"],
-        length_of_stay: ["stay", "period_length", "y_true"],
-        phenotyping: ["stay", "period_length", *phenotype_names()],
-        multitask: MULTITASK_HEADER.split(","),
-    }
-
-
 def write_listfiles(
     task: Task, header: list[str], stays: Iterable[Stay], root: Path, out: Path
 ) -> None:
     """Read every time series and write the rows of one task, sorted by name and hour."""
+    test_subjects = set(read_facts("test_subjects")["subject_id"])
     rows: dict[str, list[tuple[str, int, list[object]]]] = {"train": [], "test": []}
     for stay in stays:
         path = root / stay.name
         if stay.labels and not math.isnan(stay.los) and path.exists():
-            partition = rows["test" if stay.is_test else "train"]
+            partition = rows["test" if stay.subject in test_subjects else "train"]
             partition += [(stay.name, t, cells) for t, cells in task(stay, read_hours(path))]
     for partition_name, lines in rows.items():
         folder = out / task.__name__ / partition_name
@@ -419,12 +370,10 @@ def write_listfiles(
 
 def build(source: Path, out: Path, root: Path) -> None:
     """Compute the listfiles of the MIMIC-III files in a folder; time series go to `root`."""
+    root.mkdir(parents=True, exist_ok=True)
     cohort = read_cohort(source)
-    items = {
-        int(row["itemid"]): Item(row["variable"], row["item_label"].lower(), row["cleaning_rule"])
-        for row in read_facts("item_variables")
-    }
-    variables = sorted({item.variable for item in items.values()})
+    items = {int(row["itemid"]): row for row in read_facts("item_variables").to_dict("records")}
+    variables = sorted({item["variable"] for item in items.values()})
     with tempfile.TemporaryDirectory() as work:
         split_events(source, cohort, Path(work))
         for subject, stays in cohort.items():
@@ -432,23 +381,22 @@ def build(source: Path, out: Path, root: Path) -> None:
             if path.exists():
                 events = clean_events(read_checked_events(path, stays), items)
                 write_time_series(events, stays, variables, root)
+    named = read_facts("phenotypes").dropna(subset=["phenotype_id"])
+    phenotypes = named.sort_values("phenotype_id", key=lambda column: column.astype(int))
+    hourly = ["stay", "period_length", "y_true"]
+    tasks: dict[Task, list[str]] = {
+        in_hospital_mortality: ["stay", "y_true"],
+        decompensation: hourly,
+        length_of_stay: hourly,
+        phenotyping: ["stay", "period_length", *phenotypes["phenotype_name"]],
+        multitask: MULTITASK_HEADER.split(","),
+    }
     all_stays = [stay for stays in cohort.values() for stay in stays]
-    for task, header in headers().items():
+    for task, header in tasks.items():
         write_listfiles(task, header, all_stays, root, out)
 
 
-def main() -> None:
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("source", type=Path, help="folder of MIMIC-III .csv.gz files")
-    parser.add_argument("out", type=Path, help="folder for the listfiles")
-    parser.add_argument("--timeseries", type=Path, help="folder that keeps the time series")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as temporary:
-        root: Path = arguments.timeseries or Path(temporary)
-        root.mkdir(parents=True, exist_ok=True)
-        build(arguments.source, arguments.out, root)
-
-
 if __name__ == "__main__":
-    main()
+    data, listfiles, *series = map(Path, sys.argv[1:])
+    with tempfile.TemporaryDirectory() as temporary:
+        build(data, listfiles, *(series or [Path(temporary)]))
