@@ -23,16 +23,19 @@ from medeval.scoring.table import row_weights, sampled_interval
 if TYPE_CHECKING:
     from medeval.scoring.resample import Floats
 
-STATISTICS = ("exact", "within_1", "quadratic_kappa", "krippendorff_alpha", "icc_2_1", "icc_3_k")
+_NO_PAIR = "no answer has scores of two judges"
+_NO_WHOLE = "fewer than two answers have scores of all judges, or all scores are the same"
+# Why a statistic of a jury has no value.
 _NO_VALUE = {
-    "exact": "no answer has scores of two judges",
-    "within_1": "no answer has scores of two judges",
+    "exact": _NO_PAIR,
+    "within_1": _NO_PAIR,
     "quadratic_kappa": "no answer has scores of both, or all scores are the same",
-    "krippendorff_alpha": "no answer has scores of two judges, or all scores are the same",
-    "icc_2_1": "fewer than two answers have scores of all judges, or all scores are the same",
-    "icc_3_k": "fewer than two answers have scores of all judges, or all scores are the same",
+    "krippendorff_alpha": f"{_NO_PAIR}, or all scores are the same",
+    "icc_2_1": _NO_WHOLE,
+    "icc_3_k": _NO_WHOLE,
 }
-_NO_PAIR = "too few answers have scores of both, or all scores are the same"
+STATISTICS = tuple(_NO_VALUE)
+_NO_VALUE_OF_PAIRS = "too few answers have scores of both, or all scores are the same"
 # Means of several scores that are equal may differ in their last digit.
 ROUNDING = 1e-9
 # What is left of a variance that is 0 after it was calculated with floats.
@@ -91,11 +94,10 @@ def agreement_of(scores: Floats, judges: Sequence[str], seed: int = 0) -> dict[s
 
     def found(columns: Floats) -> dict[str, Any]:
         rows, weights = row_weights(columns, DRAWS, seed)
+        values = statistics(rows, weights.astype(np.float64))
         return {
-            name: sampled_interval(
-                _defined(values[0]), values[1:], len(columns), _NO_VALUE[name]
-            ).model_dump()
-            for name, values in statistics(rows, weights.astype(np.float64)).items()
+            name: _interval(values[name], len(columns), reason)
+            for name, reason in _NO_VALUE.items()
         }
 
     pairs = [
@@ -104,6 +106,12 @@ def agreement_of(scores: Floats, judges: Sequence[str], seed: int = 0) -> dict[s
     ]
     complete = int(np.isfinite(scores).all(axis=1).sum())
     return {**found(scores), "quadratic_kappa": pairs, "complete_items": complete}
+
+
+def _interval(values: Floats, n: int, reason: str) -> dict[str, Any]:
+    """Return a statistic of the data, the first value, with the interval of its resamples."""
+    value = None if values[0] != values[0] else float(values[0])
+    return sampled_interval(value, values[1:], n, reason).model_dump()
 
 
 def pair_agreement(scores: Floats, pairs: Sequence[tuple[int, int]], seed: int) -> dict[str, Any]:
@@ -122,28 +130,25 @@ def pair_agreement(scores: Floats, pairs: Sequence[tuple[int, int]], seed: int) 
     """
     import numpy as np
 
-    has_pair = np.zeros(len(scores), dtype=np.bool_)
-    for pair in pairs:
-        has_pair |= np.isfinite(scores[:, list(pair)]).all(axis=1)
+    both = np.array([np.isfinite(scores[:, list(pair)]).all(axis=1) for pair in pairs])
+    has_pair = both.any(axis=0)
     n = int(has_pair.sum())
     if not n:
-        nothing = sampled_interval(None, np.empty(0), 0, _NO_PAIR).model_dump()
-        return dict.fromkeys(STATISTICS, nothing)
+        return dict.fromkeys(STATISTICS, _interval(np.array([np.nan]), 0, _NO_VALUE_OF_PAIRS))
     rows, weights = row_weights(scores[has_pair], DRAWS, seed)
-    sums = dict.fromkeys(STATISTICS, np.zeros(len(weights)))
-    counts = dict(sums)
+    sums, counts = (dict.fromkeys(STATISTICS, np.zeros(len(weights))) for _ in "ab")
     for pair in pairs:
-        both = np.isfinite(rows[:, list(pair)]).all(axis=1)
-        own = weights[:, both].astype(np.float64)
-        for name, values in statistics(rows[both][:, list(pair)], own).items():
-            drawn = np.where(np.isfinite(values), own.sum(axis=1), 0)
+        own = rows[:, list(pair)]
+        whole = np.isfinite(own).all(axis=1)
+        shared = weights[:, whole].astype(np.float64)
+        for name, values in statistics(own[whole], shared).items():
+            drawn = np.where(np.isfinite(values), shared.sum(axis=1), 0)
             sums[name] = sums[name] + np.where(drawn, values, 0) * drawn
             counts[name] = counts[name] + drawn
-    found = {}
-    for name in STATISTICS:
-        means = _ratio(sums[name], counts[name])
-        found[name] = sampled_interval(_defined(means[0]), means[1:], n, _NO_PAIR).model_dump()
-    return found
+    return {
+        name: _interval(_ratio(sums[name], counts[name]), n, _NO_VALUE_OF_PAIRS)
+        for name in STATISTICS
+    }
 
 
 def statistics(scores: Floats, weights: Floats) -> dict[str, Floats]:
@@ -178,10 +183,9 @@ def _of_whole_items(scores: Floats, weights: Floats) -> Mapping[str, Floats]:
     import numpy as np
 
     n, k = weights.sum(axis=1), scores.shape[1]
+    nothing = np.full(len(weights), np.nan)
     if not len(scores) or k < 2:
-        return dict.fromkeys(
-            ("quadratic_kappa", "icc_2_1", "icc_3_k"), np.full(len(weights), np.nan)
-        )
+        return dict.fromkeys(("quadratic_kappa", "icc_2_1", "icc_3_k"), nothing)
     # Around their centre the squares lose no digits.
     scores = scores - scores.mean()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -198,12 +202,10 @@ def _of_whole_items(scores: Floats, weights: Floats) -> Mapping[str, Floats]:
         differences = weights @ (scores[:, 0] - scores[:, 1]) ** 2 / n
         # Both variances and the squared distance of the means.
         expected = squares / n - 2 * of_raters[:, 0] * of_raters[:, 1]
-    kappa = 1 - _ratio(differences, expected) if k == 2 else np.full(len(weights), np.nan)
-    is_enough = n >= 2
     return {
-        "quadratic_kappa": kappa,
-        "icc_2_1": np.where(is_enough, _ratio(items - error, spread), np.nan),
-        "icc_3_k": np.where(is_enough, _ratio(items - error, items), np.nan),
+        "quadratic_kappa": 1 - _ratio(differences, expected) if k == 2 else nothing,
+        "icc_2_1": np.where(n >= 2, _ratio(items - error, spread), nothing),
+        "icc_3_k": np.where(n >= 2, _ratio(items - error, items), nothing),
     }
 
 
@@ -242,7 +244,3 @@ def _ratio(part: Floats, whole: Floats) -> Floats:
     ratios = np.full(len(part), np.nan)
     np.divide(part, whole, out=ratios, where=np.abs(whole) > _NOTHING)
     return ratios
-
-
-def _defined(value: float) -> float | None:
-    return None if value != value else float(value)

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import StringIO
 from itertools import combinations
+from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
 from medeval.judging.agreement import pair_agreement, score_array
@@ -37,23 +38,8 @@ SAMPLE, RATER, DIMENSION, SCORE, COMMENT = "sample", "rater", "dimension", "scor
 _LONGEST_SHOWN = 12
 REWARD = "reward"
 
+# Id and sample.
 Answer = tuple[str, int]
-
-
-class Rating(NamedTuple):
-    """One score by one person.
-
-    Attributes:
-        answer: id and sample.
-        rater: who gave it; empty if the file does not say.
-        dimension: of the rubric.
-        score: on its scale; a fraction may be what several people agreed on.
-    """
-
-    answer: Answer
-    rater: str
-    dimension: str
-    score: float
 
 
 @dataclass(frozen=True)
@@ -61,24 +47,25 @@ class HumanRatings:
     """All scores of a file; at least one.
 
     Attributes:
-        ratings: in the order of the file.
+        scores: by answer, rater and dimension, in the order of the file. The rater is empty if the
+            file does not say; a fraction may be what several people agreed on.
         place: the file.
         sha256: of its text.
     """
 
-    ratings: tuple[Rating, ...]
+    scores: Mapping[tuple[Answer, str, str], float]
     place: Path
     sha256: str
 
     @cached_property
     def raters(self) -> tuple[str, ...]:
         """Their names, in the order in which they first come."""
-        return tuple(dict.fromkeys(rating.rater for rating in self.ratings))
+        return tuple(dict.fromkeys(rater for _, rater, _ in self.scores))
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
         """The answers that were rated, in the order in which they first come."""
-        return tuple(dict.fromkeys(rating.answer for rating in self.ratings))
+        return tuple(dict.fromkeys(answer for answer, _, _ in self.scores))
 
     def count_of(self, subjects: Iterable[Subject]) -> int:
         """Return how many of the rated answers are among the subjects.
@@ -86,8 +73,7 @@ class HumanRatings:
         Raises:
             UserError: none is.
         """
-        known = {(subject.id, subject.sample) for subject in subjects}
-        found = sum(answer in known for answer in self.answers)
+        found = {(subject.id, subject.sample) for subject in subjects} & set(self.answers)
         if not found:
             name, sample = self.answers[0]
             raise UserError(
@@ -95,18 +81,17 @@ class HumanRatings:
                 f" first is {name!r}, sample {sample}). The ids are those under `item` in the run's"
                 " responses.jsonl."
             )
-        return found
+        return len(found)
 
     def matrix(self, answers: Sequence[Answer], dimension: str) -> Floats:
         """Return the scores of a dimension, shape (answers, raters), NaN where there is none."""
         import numpy as np
 
-        scores = np.full((len(answers), len(self.raters)), np.nan)
-        rows = {answer: row for row, answer in enumerate(answers)}
-        for rating in self.ratings:
-            if rating.dimension == dimension and rating.answer in rows:
-                scores[rows[rating.answer], self.raters.index(rating.rater)] = rating.score
-        return scores
+        rows = [
+            [self.scores.get((answer, rater, dimension), nan) for rater in self.raters]
+            for answer in answers
+        ]
+        return np.array(rows, np.float64).reshape(len(answers), len(self.raters))
 
 
 def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
@@ -128,26 +113,23 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
         raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
     except ValueError as error:
         raise UserError(f"{error}.") from None
-    lines = _lines(text, path)
-    columns = [name.strip() for name in next(lines, (1, []))[1]]
-    id_column, is_long = _form(columns, f"{path}, line 1", rubric)
-    ratings: dict[tuple[Answer, str, str], Rating] = {}
-    for line, cells in lines:
-        place = f"{path}, line {line}"
-        if any("\0" in cell for cell in cells):
-            raise UserError(f"{place}: a character of code 0. Save the file as CSV in UTF-8.")
+    rows = _rows(text, path)
+    place, columns = next(rows, (f"{path}, line 1", []))
+    id_column, is_long = _form(columns, place, rubric)
+    scores: dict[tuple[Answer, str, str], float] = {}
+    for place, cells in rows:
         if len(cells) != len(columns):
             raise UserError(f"{place}: {len(cells)} cells under {len(columns)} columns.")
-        row = dict(zip(columns, (cell.strip() for cell in cells), strict=True))
-        sample = row.get(SAMPLE, "") or "0"
-        if not row[id_column]:
+        row = dict(zip(columns, cells, strict=True))
+        name, sample = row[id_column], row.get(SAMPLE, "") or "0"
+        if not name:
             raise UserError(f"{place}, column {id_column}: there is no id.")
         if not (sample.isascii() and sample.isdigit()):
             raise UserError(f"{place}, column {SAMPLE}: {_cell(sample)} is no number of a sample.")
         if is_long and row[DIMENSION] not in rubric.names:
+            known = ", ".join(rubric.names)
             raise UserError(
-                f"{place}, column {DIMENSION}: {_cell(row[DIMENSION])} is none of"
-                f" {', '.join(rubric.names)}."
+                f"{place}, column {DIMENSION}: {_cell(row[DIMENSION])} is none of {known}."
             )
         given = {row[DIMENSION]: SCORE} if is_long else {n: n for n in rubric.names if n in row}
         for dimension, column in given.items():
@@ -159,25 +141,28 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
                     f"{place}, column {column}: {_cell(row[column])} is no score from {rubric.low}"
                     f" to {rubric.high}. Leave the cell empty where there is none."
                 )
-            rating = Rating((row[id_column], int(sample)), row.get(RATER, ""), dimension, score)
-            if rating[:3] in ratings:
+            rating = (name, int(sample)), row.get(RATER, ""), dimension
+            if rating in scores:
                 raise UserError(
-                    f"{place}, column {column}: a second score of {row[id_column]!r} (sample"
-                    f" {int(sample)}) in {dimension} by the same rater."
+                    f"{place}, column {column}: a second score of {name!r} (sample {int(sample)})"
+                    f" in {dimension} by the same rater."
                 )
-            ratings[rating[:3]] = rating
-    if not ratings:
+            scores[rating] = score
+    if not scores:
         raise UserError(f"{path} holds no scores.")
-    return HumanRatings(tuple(ratings.values()), path, hashlib.sha256(text.encode()).hexdigest())
+    return HumanRatings(scores, path, hashlib.sha256(text.encode()).hexdigest())
 
 
-def _lines(text: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of each row that is not empty, with the number of its last line."""
+def _rows(text: str, path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the place, with the number of its last line, and the cells of each row with any."""
     reader = csv.reader(StringIO(text, newline=""), strict=True)
     try:
         for cells in reader:
+            place = f"{path}, line {reader.line_num}"
+            if any("\0" in cell for cell in cells):
+                raise UserError(f"{place}: a character of code 0. Save the file as CSV in UTF-8.")
             if any(cell.strip() for cell in cells):
-                yield reader.line_num, cells
+                yield place, [cell.strip() for cell in cells]
     except csv.Error as error:
         raise UserError(f"{path}, line {reader.line_num}: {error}.") from None
 
@@ -189,27 +174,28 @@ def _form(columns: Sequence[str], place: str, rubric: Rubric) -> tuple[str, bool
         UserError: naming the column that is missing, comes twice or has no meaning.
     """
     found = [name for name in ID_COLUMNS if name in columns]
-    if len(found) != 1:
-        told = f"both {' and '.join(found)}" if found else "no column with the ids of the answers"
-        raise UserError(f"{place}: {told}. Call that column one of {', '.join(ID_COLUMNS)}.")
     is_long = DIMENSION in columns and DIMENSION not in rubric.names
     scores = (DIMENSION, SCORE) if is_long else rubric.names
-    known = (found[0], SAMPLE, RATER, COMMENT, *scores)
-    for number, name in enumerate(columns):
-        if name in columns[:number]:
-            raise UserError(f"{place}: there are two columns {name!r}.")
-        if name not in known:
-            raise UserError(
-                f"{place}: the column {name!r} has no meaning here. There may be"
-                f" {', '.join(known)}."
-            )
-    if is_long and SCORE not in columns:
-        raise UserError(f"{place}: there is a column {DIMENSION}, but none called {SCORE}.")
-    if not set(columns) & set(scores):
-        raise UserError(
-            f"{place}: no column with scores. There may be {', '.join(rubric.names)}, or"
-            f" {DIMENSION} and {SCORE}."
+    known = (*found[:1], SAMPLE, RATER, COMMENT, *scores)
+    twice = [name for number, name in enumerate(columns) if name in columns[:number]]
+    unknown = [name for name in columns if name not in known]
+    fault = ""
+    if len(found) != 1:
+        told = f"both {' and '.join(found)}" if found else "no column with the ids of the answers"
+        fault = f"{told}. Call that column one of {', '.join(ID_COLUMNS)}."
+    elif twice:
+        fault = f"there are two columns {twice[0]!r}."
+    elif unknown:
+        fault = f"the column {unknown[0]!r} has no meaning here. There may be {', '.join(known)}."
+    elif is_long and SCORE not in columns:
+        fault = f"there is a column {DIMENSION}, but none called {SCORE}."
+    elif not set(columns) & set(scores):
+        fault = (
+            f"no column with scores. There may be {', '.join(rubric.names)}, or {DIMENSION} and"
+            f" {SCORE}."
         )
+    if fault:
+        raise UserError(f"{place}: {fault}")
     return found[0], is_long
 
 
@@ -244,54 +230,47 @@ def human_agreement(results: JudgingResults, human: HumanRatings, seed: int = 0)
     answers = [(each.subject.id, each.subject.sample) for each in results.subjects]
     matched = human.count_of(each.subject for each in results.subjects)
     names = results.prompt.rubric.names
-    judged = _with_reward({name: score_array(results, name)[:, :, 0] for name in names})
-    rated = _with_reward({name: human.matrix(answers, name) for name in names})
+
+    def scores_of(matrix: Callable[[str], Floats]) -> dict[str, Floats]:
+        """Return scores by dimension, and their mean, NaN where one of them is missing."""
+        own = {name: matrix(name) for name in names}
+        return {**own, REWARD: np.mean(list(own.values()), axis=0)}
+
+    judged = scores_of(lambda name: score_array(results, name)[:, :, 0])
+    rated = scores_of(lambda name: human.matrix(answers, name))
     # Of all judgments, and NaN where there is none.
-    of_jury = {n: np.array([e.scores.get(n) for e in results.subjects], np.float64) for n in names}
-    pooled = _with_reward(of_jury)
+    pooled = scores_of(lambda n: np.array([e.scores.get(n) for e in results.subjects], np.float64))
+    several = len(human.raters) > 1
+    pairs = list(combinations(range(len(human.raters)), 2))
+
+    def with_raters(scores: Floats, own: Floats) -> dict[str, Any]:
+        """Return the agreement of scores with the mean of the raters, and with each of several."""
+        given = np.isfinite(own)
+        count = given.sum(axis=1)
+        mean = np.where(given, own, 0).sum(axis=1) / np.where(count, count, nan)
+        found = {"with_mean": pair_agreement(np.column_stack([scores, mean]), [(0, 1)], seed)}
+        if several:
+            with_each = [(0, column) for column in range(1, own.shape[1] + 1)]
+            found["with_each"] = pair_agreement(np.column_stack([scores, own]), with_each, seed)
+        return found
 
     def compared(name: str) -> dict[str, Any]:
-        own = rated[name]
+        columns = zip(results.judges, judged[name].T, strict=True)
         found: dict[str, Any] = {
-            "judges": {
-                judge.judge: _with_raters(judged[name][:, column], own, seed)
-                for column, judge in enumerate(results.judges)
-            }
+            "judges": {judge.judge: with_raters(own, rated[name]) for judge, own in columns}
         }
         if len(results.judges) > 1:
-            found["jury"] = _with_raters(pooled[name], own, seed)
-        if len(human.raters) > 1:
-            pairs = list(combinations(range(len(human.raters)), 2))
-            found["raters"] = pair_agreement(own, pairs, seed)
+            found["jury"] = with_raters(pooled[name], rated[name])
+        if several:
+            found["raters"] = pair_agreement(rated[name], pairs, seed)
         return found
 
     return {
         "sha256": human.sha256,
-        "scores": len(human.ratings),
+        "scores": len(human.scores),
         "raters": len(human.raters),
         "answers_rated": len(human.answers),
         "answers_rated_and_of_the_run": matched,
         "answers_not_rated": len(answers) - matched,
         "dimensions": {name: compared(name) for name in (*names, REWARD)},
     }
-
-
-def _with_raters(scores: Floats, rated: Floats, seed: int) -> dict[str, Any]:
-    """Return the agreement of scores with the mean of the raters, and with each of several."""
-    import numpy as np
-
-    given = np.isfinite(rated)
-    count = given.sum(axis=1)
-    mean = np.where(given, rated, 0).sum(axis=1) / np.where(count, count, np.nan)
-    found = {"with_mean": pair_agreement(np.column_stack([scores, mean]), [(0, 1)], seed)}
-    if rated.shape[1] > 1:
-        pairs = [(0, column) for column in range(1, rated.shape[1] + 1)]
-        found["with_each"] = pair_agreement(np.column_stack([scores, rated]), pairs, seed)
-    return found
-
-
-def _with_reward(scores: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Add the mean of the dimensions; NaN where one of them is missing."""
-    import numpy as np
-
-    return {**scores, REWARD: np.mean(list(scores.values()), axis=0)}

@@ -7,11 +7,13 @@ other call: it is paid once, and not again after a restart.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ConfigDict
 
@@ -65,13 +67,24 @@ class JudgeRecord(RunFile):
     stopped: str | None = None
 
 
-@dataclass(frozen=True)
-class _Seat:
-    """A judge in its place: who, and the names of its files."""
+class _Seat(NamedTuple):
+    """A judge in its place, with its record and its journal."""
 
     judge: Judge
-    record: str
-    journal: str
+    record: Path
+    journal: Path
+
+    def recorded(self) -> dict[str, Any]:
+        """Return what its record says.
+
+        Raises:
+            UserError: there is none, or it is no record of a judge.
+        """
+        try:
+            return read_file(self.record, JudgeRecord).model_dump()
+        except FileNotFoundError:
+            told = f"{self.record}: there are no judgments. Run the judges first."
+            raise UserError(told) from None
 
 
 @dataclass(frozen=True)
@@ -130,11 +143,15 @@ class Judging:
         """Do what `run` does, within a loop that is there already."""
         config = config or RunConfig()
         gate = gate or DataUseGuard({}, self.folder / AUDIT)
-        models = [seat.judge.provider(self.rubric, gate) for seat in self._seats]
-        if not all(subject.data_class == "open" for subject in self.asked.values()):
-            for model in models:
-                gate.check(model.address, is_open=False)
         budget = config.budget or Budget(config.max_cost)
+        models = [seat.judge.provider(self.rubric, gate) for seat in self._seats]
+        is_open = all(subject.data_class == "open" for subject in self.asked.values())
+        for model in models:
+            if not is_open:
+                gate.check(model.address, is_open=False)
+            # Raises where the limit on cost cannot be held, before anything is written.
+            price = config.prices.of(model.address, model.model)
+            longest_reply_under(budget.limit, price, model)
         config = replace(
             config,
             max_cost=None,
@@ -142,18 +159,14 @@ class Judging:
             can_read=self._can_read,
             follow_up=self._ask_further,
         )
-        for model in models:
-            # Raises where the limit on cost cannot be held, before anything is written.
-            price = config.prices.of(model.address, model.model)
-            longest_reply_under(budget.limit, price, model)
         runs = [
             Run(
                 self.folder,
                 {**settings_of(model, self.prompt.version), "judging": self.prompt.record()},
                 model,
                 about={"judge": seat.judge.label},
-                file=seat.record,
-                answers=seat.journal,
+                file=seat.record.name,
+                answers=seat.journal.name,
                 kind=JudgeRecord,
             )
             for seat, model in zip(self._seats, models, strict=True)
@@ -162,9 +175,8 @@ class Judging:
             run.update(STOPPED, _ENDED_FROM_OUTSIDE)
 
         def process(seat: _Seat, run: Run) -> Awaitable[RunResult]:
-            own = config
-            if on_progress is not None:
-                own = replace(config, on_progress=partial(on_progress, seat.judge.label))
+            tell = on_progress and partial(on_progress, seat.judge.label)
+            own = replace(config, on_progress=tell or config.on_progress)
             first_asks = (
                 self._item(subject, repeat * ASKS_PER_REPEAT)
                 for subject in self.asked.values()
@@ -177,9 +189,8 @@ class Judging:
         for run, each in zip(runs, ended, strict=True):
             if isinstance(each, RunResult):
                 run.update(STOPPED, each.stopped or None)
-        for each in ended:
-            if isinstance(each, BaseException):
-                raise each
+        if raised := next((each for each in ended if isinstance(each, BaseException)), None):
+            raise raised
         return self.results()
 
     def results(self) -> JudgingResults:
@@ -200,9 +211,8 @@ class Judging:
         Raises:
             UserError: a judge's files are those of other answers or of another prompt.
         """
-        begun = [seat for seat in self._seats if (self.folder / seat.record).exists()]
         due = len(self._seats) * len(self.asked) * self.jury.repeats
-        return sum(self._report(seat).judged for seat in begun), due
+        return sum(self._report(seat).judged for seat in self._seats if seat.record.exists()), due
 
     @cached_property
     def asked(self) -> Mapping[str, Subject]:
@@ -212,22 +222,22 @@ class Judging:
     @cached_property
     def prompt(self) -> JudgePrompt:
         """What judges are shown: the prompt that the judging was begun with, else the newest."""
-        name = PROMPT
-        for seat in self._seats:
-            if (self.folder / seat.record).exists():
-                begun = _record(self.folder / seat.record)["settings"].get("judging")
-                name = str(begun.get("prompt")) if isinstance(begun, dict) else PROMPT
-                break
+        begun = (seat.recorded()["settings"] for seat in self._seats if seat.record.exists())
+        judging = next((settings.get("judging") for settings in begun), None)
+        name = str(judging.get("prompt")) if isinstance(judging, dict) else PROMPT
         return JudgePrompt(self.rubric, self.variant, self.jury.seed, name)
 
     @cached_property
     def _seats(self) -> list[_Seat]:
         judges = self.jury.seated
-        if len(judges) == 1:
-            return [_Seat(judges[0], "judge.json", f"{JUDGMENTS}.jsonl")]
+        names = [f"-{one.label}" if len(judges) > 1 else "" for one in judges]
         return [
-            _Seat(one, f"judge-{one.label}.json", f"{JUDGMENTS}-{one.label}.jsonl")
-            for one in judges
+            _Seat(
+                judge,
+                self.folder / f"judge{name}.json",
+                self.folder / f"{JUDGMENTS}{name}.jsonl",
+            )
+            for judge, name in zip(judges, names, strict=True)
         ]
 
     def _item(self, subject: Subject, sample: int) -> Item:
@@ -261,43 +271,38 @@ class Judging:
             UserError: there is no record, it is of another prompt, or the journal has a line that
                 is none or that judges other texts.
         """
-        journal, repeats = self.folder / seat.journal, self.jury.repeats
-        record = _record(self.folder / seat.record)
+        repeats, record = self.jury.repeats, seat.recorded()
         settings = record["settings"]
         if settings["prompt_version"] != self.prompt.version:
             raise UserError(
-                f"{self.folder / seat.record} is of another prompt or rubric"
+                f"{seat.record} is of another prompt or rubric"
                 f" ({settings['prompt_version']}, not {self.prompt.version})."
             )
         progress, further = Progress(), Progress()
-        own: dict[tuple[str, int], tuple[Line, str]] = {}
-        for line in read_journal(journal) if journal.exists() else ():
-            subject = self.asked.get(line["item"])
+        asks: dict[tuple[str, int], dict[int, tuple[Line, str]]] = defaultdict(dict)
+        lines = read_journal(seat.journal) if seat.journal.exists() else ()
+        for line in sorted(lines, key=itemgetter("sample")):
+            subject, sample = self.asked.get(line["item"]), line["sample"]
             if subject is None:
                 continue
-            if line["sample"] >= repeats * ASKS_PER_REPEAT:
+            if sample >= repeats * ASKS_PER_REPEAT:
                 further.add(line, is_new=False)
                 continue
-            item = self._item(subject, line["sample"])
-            request = Request(item, *(settings[name] for name in _OF_A_REQUEST))
-            if request.key != line["key"]:
+            item = self._item(subject, sample)
+            if Request(item, *(settings[name] for name in _OF_A_REQUEST)).key != line["key"]:
                 raise UserError(
-                    f"{journal}: {subject.id!r} (sample {subject.sample}) was judged with another"
-                    " question, answer or reference. Judge again into another folder."
+                    f"{seat.journal}: {subject.id!r} (sample {subject.sample}) was judged with"
+                    " another question, answer or reference. Judge again into another folder."
                 )
             progress.add(line, is_new=False)
-            own[line["item"], line["sample"]] = (line, marker_in(item.messages))
-        rounds = [range(n * ASKS_PER_REPEAT, (n + 1) * ASKS_PER_REPEAT) for n in range(repeats)]
+            own = asks[subject.name, sample // ASKS_PER_REPEAT]
+            own[sample] = (line, marker_in(item.messages))
         judgments = tuple(
             judgment_of(
-                subject,
-                seat.judge.label,
-                repeat,
-                [own[name, sample] for sample in samples if (name, sample) in own],
-                self.rubric,
+                subject, seat.judge.label, repeat, [*asks[name, repeat].values()], self.rubric
             )
             for name, subject in self.asked.items()
-            for repeat, samples in enumerate(rounds)
+            for repeat in range(repeats)
         )
         # More may have been asked of it than is read here: repeats for an audit, of which it
         # stopped.
@@ -309,7 +314,7 @@ class Judging:
             judgments=judgments,
             progress=progress,
             further=further,
-            spent=kept_spending(journal),
+            spent=kept_spending(seat.journal),
             learned=record.get("learned", {}),
             stopped="" if is_whole else record.get(STOPPED) or "",
         )
@@ -321,10 +326,3 @@ def verdicts_in(folder: Path, *below: str) -> int:
     for name in below:
         journals += (folder / name).rglob(f"{JUDGMENTS}*.jsonl")
     return sum("text" in line for journal in journals for line in read_journal(journal))
-
-
-def _record(path: Path) -> dict[str, Any]:
-    try:
-        return read_file(path, JudgeRecord).model_dump()
-    except FileNotFoundError:
-        raise UserError(f"{path}: there are no judgments. Run the judges first.") from None

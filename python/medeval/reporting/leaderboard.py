@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,13 +15,15 @@ from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.csv_rows import table_for_spreadsheets
 from medeval.models.scores import Interval
 from medeval.models.text_files import write_text
-from medeval.reporting.lines import interval_cells, mapping_of, page, results_of
+from medeval.reporting.lines import interval_cells, page, said
 from medeval.reporting.resampling import TaskScores, made_of_others, mean_interval
 
 _LEVEL = 0.95
 # A report may come from elsewhere: what it states is no reason to draw for hours.
 _MOST_DRAWS = 10_000
 FORMATS = ("md", "csv", "html")
+# Beside the ways in which a report says that it was scored.
+_CONTENT = "content"
 
 _HEADER = (
     *("rank", "model", "score", "value", "low", "high", "level", "method"),
@@ -121,8 +125,7 @@ def leaderboard(
     """
     if not reports:
         raise UserError("A leaderboard needs at least one report.")
-    _check_contents(reports, allow_unhashed)
-    _check_ways(reports)
+    _check(reports, allow_unhashed)
     entries = [_Entry(report) for report in reports]
     columns = _columns(entries)
     if not columns:
@@ -150,26 +153,30 @@ class _Entry:
 
     def __init__(self, report: BenchmarkReport) -> None:
         self.report = report
-        about = report.metadata
-        self.combined = mapping_of(about.get("combined"))
-        self.categories = mapping_of(about.get("categories"))
-        self.version = about.get("medeval_version")
-        bootstrap = mapping_of(about.get("bootstrap"))
-        self._draws = min(_count(bootstrap.get("draws")), _MOST_DRAWS)
-        self._seed = _count(bootstrap.get("seed"))
-        self._tasks: dict[str, TaskScores | None] = {}
+        self.combined = said(report.metadata, "combined")
+        self.version = report.metadata.get("medeval_version")
+        results = report.detailed_results
         self.failed = sorted(
-            {
-                one.task_id
-                for one in report.detailed_results
-                if one.metadata.get("status") == "error"
-            }
+            {one.task_id for one in results if one.metadata.get("status") == "error"}
         )
+        times = Counter(one.task_id for one in results)
+        # The mean over several results of one task has no interval of theirs.
+        self._only = {one.task_id: one for one in results if times[one.task_id] == 1}
+
+    @cached_property
+    def _scores(self) -> Mapping[str, TaskScores]:
+        bootstrap = said(self.report.metadata, "bootstrap")
+        draws, seed = (_count(bootstrap.get(name)) for name in ("draws", "seed"))
+        return {
+            task_id: TaskScores(one, self.made_of(task_id), min(draws, _MOST_DRAWS), seed)
+            for task_id, one in self._only.items()
+        }
 
     def made_of(self, task_id: str) -> dict[str, Mapping[str, float]]:
         """Return what the rolled-up scores of a task are made of."""
         scores = self.report.task_scores.get(task_id, {})
-        return dict(made_of_others(scores, mapping_of(self.categories.get(task_id)), self.combined))
+        categories = said(self.report.metadata, "categories", task_id)
+        return dict(made_of_others(scores, categories, self.combined))
 
     def parts(
         self, task_id: str, name: str, inside: frozenset[str] = frozenset()
@@ -195,7 +202,7 @@ class _Entry:
     def direction(self, name: str) -> str:
         """Return which way a score is better."""
         for result in self.report.detailed_results:
-            about = mapping_of(mapping_of(result.metadata.get("metrics")).get(name))
+            about = said(result.metadata, "metrics", name)
             if about:
                 return str(about.get("direction", "higher"))
         return "higher"
@@ -203,30 +210,15 @@ class _Entry:
     def cell(self, name: str, tasks: Sequence[str]) -> Cell:
         """Return the mean of a score over tasks that have it."""
         value = fmean(self.report.task_scores[task_id][name] for task_id in tasks)
-        scores = [one for task_id in tasks if (one := self._scores(task_id)) is not None]
-        interval = mean_interval(scores, name, _LEVEL) if len(scores) == len(tasks) else None
-        # Of each task how many items have a score, and how many have none.
-        counts = []
-        for task_id in tasks:
-            results = results_of(self.report, task_id)
-            metrics = mapping_of(results[0].metadata.get("metrics")) if len(results) == 1 else {}
-            about = mapping_of(metrics.get(name))
-            if not about:
-                return Cell(value, interval, interval.n if interval else None, 0)
-            counts.append((_count(about.get("n")), _count(about.get("n_undefined"))))
-        n, undefined = map(sum, zip(*counts, strict=True))
+        only = [task_id for task_id in tasks if task_id in self._only]
+        interval = None
+        if len(only) == len(tasks):
+            interval = mean_interval([self._scores[task_id] for task_id in tasks], name, _LEVEL)
+        about = [said(self._only[task_id].metadata, "metrics", name) for task_id in only]
+        if len(only) < len(tasks) or not all(about):
+            return Cell(value, interval, interval.n if interval else None, 0)
+        n, undefined = (sum(_count(one.get(k)) for one in about) for k in ("n", "n_undefined"))
         return Cell(value, interval, n, undefined)
-
-    def _scores(self, task_id: str) -> TaskScores | None:
-        if task_id not in self._tasks:
-            results = results_of(self.report, task_id)
-            # The mean over several results of one task has no interval of theirs.
-            self._tasks[task_id] = (
-                TaskScores(results[0], self.made_of(task_id), self._draws, self._seed)
-                if len(results) == 1
-                else None
-            )
-        return self._tasks[task_id]
 
 
 def _count(value: Any) -> int:
@@ -234,50 +226,42 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) and value >= 0 else 0
 
 
-def _check_contents(reports: Sequence[BenchmarkReport], allow_unhashed: bool) -> None:
-    known: dict[str, tuple[str, str]] = {}
-    for report in reports:
-        hashes: dict[str, set[str]] = {task_id: set() for task_id in report.task_scores}
-        for result in report.detailed_results:
-            if found := result.metadata.get("task_hash"):
-                hashes.setdefault(result.task_id, set()).add(str(found))
-        for task_id, found_hashes in hashes.items():
-            scored = bool(report.task_scores.get(task_id))
-            if not found_hashes and scored and len(reports) > 1 and not allow_unhashed:
-                raise UserError(
-                    f"The report of {report.model_id!r} does not say which content of task"
-                    f" {task_id!r} it scored (task_hash). Evaluate it anew."
-                )
-            for one in sorted(found_hashes):
-                first_model, first = known.setdefault(task_id, (report.model_id, one))
-                if one != first:
-                    raise UserError(
-                        f"Task {task_id!r} has other content in the report of {report.model_id!r}"
-                        f" ({one[:12]}) than in that of {first_model!r} ({first[:12]}): the"
-                        " scores cannot stand side by side. Evaluate both on one content."
-                    )
-
-
-def _check_ways(reports: Sequence[BenchmarkReport]) -> None:
-    """Refuse scores of one task by other rules or judges, and a task without its headline.
+def _check(reports: Sequence[BenchmarkReport], allow_unhashed: bool) -> None:
+    """Refuse scores of other content, by other rules or judges, and a task without its headline.
 
     Another score would take the place of a headline that is missing.
     """
     known: dict[tuple[str, str], tuple[str, str]] = {}
     for report in reports:
+        hashed = {one.task_id for one in report.detailed_results if one.metadata.get("task_hash")}
+        for task_id, scores in report.task_scores.items():
+            if scores and task_id not in hashed and len(reports) > 1 and not allow_unhashed:
+                raise UserError(
+                    f"The report of {report.model_id!r} does not say which content of task"
+                    f" {task_id!r} it scored (task_hash). Evaluate it anew."
+                )
         for result in report.detailed_results:
             task_id, about = result.task_id, result.metadata
-            for what, way in mapping_of(about.get("scored_as")).items():
-                first_model, first = known.setdefault((task_id, what), (report.model_id, str(way)))
-                if str(way) != first:
+            ways = {_CONTENT: about["task_hash"]} if about.get("task_hash") else {}
+            for what, told in {**ways, **said(about, "scored_as")}.items():
+                way = str(told)
+                first_model, first = known.setdefault((task_id, what), (report.model_id, way))
+                if way == first:
+                    continue
+                if what == _CONTENT:
                     raise UserError(
-                        f"Task {task_id!r} was scored otherwise in the report of"
-                        f" {report.model_id!r} ({what}: {way}) than in that of {first_model!r}"
-                        f" ({first}): the scores cannot stand side by side. Score both in one way."
+                        f"Task {task_id!r} has other content in the report of {report.model_id!r}"
+                        f" ({way[:12]}) than in that of {first_model!r} ({first[:12]}): the"
+                        " scores cannot stand side by side. Evaluate both on one content."
                     )
+                raise UserError(
+                    f"Task {task_id!r} was scored otherwise in the report of {report.model_id!r}"
+                    f" ({what}: {way}) than in that of {first_model!r} ({first}): the scores"
+                    " cannot stand side by side. Score both in one way."
+                )
             name = str(about.get("headline", ""))
             if name and name not in report.task_scores.get(task_id, {}):
-                reason = mapping_of(mapping_of(about.get("metrics")).get(name)).get("reason")
+                reason = said(about, "metrics", name).get("reason")
                 raise UserError(
                     f"The report of {report.model_id!r} has no {name} of task {task_id!r}"
                     f"{f' ({reason})' if reason else ''}, by which it is ranked: it has no place"

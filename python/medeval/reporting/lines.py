@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -59,37 +59,44 @@ def task_lines(
 ) -> list[Line]:
     """Return the scores of a task; a metric that is undefined for all items has a line too."""
     scores = report.task_scores.get(task_id, {})
-    categories = mapping_of(mapping_of(report.metadata.get("categories")).get(task_id))
-    combined = mapping_of(report.metadata.get("combined"))
-    rolled = mapping_of(mapping_of(report.metadata.get("intervals")).get("task_scores"))
-    known = mapping_of(rolled.get(task_id))
+    categories = said(report.metadata, "categories", task_id)
+    combined = said(report.metadata, "combined")
+    intervals = said(report.metadata, "intervals", "task_scores", task_id)
+    # Several results have an interval each, and their mean has none.
     only = results[0] if len(results) == 1 else None
-    about = mapping_of(only.metadata.get("metrics")) if only else {}
-    lines = []
-    for name in [*about, *(name for name in scores if name not in about)]:
-        value = scores.get(name)
-        if name in categories or name == combined.get("name"):
-            kind: Kind = "category" if name in categories else "combined"
-            parts = categories.get(name) or [
-                part for part in mapping_of(combined.get("weights")) if part in scores
-            ]
-            note = f"mean of {', '.join(map(str, parts))}"
-            note = note if kind == "category" else f"weighted {note}"
-            between = read_interval(known.get(name))
-            lines.append(Line(name, kind, value, between, between.n if between else None, 0, note))
-            continue
-        metric = mapping_of(about.get(name))
-        # Several results have an interval each, and their mean has none.
+    about = said(only.metadata, "metrics") if only else {}
+
+    def rolled_up(name: str, kind: Kind, parts: Iterable[Any], how: str) -> Line:
+        interval = read_interval(intervals.get(name))
+        note = f"{how} of {', '.join(map(str, parts))}"
+        n = interval.n if interval else None
+        return Line(name, kind, scores.get(name), interval, n, 0, note)
+
+    def line(name: str) -> Line:
+        if name in categories:
+            return rolled_up(name, "category", categories[name], "mean")
+        if name == combined.get("name"):
+            parts = [part for part in said(combined, "weights") if part in scores]
+            return rolled_up(name, "combined", parts, "weighted mean")
+        metric = said(about, name)
         interval = (only.intervals or {}).get(name) if only else None
         undefined = int(metric.get("n_undefined", 0))
-        n = metric.get("n", interval.n if interval else None)
-        note = str(metric.get("description") or "")
+        notes = [str(metric.get("description") or "")]
         if undefined and metric.get("reason"):
-            note = f"{note}; undefined: {metric['reason']}" if note else str(metric["reason"])
-        direction = str(metric.get("direction", "higher"))
-        is_count = metric.get("scale") == "count"
-        lines.append(Line(name, "metric", value, interval, n, undefined, note, direction, is_count))
-    return lines
+            notes.append(f"{'undefined: ' if notes[0] else ''}{metric['reason']}")
+        return Line(
+            name,
+            "metric",
+            scores.get(name),
+            interval,
+            metric.get("n", interval.n if interval else None),
+            undefined,
+            "; ".join(filter(None, notes)),
+            str(metric.get("direction", "higher")),
+            metric.get("scale") == "count",
+        )
+
+    return [line(name) for name in dict.fromkeys([*about, *scores])]
 
 
 def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> list[Line]:
@@ -99,31 +106,31 @@ def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> l
         report: the report.
         tasks: the lines of each task.
     """
-    known = mapping_of(mapping_of(report.metadata.get("intervals")).get("overall_scores"))
-    overall = []
-    for name, value in report.overall_scores.items():
+    intervals = said(report.metadata, "intervals", "overall_scores")
+
+    def line(name: str, value: float) -> Line:
         of_tasks = [line for lines in tasks for line in lines if line.name == name]
         having = [line for line in of_tasks if line.value is not None]
-        count = len(having)
-        only = having[0].interval if count == 1 else None
-        interval = read_interval(known.get(name)) or only
-        sizes = [line.n for line in having if line.n is not None]
-        n = sum(sizes) if sizes and len(sizes) == count else None
-        n = interval.n if interval else n
-        overall.append(
-            Line(
-                name,
-                having[0].kind if having else "metric",
-                value,
-                interval,
-                n,
-                sum(line.n_undefined for line in of_tasks),
-                f"mean of {count} tasks" if count != 1 else "1 task",
-                having[0].direction if having else "higher",
-                any(line.is_count for line in having),
-            )
+        first = having[0] if having else Line(name, "metric", None)
+        interval = read_interval(intervals.get(name)) or (
+            first.interval if len(having) == 1 else None
         )
-    return overall
+        sizes = [line.n for line in having]
+        known = [size for size in sizes if size is not None]
+        n = sum(known) if known and known == sizes else None
+        return Line(
+            name,
+            first.kind,
+            value,
+            interval,
+            interval.n if interval else n,
+            sum(line.n_undefined for line in of_tasks),
+            "1 task" if len(having) == 1 else f"mean of {len(having)} tasks",
+            first.direction,
+            any(line.is_count for line in having),
+        )
+
+    return [line(name, value) for name, value in report.overall_scores.items()]
 
 
 def shown(value: float | None) -> str:
@@ -153,9 +160,11 @@ def read_interval(value: Any) -> Interval | None:
         return None
 
 
-def mapping_of(value: Any) -> Mapping[str, Any]:
-    """Return a mapping from metadata; an empty one for anything else."""
-    return value if isinstance(value, Mapping) else {}
+def said(metadata: Any, *path: str) -> Mapping[str, Any]:
+    """Return the mapping at a path of metadata; an empty one if there is anything else."""
+    for name in path:
+        metadata = metadata.get(name) if isinstance(metadata, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
 
 
 def page(template: str, **values: Any) -> str:
@@ -181,9 +190,5 @@ def _environment(is_html: bool) -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=not is_html,
     )
-    environment.filters |= {
-        "plain": escaped,
-        "score": shown,
-        "interval": shown_interval,
-    }
+    environment.filters |= {"plain": escaped, "score": shown, "interval": shown_interval}
     return environment

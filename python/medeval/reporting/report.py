@@ -5,8 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
@@ -16,16 +26,17 @@ from medeval.models.text_files import write_text
 from medeval.reporting.lines import (
     Line,
     interval_cells,
-    mapping_of,
     overall_lines,
     page,
     results_of,
+    said,
     shown,
     task_lines,
 )
 
 FORMATS = ("json", "yaml", "md", "csv", "html")
 _OTHER_NAMES = {"yml": "yaml", "markdown": "md", "htm": "html"}
+Text = Annotated[str, BeforeValidator(str)]
 # What became of items, from good to bad; each has a class of the page's style.
 OUTCOME_ORDER = (
     *("answered", "unparsed", "refused", "truncated", "truncated_reasoning", "empty", "errored"),
@@ -38,70 +49,77 @@ _HEADER = (
 )
 
 
-@dataclass(frozen=True)
-class ItemPart:
-    """One item with what was asked and answered.
+class Said(BaseModel):
+    """What metadata say; what is of another form than it should be says nothing."""
 
-    Attributes:
-        id: its name within the task.
-        shown: the input, as text.
-        output: the model's output, as text.
-        outcome: what became of it.
-        scores: metric to score, as text.
-    """
-
-    id: str
-    shown: str
-    output: str
-    outcome: str
-    scores: Mapping[str, str]
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _or_nothing(
+        cls, value: Any, read: ValidatorFunctionWrapHandler, field: ValidationInfo
+    ) -> Any:
+        try:
+            return read(value)
+        except ValidationError:
+            return cls.model_fields[str(field.field_name)].get_default(call_default_factory=True)
 
 
-@dataclass(frozen=True)
-class TaskPart:
-    """One task.
+class ShownTable(BaseModel):
+    """A table that a task shows beside its scores."""
+
+    title: Text
+    columns: list[Text]
+    rows: list[list[Text]]
+
+
+class TaskPart(Said):
+    """One task as it is shown: what its last result says, and what is found by counting.
 
     Attributes:
         task_id: its id.
-        title: its name; empty if it has none of its own.
+        task_name: its name; empty if it has none of its own.
         status: `ok`, `error`, `unscored`, or empty where the report does not say.
         error: why it failed.
-        n_items: how many items it has; None where unknown.
         task_hash: of its content; empty where unknown.
         data_class: `open` or `credentialed`.
-        lines: its scores.
-        outcomes: the ledger of its items.
         warnings: what must not be overlooked, such as a judge that stopped.
         notes: what else a reader should know.
         tables: groups, judges and whatever else the task shows beside its scores.
-        violations: where it or its outputs break its schemas.
-        items: its items, as far as they are shown.
+        validation_errors: where it or its outputs break its schemas.
+        lines: its scores.
+        outcomes: the ledger of its items.
+        n_items: how many items it has; None where unknown.
+        items: its items, as far as they are shown: id, input, output, outcome, scores by metric.
         n_hidden: how many items are not shown.
         is_withheld: they are not shown because the task is not open.
     """
 
     task_id: str
-    title: str
-    status: str
-    error: str
-    n_items: int | None
-    task_hash: str
-    data_class: str
-    lines: Sequence[Line]
-    outcomes: Mapping[str, int]
-    warnings: Sequence[str]
-    notes: Sequence[str]
-    tables: Sequence[Mapping[str, Any]]
-    violations: Sequence[str]
-    items: Sequence[ItemPart]
-    n_hidden: int
-    is_withheld: bool
+    task_name: Text = ""
+    status: Text = ""
+    error: Mapping[str, Any] = {}
+    task_hash: Text = ""
+    data_class: Text = "credentialed"
+    warnings: list[Text] = []
+    notes: list[Text] = []
+    tables: list[ShownTable] = []
+    validation_errors: list[Text] = []
+    lines: list[Line] = []
+    outcomes: dict[str, int] = {}
+    n_items: int | None = None
+    items: list[dict[str, Any]] = []
+    n_hidden: int = 0
+    is_withheld: bool = False
+
+    @property
+    def failure(self) -> str:
+        """Why it failed, in a line."""
+        return ": ".join(str(self.error[key]) for key in ("type", "message") if key in self.error)
 
     @property
     def facts(self) -> str:
         """What is known of it, in a line."""
         known = {
-            "name": self.title,
+            "name": self.task_name,
             "status": self.status,
             "items": "" if self.n_items is None else str(self.n_items),
             "content": self.task_hash[:12],
@@ -119,7 +137,6 @@ class Contents:
         overall: the scores over all tasks.
         tasks: the tasks.
         outcomes: the ledger of all items.
-        failed: ids of tasks without scores because they failed.
     """
 
     model_id: str
@@ -127,7 +144,6 @@ class Contents:
     overall: Sequence[Line]
     tasks: Sequence[TaskPart]
     outcomes: Mapping[str, int]
-    failed: Sequence[str]
 
 
 def contents_of(report: BenchmarkReport, *, show_text: bool = False) -> Contents:
@@ -145,7 +161,6 @@ def contents_of(report: BenchmarkReport, *, show_text: bool = False) -> Contents
         overall=overall_lines(report, [task.lines for task in tasks]),
         tasks=tasks,
         outcomes=_summed(task.outcomes for task in tasks),
-        failed=[task.task_id for task in tasks if task.status == "error"],
     )
 
 
@@ -160,105 +175,74 @@ def _summed(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> TaskPart:
     results = results_of(report, task_id)
-    last = results[-1] if results else None
-    about: Mapping[str, Any] = last.metadata if last else {}
-    may_show = last is not None and (show_text or may_show_text(last))
-    items = items_of(last) if last and may_show else []
-    n_items = last.item_count() if last else None
-    if not n_items and isinstance(ids := about.get("input_ids"), list):
-        n_items = len(ids)
-    error = mapping_of(about.get("error"))
-    title = str(about.get("task_name") or "")
-    return TaskPart(
-        task_id=task_id,
-        title="" if title == task_id else title,
-        status=str(about.get("status", "")),
-        error=": ".join(str(error[key]) for key in ("type", "message") if key in error),
-        n_items=n_items,
-        task_hash=str(about.get("task_hash", "")),
-        data_class=str(about.get("data_class", "credentialed")),
-        lines=task_lines(report, task_id, results),
-        outcomes=_summed(mapping_of(one.metadata.get("outcomes")) for one in results),
-        warnings=_texts(about.get("warnings")),
-        notes=_texts(about.get("notes")),
-        tables=_tables(about.get("tables")),
-        violations=[str(one) for one in about.get("validation_errors", ())],
-        items=items[:MOST_ITEMS],
-        n_hidden=max(0, len(items) - MOST_ITEMS),
-        is_withheld=bool(last and last.item_count() and not may_show),
+    # Of a report without results the scores are shown alone.
+    last = results[-1] if results else EvaluationResult(model_id=report.model_id, task_id=task_id)
+    may_show = show_text or may_show_text(last)
+    count = last.item_count()
+    ids = last.metadata.get("input_ids")
+    n_items = count or (len(ids) if isinstance(ids, list) else None)
+    name = last.metadata.get("task_name") or ""
+    return TaskPart.model_validate(
+        {
+            **last.metadata,
+            "task_id": task_id,
+            "task_name": "" if name == task_id else name,
+            "lines": task_lines(report, task_id, results),
+            "outcomes": _summed(said(one.metadata, "outcomes") for one in results),
+            "n_items": n_items if n_items or results else None,
+            "items": list(islice(_items(last), MOST_ITEMS)) if may_show else [],
+            "n_hidden": max(0, count - MOST_ITEMS) if may_show else 0,
+            "is_withheld": bool(count) and not may_show,
+        }
     )
 
 
 def _about(report: BenchmarkReport) -> list[tuple[str, str]]:
-    about = report.metadata
-    model = mapping_of(about.get("model"))
-    bootstrap = mapping_of(about.get("bootstrap"))
-    found = [
-        ("Run", about.get("run_id")),
-        ("Made", f"{report.timestamp:%Y-%m-%d %H:%M} UTC"),
-        ("Model type", model.get("type")),
-        ("Model as its server names it", ", ".join(_texts(about.get("models_reported")))),
-        ("Endpoint", about.get("endpoint")),
-        (
-            "Model parameters",
-            ", ".join(
-                f"{name} = {value_text(value)}"
-                for name, value in mapping_of(model.get("parameters")).items()
-            ),
-        ),
-        ("Prompt version", about.get("prompt_version")),
-        ("medeval", about.get("medeval_version")),
-        (
-            "Intervals",
+    about, bootstrap = report.metadata, said(report.metadata, "bootstrap")
+    parameters = said(about, "model", "parameters")
+    reported = about.get("models_reported")
+    intervals = ""
+    if {"level", "draws", "seed"} <= bootstrap.keys():
+        intervals = (
             f"{bootstrap['level']:.0%}, {bootstrap['draws']} resamples of items, seed"
             f" {bootstrap['seed']}; {bootstrap.get('method', 'Wilson for right or wrong')}"
-            if {"level", "draws", "seed"} <= bootstrap.keys()
-            else None,
-        ),
-    ]
-    return [(label, str(text)) for label, text in found if text not in (None, "")]
+        )
+    found = {
+        "Run": about.get("run_id"),
+        "Made": f"{report.timestamp:%Y-%m-%d %H:%M} UTC",
+        "Model type": said(about, "model").get("type"),
+        "Model as its server names it": ", ".join(map(str, reported or ())),
+        "Endpoint": about.get("endpoint"),
+        "Model parameters": ", ".join(f"{n} = {value_text(v)}" for n, v in parameters.items()),
+        "Prompt version": about.get("prompt_version"),
+        "medeval": about.get("medeval_version"),
+        "Intervals": intervals,
+    }
+    return [(label, str(text)) for label, text in found.items() if text not in (None, "")]
 
 
-def _texts(found: Any) -> list[str]:
-    return [str(one) for one in found] if isinstance(found, (list, tuple)) else []
+def _items(result: EvaluationResult) -> Iterator[dict[str, Any]]:
+    """Yield each item of a result with what was asked and answered, as text."""
 
-
-def _tables(found: Any) -> list[dict[str, Any]]:
-    """Return the tables that a result tells of; what is of another form is none."""
-    return [
-        {
-            "title": str(one["title"]),
-            "columns": _texts(one["columns"]),
-            "rows": [_texts(row) for row in one["rows"]],
-        }
-        for one in (found if isinstance(found, list) else [])
-        if isinstance(one, Mapping) and {"title", "columns", "rows"} <= one.keys()
-    ]
-
-
-def items_of(result: EvaluationResult) -> list[ItemPart]:
-    """Return the items of a result."""
-    ids = result.metadata.get("input_ids") or []
-    outcomes = result.metadata.get("item_outcomes") or []
-
-    def text(rows: Sequence[Mapping[str, Any]], index: int) -> str:
-        row = rows[index] if index < len(rows) else {}
+    def text(row: Mapping[str, Any]) -> str:
         return "\n".join(f"{key}: {value_text(value)}" for key, value in row.items())
 
-    return [
-        ItemPart(
-            id=str(ids[index]) if index < len(ids) else str(index),
-            shown=text(result.inputs, index),
-            output=text(result.model_outputs, index),
-            outcome=str(outcomes[index]) if index < len(outcomes) else "",
-            scores={
+    count = result.item_count()
+    ids = result.metadata.get("input_ids") or range(count)
+    outcomes = result.metadata.get("item_outcomes") or []
+    columns = [ids, result.inputs, result.model_outputs, outcomes]
+    for index, (name, asked, output, outcome) in enumerate(islice(zip_longest(*columns), count)):
+        yield {
+            "id": str(index if name is None else name),
+            "shown": text(asked or {}),
+            "output": text(output or {}),
+            "outcome": str(outcome or ""),
+            "scores": {
                 metric: "" if scores[index] is None else shown(scores[index])
                 for metric, scores in (result.item_scores or {}).items()
                 if index < len(scores)
             },
-        )
-        for index in range(result.item_count())
-    ]
+        }
 
 
 def value_text(value: Any) -> str:
@@ -306,7 +290,7 @@ def _rows(contents: Contents) -> Iterator[list[object]]:
         for line in task.lines:
             yield [*start, *cells(line), task.task_hash]
         if not task.lines:
-            yield [*start, *[None] * 10, task.error, task.task_hash]
+            yield [*start, *[None] * 10, task.failure, task.task_hash]
 
 
 def check_formats(formats: Iterable[str]) -> list[str]:

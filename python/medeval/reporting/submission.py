@@ -11,19 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    field_validator,
-    model_serializer,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.errors import UserError
 from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.documents import Document, Identifier, SchemaVersion
+from medeval.models.documents import Document, Identifier, SchemaVersion, described
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import MedicalTask, input_ids, task_hash
 from medeval.models.schemas import Row
@@ -33,20 +25,25 @@ from medeval.reporting.report import may_show_text
 # The keys under which models give their reasons, the first that has a text counts.
 REASONING_KEYS = ("reasoning", "chain_of_thought", "trace", "rationale")
 _MOST_NAMED = 5
+_CONFIG = ConfigDict(extra="allow", hide_input_in_errors=True)
+# Left out of a file, and not null.
+_OptionalText = Annotated[Identifier | None, Field(exclude_if=lambda text: text is None)]
 
 
-class _Part(BaseModel):
-    """A part of a submission; what else a file says is kept, null is left out when written."""
+def _each_once(part: str, field: str) -> AfterValidator:
+    """Return what refuses a list in which two parts have one name."""
 
-    model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
+    def check(parts: list[Any]) -> list[Any]:
+        times = Counter(getattr(one, field) for one in parts)
+        if twice := [name for name, count in times.items() if count > 1]:
+            raise ValueError(f"more than one {part} has the {field} {_named(twice)}")
+        return parts
 
-    @model_serializer(mode="wrap")
-    def _without_null(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return {name: value for name, value in handler(self).items() if value is not None}
+    return AfterValidator(check)
 
 
-class SubmissionItem(_Part):
-    """One prediction.
+class SubmissionItem(BaseModel):
+    """One prediction; what else a file says is kept.
 
     Attributes:
         input_id: the `id` of the input, or its index as text.
@@ -54,13 +51,15 @@ class SubmissionItem(_Part):
         reasoning: how the model came to it, if it says so.
     """
 
+    model_config = _CONFIG
+
     input_id: Identifier
     prediction: Annotated[dict[str, Any], Field(min_length=1)]
-    reasoning: Identifier | None = None
+    reasoning: _OptionalText = None
 
 
-class TaskSubmission(_Part):
-    """The predictions on one task.
+class TaskSubmission(BaseModel):
+    """The predictions on one task; what else a file says is kept.
 
     Attributes:
         task_id: the task.
@@ -68,15 +67,11 @@ class TaskSubmission(_Part):
         items: one for each input.
     """
 
-    task_id: Identifier
-    task_hash: Identifier | None = None
-    items: Annotated[list[SubmissionItem], Field(min_length=1)]
+    model_config = _CONFIG
 
-    @field_validator("items")
-    @classmethod
-    def _each_input_once(cls, items: list[SubmissionItem]) -> list[SubmissionItem]:
-        _refuse_twice("item", "input_id", (item.input_id for item in items))
-        return items
+    task_id: Identifier
+    task_hash: _OptionalText = None
+    items: Annotated[list[SubmissionItem], Field(min_length=1), _each_once("item", "input_id")]
 
 
 class Submission(Document):
@@ -89,19 +84,15 @@ class Submission(Document):
         submissions: one for each task.
     """
 
-    model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
+    model_config = _CONFIG
 
     schema_version: Annotated[SchemaVersion, Field(ge=1)] = 1
     run_id: Identifier
     model_id: Identifier
     created_at: Moment = Field(default_factory=utc_now)
-    submissions: Annotated[list[TaskSubmission], Field(min_length=1)]
-
-    @field_validator("submissions")
-    @classmethod
-    def _each_task_once(cls, submissions: list[TaskSubmission]) -> list[TaskSubmission]:
-        _refuse_twice("submission", "task_id", (one.task_id for one in submissions))
-        return submissions
+    submissions: Annotated[
+        list[TaskSubmission], Field(min_length=1), _each_once("submission", "task_id")
+    ]
 
     def outputs_for(self, task: MedicalTask) -> list[Row]:
         """Return the predictions in the order of a task's inputs, fit to be scored.
@@ -142,11 +133,6 @@ class Submission(Document):
                     f"{place} has items for unknown inputs {_named(sorted(items - wanted))}."
                 )
         return self
-
-
-def _refuse_twice(part: str, field: str, names: Iterable[str]) -> None:
-    if twice := [name for name, times in Counter(names).items() if times > 1]:
-        raise ValueError(f"more than one {part} has the {field} {_named(twice)}")
 
 
 def _named(every: Sequence[str]) -> str:
@@ -205,15 +191,12 @@ def read_submission(path: str | Path) -> Submission:
     Raises:
         UserError: there is no such file, or it is no submission; naming file and field.
     """
-    place = Path(path)
     try:
-        return Submission.from_file(place)
+        return Submission.from_file(path)
     except FileNotFoundError:
-        raise UserError(f"There is no submission file {place}.") from None
-    except ValidationError as error:
-        raise UserError(f"{place} is no submission: {_described(error)}.") from None
+        raise UserError(f"There is no submission file {path}.") from None
     except ValueError as error:
-        raise UserError(f"{place} is no submission: {error}") from None
+        raise UserError(f"{path} is no submission: {_faults(error)}.") from None
 
 
 def validate_submission(content: Mapping[str, Any]) -> Submission:
@@ -225,7 +208,7 @@ def validate_submission(content: Mapping[str, Any]) -> Submission:
     try:
         return Submission.model_validate(content)
     except ValidationError as error:
-        raise UserError(f"Not a submission: {_described(error)}.") from None
+        raise UserError(f"Not a submission: {_faults(error)}.") from None
 
 
 def write_submission(submission: Submission, path: str | Path) -> None:
@@ -241,9 +224,8 @@ def write_submission(submission: Submission, path: str | Path) -> None:
 
 
 def _items(result: EvaluationResult, include_reasoning: bool) -> list[dict[str, Any]]:
-    names = result.metadata.get("input_ids") or input_ids(
-        result.inputs or [{} for _ in result.model_outputs]
-    )
+    rows = result.inputs or [{}] * len(result.model_outputs)
+    names = result.metadata.get("input_ids") or input_ids(rows)
     if len(names) != len(result.model_outputs):
         raise UserError(
             f"Task {result.task_id!r}: {len(result.model_outputs)} outputs for {len(names)} inputs."
@@ -263,8 +245,6 @@ def _items(result: EvaluationResult, include_reasoning: bool) -> list[dict[str, 
     ]
 
 
-def _described(error: ValidationError) -> str:
-    found = error.errors(include_input=False, include_url=False, include_context=False)
-    return "; ".join(
-        f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in found
-    )
+def _faults(error: ValueError) -> str:
+    told = described(error, "the whole") if isinstance(error, ValidationError) else [str(error)]
+    return "; ".join(told)
