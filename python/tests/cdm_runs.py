@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
+from commands import folder_of as folder_of
 from commands import run_medeval
 
 
 def run_cdm(out: Path, cases: Path, *args: str | Path) -> subprocess.CompletedProcess[str]:
     return run_medeval("run", "--task", "cdm", "--cases", cases, "--out", out, *args)
-
-
-def folder_of(done: subprocess.CompletedProcess[str]) -> Path:
-    found = re.search(r"^run (.+)$", done.stdout, re.MULTILINE)
-    assert found, done.stdout + done.stderr
-    return Path(found[1])
 
 
 def scored(folder: Path, *args: str | Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,21 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 servers: list[CommandServer] = []
 
 
+# What a checkout needs to be one, for the commands that read its settings and its demo.
+_PARTS = ("dbt_project.yml", "profiles.yml", "demo", "models", "seeds", "macros", "tests")
+
+
+def link_project(folder: Path) -> None:
+    """Make a folder look like a checkout; what is written beside the links stays in it."""
+    for part in map(PROJECT_ROOT.joinpath, _PARTS):
+        if part.is_file():
+            (folder / part.name).symlink_to(part)
+            continue
+        (folder / part.name).mkdir()
+        for inner in part.iterdir():
+            (folder / part.name / inner.name).symlink_to(inner)
+
+
 def run_medeval(
     *args: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
@@ -28,6 +44,18 @@ def run_medeval(
     if servers and "PYTHONPATH" not in (env or {}):
         return servers[0].run(words, {**os.environ, **(env or {})}, cwd or PROJECT_ROOT)
     return _run([sys.executable, "-m", "medeval", *words], env or {}, cwd)
+
+
+def run_task(out: Path, *args: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run `run`; `env` is added to the test session's environment."""
+    return run_medeval("run", "--out", out, *args, env=env)
+
+
+def folder_of(done: subprocess.CompletedProcess[str]) -> Path:
+    """Return the folder of the run that a command named."""
+    found = re.search(r"^run (.+)$", done.stdout, re.MULTILINE)
+    assert found, done.stdout + done.stderr
+    return Path(found[1])
 
 
 def run_dbt(

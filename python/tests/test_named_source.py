@@ -1,199 +1,21 @@
-"""What was built is what is named now, or every command that reads it says so and stops."""
+"""What builds log of their sources, and names that are to be no SQL.
+
+What the commands say of it: `cli/scenarios/commands.yaml`, `icu_sources` and `other_sources`.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import pytest
+import yaml
 from cdm_folder import write_folder
 from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from postgres_server import connect
-
-from medeval import cli
-
-Said = Callable[..., tuple[int, str]]
-
-IHM = ("--task", "ihm")
-REAL = "/data/mine"
-
-
-@pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the project in it and no exports and runs: the current folder."""
-    folder = tmp_path / "checkout"
-    folder.mkdir()
-    for name in ("dbt_project.yml", "profiles.yml", "models", "seeds", "demo"):
-        (folder / name).symlink_to(PROJECT_ROOT / name)
-    monkeypatch.chdir(folder)
-    return folder
-
-
-@pytest.fixture
-def say(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Said:
-    """Run a command with `MEDEVAL_` variables; return its exit code and all that it said."""
-
-    def said(*args: str | Path, **env: object) -> tuple[int, str]:
-        with monkeypatch.context() as patched:
-            for name, value in env.items():
-                patched.setenv(name, str(value))
-            patched.setattr(sys, "argv", ["medeval", *map(str, args)])
-            try:
-                cli.main()
-                code = 0
-            except SystemExit as end:
-                code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        return code, out + err
-
-    return said
-
-
-@pytest.fixture
-def demo(asked_duckdb: Path, checkout: Path) -> Path:
-    """A copy of the demo's cases, notes and questions, whose log of builds can be changed."""
-    return Path(shutil.copy(asked_duckdb, checkout / "medeval.duckdb"))
-
-
-def log(warehouse: Path, floor: str, kind: str, location: object, succeeded: bool | None) -> None:
-    """Append a build to the log, the newest of its floor."""
-    with duckdb.connect(str(warehouse)) as connection:
-        connection.execute(
-            "insert into medeval.medeval.builds by name select max(sequence_number) + 1 as"
-            " sequence_number, $floor as floor, 'x' as invocation_id, 'later' as started_at, $kind"
-            " as source_kind, $location as source_location, $succeeded as succeeded from"
-            " medeval.medeval.builds",
-            {"floor": floor, "kind": kind, "location": str(location), "succeeded": succeeded},
-        )
-
-
-@pytest.mark.parametrize(
-    ("args", "variable"),
-    [
-        (("export", "--task", "cdm"), "MEDEVAL_MIMIC4_NOTE_DIR"),
-        (("export",), "MEDEVAL_YIER"),
-        (("run", "--task", "mtsamples", "--model", "demo", "--no-judge"), "MEDEVAL_MTSAMPLES"),
-        (
-            ("run", "--task", "mtsamples", "--model", "demo", "--no-judge"),
-            "MTSAMPLES_PROCEDURES_CACHE_DIR",
-        ),
-        (("doctor", "--task", "mtsamples"), "MEDEVAL_MTSAMPLES"),
-    ],
-)
-def test_a_command_stops_at_tables_of_another_source(
-    demo: Path, say: Said, tmp_path: Path, args: tuple[str, ...], variable: str
-) -> None:
-    code, said = say(*args, **{variable: tmp_path / "real"})
-    assert code == 2, said
-    assert f"{PROJECT_ROOT}/demo" in said or "/demo/" in said
-    assert str(tmp_path / "real") in said
-    assert "--as-built" in said
-    assert not (demo.parent / "exports").exists()
-    assert not (demo.parent / "runs").exists()
-    code, said = say(*args, "--as-built", **{variable: tmp_path / "real"})
-    assert code == 0, said
-    assert say(*args)[0] == 0
-
-
-def test_icu_commands_stop_at_tables_of_another_source(
-    checkout: Path, say: Said, tmp_path: Path
-) -> None:
-    built = {"MEDEVAL_DUCKDB": PROJECT_ROOT / "medeval.duckdb"}
-    named = {**built, "MEDEVAL_MIMIC3_DB": tmp_path / "mine.duckdb"}
-    assert say("predict", *IHM, **built)[0] == 0
-    (run,) = (checkout / "runs").iterdir()
-    other = shutil.copy(run / "predictions.csv", tmp_path / "other.csv")
-    few = ("--n-iters", "10")
-    for args in (
-        ("predict", *IHM),
-        ("score", *IHM, run, *few),
-        ("score", *IHM, run, *few, "--by", "sex", "--listfile", other),
-        ("compare", *IHM, run, other, *few),
-        ("export", *IHM),
-    ):
-        code, said = say(*args, **named)
-        assert code == 2, said
-        assert str(tmp_path / "mine.duckdb") in said
-        assert "/demo/mimic3" in said
-    assert say("score", *IHM, run, *few, "--as-built", **named)[0] == 0
-    assert say("compare", *IHM, run, other, *few, "--as-built", **named)[0] == 0
-    assert len(list((checkout / "runs").iterdir())) == 1
-
-
-def test_cases_of_an_export_of_another_source_are_not_asked(
-    demo: Path, say: Said, tmp_path: Path
-) -> None:
-    ask = ("run", "--task", "cdm", "--model", "demo", "--limit", "1")
-    assert say("export", "--task", "cdm")[0] == 0
-    named = {"MEDEVAL_MIMIC4_DIR": tmp_path, "MEDEVAL_MIMIC4_NOTE_DIR": tmp_path}
-    code, said = say(*ask, **named)
-    assert (code, str(tmp_path) in said, "/demo/mimic4" in said) == (2, True, True), said
-    assert say(*ask, "--as-built", **named)[0] == 0
-    assert say(*ask, "--cases", demo.parent / "exports" / "cdm", **named)[0] == 0
-    assert say(*ask)[0] == 0
-    (demo.parent / "exports" / "cdm" / "manifest.json").unlink()
-    assert say(*ask)[0] == 2
-
-
-@pytest.mark.parametrize("kind", ["folder", "database", "schema"])
-def test_nothing_named_is_the_demo_and_no_real_data(demo: Path, say: Said, kind: str) -> None:
-    log(demo, "cdm", kind, REAL, True)
-    code, said = say("export", "--task", "cdm")
-    assert code == 2
-    assert REAL in said
-    assert "/demo/mimic4" in said
-    assert say("export", "--task", "cdm", "--as-built")[0] == 0
-
-
-def test_links_are_followed_and_one_that_was_moved_is_another_source(
-    demo: Path, say: Said, tmp_path: Path
-) -> None:
-    for name in ("1.4", "demo", "a; b"):
-        (tmp_path / name).mkdir()
-    link = tmp_path / "current"
-    link.symlink_to(tmp_path / "1.4")
-    log(demo, "mtsamples", "file", tmp_path / "1.4", True)
-    assert say("export", "--task", "mtsamples", MEDEVAL_MTSAMPLES=link)[0] == 0
-    assert say("export", "--task", "mtsamples", MEDEVAL_MTSAMPLES="../current/")[0] == 0
-    log(demo, "mtsamples", "file", tmp_path / "a; b", True)
-    assert say("export", "--task", "mtsamples", MEDEVAL_MTSAMPLES=tmp_path / "a; b")[0] == 0
-    log(demo, "mtsamples", "file", tmp_path / "1.4", True)
-    link.unlink()
-    link.symlink_to(tmp_path / "demo")
-    code, said = say("export", "--task", "mtsamples", MEDEVAL_MTSAMPLES=link)
-    assert (code, str(tmp_path / "demo") in said, str(tmp_path / "1.4") in said) == (2, True, True)
-
-
-def test_a_build_that_stopped_at_its_source_counts_until_it_is_accepted(
-    demo: Path, say: Said
-) -> None:
-    log(demo, "yier", "file", "/broken.json", None)
-    code, said = say("export", "--task", "yier")
-    assert code == 2
-    assert "/broken.json" in said
-    assert "/demo/yier/questions.json" in said
-    assert say("export", "--task", "yier", "--as-built")[0] == 0
-    # One that stopped among its tables leaves none to accept.
-    log(demo, "yier", "demo", "/demo", False)
-    assert say("export", "--task", "yier", "--as-built")[0] == 2
-
-
-def test_doctor_reads_the_log_of_builds(demo: Path, say: Said, tmp_path: Path) -> None:
-    log(demo, "mtsamples", "folder", REAL, True)
-    said = say("doctor")[1]
-    assert "NOT  mtsamples is built: mtsamples was built of /data/mine (folder)" in said
-    assert "ok   yier is built: of" in said
-    assert "demo/ is built" not in said
-    said = say("doctor", MEDEVAL_MIMIC4_DIR=tmp_path)[1]
-    assert "NOT  cdm is built" in said
-    assert str(tmp_path) in said
 
 
 @pytest.mark.slow
@@ -309,8 +131,6 @@ def test_a_source_table_of_postgres_may_be_a_materialized_view(
 
 @pytest.mark.slow
 def test_every_variable_of_the_project_is_checked(worker: Worker, tmp_path: Path) -> None:
-    import yaml
-
     declared = yaml.safe_load((PROJECT_ROOT / "dbt_project.yml").read_text())["vars"]
     assert declared.keys() == {*NAMES, *WORDS, "cdm_cohort_file"}
     built = Worked(worker, tmp_path)

@@ -6,7 +6,6 @@ import csv
 import json
 import math
 import re
-import shutil
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +20,7 @@ from commands import PROJECT_ROOT
 from marks import slow_after
 from postgres_server import connect
 from scipy.stats import skew
+from tables import table
 
 from medeval.baselines import samples
 from medeval.baselines.learning import LOGISTIC, RIDGE, Part, train
@@ -33,54 +33,15 @@ from medeval.baselines.samples import (
     read_features,
     read_samples,
 )
-from medeval.errors import UserError
 from medeval.predictions.tasks import TASKS, Task, task_named
 from medeval.warehouse import Warehouse, load_target, open_warehouse
 
 NAMES = [task.name for task in TASKS]
 
-LATER_BUILD = """
-    insert into medeval.medeval.builds by name
-    select
-        sequence_number + 100 as sequence_number, floor, invocation_id,
-        '2999-01-01T00:00:00Z' as started_at, dbt_version, project_version, target, source_kind,
-        source_location, succeeded
-    from medeval.medeval.builds
-    where floor = 'mimic3'
-"""
-
-# In the order of the features.
-SERIES = (
-    *("capillary_refill_rate", "diastolic_blood_pressure", "fraction_inspired_oxygen"),
-    *("glascow_coma_scale_eye_opening", "glascow_coma_scale_motor_response"),
-    *("glascow_coma_scale_total", "glascow_coma_scale_verbal_response", "glucose", "heart_rate"),
-    *("height", "mean_blood_pressure", "oxygen_saturation", "respiratory_rate"),
-    *("systolic_blood_pressure", "temperature", "weight", "ph"),
-)
-# Texts by their score, from 1.
-WORDS = {
-    "glascow_coma_scale_eye_opening": (
-        ("None", "1 No Response"),
-        ("To Pain", "2 To pain"),
-        ("To Speech", "3 To speech"),
-        ("Spontaneously", "4 Spontaneously"),
-    ),
-    "glascow_coma_scale_motor_response": (
-        ("No response", "1 No Response"),
-        ("Abnormal extension", "2 Abnorm extensn"),
-        ("Abnormal Flexion", "3 Abnorm flexion"),
-        ("Flex-withdraws", "4 Flex-withdraws"),
-        ("Localizes Pain", "5 Localizes Pain"),
-        ("Obeys Commands", "6 Obeys Commands"),
-    ),
-    "glascow_coma_scale_verbal_response": (
-        ("No Response", "1 No Response", "No Response-ETT", "1.0 ET/Trach"),
-        ("Incomprehensible sounds", "2 Incomp sounds"),
-        ("Inappropriate Words", "3 Inapprop words"),
-        ("Confused", "4 Confused"),
-        ("Oriented", "5 Oriented"),
-    ),
-}
+# The variables in the order of the features; of texts their scores, from 1.
+_TABLES = table("predict")
+SERIES: list[str] = _TABLES["series"]
+WORDS: dict[str, list[list[str]]] = _TABLES["words"]
 
 
 @pytest.fixture(scope="module")
@@ -89,28 +50,18 @@ def on_postgres(synthetic_postgres: Build) -> Build:
     return synthetic_postgres
 
 
-def use(build: Build, monkeypatch: pytest.MonkeyPatch, warehouse: Path | None = None) -> None:
-    """Let this process read the build, or a changed copy of its file."""
+def use(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process read the build."""
     monkeypatch.chdir(PROJECT_ROOT)
     for name, value in build.env.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("MEDEVAL_TARGET", build.target)
-    monkeypatch.setenv("MEDEVAL_DUCKDB", str(warehouse or build.folder / "medeval.duckdb"))
+    monkeypatch.setenv("MEDEVAL_DUCKDB", str(build.folder / "medeval.duckdb"))
     monkeypatch.setenv("MEDEVAL_TEMP_DIR", str(build.folder / "spill"))
 
 
 def opened() -> Warehouse:
     return open_warehouse(load_target(None, PROJECT_ROOT), PROJECT_ROOT)
-
-
-def changed(build: Build, folder: Path, *statements: str) -> Path:
-    """Return a copy of the warehouse in which the statements have run."""
-    path = folder / "medeval.duckdb"
-    shutil.copyfile(build.folder / "medeval.duckdb", path)
-    with duckdb.connect(str(path)) as connection:
-        for statement in statements:
-            connection.execute(statement)
-    return path
 
 
 def expected_features(
@@ -351,45 +302,6 @@ def test_predictions_on_postgres_are_those_of_duckdb(
         with (folder / "predictions.csv").open(encoding="utf-8", newline="") as file:
             predicted.append([float(row["prediction"]) for row in csv.DictReader(file)])
     np.testing.assert_allclose(*predicted, rtol=1e-6)
-
-
-def test_what_cannot_be_predicted_is_said(
-    demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    use(demo_mimic3, monkeypatch)
-    with pytest.raises(UserError, match="multitask"):
-        predict_to_run("multitask", "logistic", target=None, out=tmp_path, seed=0)
-    with pytest.raises(UserError, match="Models: logistic"):
-        predict_to_run("ihm", "lstm", target=None, out=tmp_path, seed=0)
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(UserError, match="Cannot write"):
-        predict_to_run("ihm", "logistic", target=None, out=tmp_path / "file", seed=0)
-
-
-@pytest.mark.parametrize(
-    ("statement", "message"),
-    [
-        (
-            "drop table mimic3.mimic3_features",
-            "dbt build --select mimic3 mimic3_features --target duckdb",
-        ),
-        (LATER_BUILD, "older than the tables of mimic3. Run `dbt build --select mimic3_features"),
-        ("delete from mimic3.mimic3_feature_windows where partition = 'train'", "no training rows"),
-        ("delete from mimic3.mimic3_feature_windows where partition = 'test'", "no test rows"),
-    ],
-    ids=["not built", "of an older build", "no training rows", "no test rows"],
-)
-def test_a_warehouse_that_cannot_serve_is_refused(
-    demo_mimic3: Build,
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    statement: str,
-    message: str,
-) -> None:
-    use(demo_mimic3, monkeypatch, changed(demo_mimic3, tmp_path, statement))
-    with pytest.raises(UserError, match=message):
-        predict_to_run("ihm", "logistic", target=None, out=tmp_path / "runs", seed=0)
-    assert not (tmp_path / "runs").exists()
 
 
 def a_part(labels: list[list[float]], seed: int) -> Part:

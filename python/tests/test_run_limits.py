@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from commands import run_medeval
+from commands import folder_of, run_medeval, run_task
 from inference_runs import lines
 from model_server import BROKEN_JSON, Body, Script, model_server
 from scripted_questions import questions_file
-from test_run_command import folder_of, run_task
 
 from medeval.inference.journal import Journal
 

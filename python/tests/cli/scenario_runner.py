@@ -4,18 +4,20 @@ A scenario is an entry of a YAML file in `scenarios/`:
 
     name:       also of its record in python/tests/golden/scenarios
     about:      what it holds, in one sentence
-    warehouse:  true if it reads the demo's tables
+    warehouse:  true if it reads the demo's tables; `copy` if its steps change them
     inputs:     files of `inputs/` that are copied into the folder
     files:      name: text, or anything that is written as JSON
     recorded:   a folder of `golden/old_folders`, made by an earlier version, that is copied in;
                 `$HERE` in it is the scenario's folder, and the endpoint is where it was then
     env:        variables; with one, the key that a request brings is recorded too
+    nowhere:    texts that no command may print or write into a file
     endpoint:   rules, the first that fits a request answers it; see `RuledEndpoint`
     steps:      a command's words after `python -m medeval`, or one of the other steps; see `_step`
 
-`$URL` in words and files is the endpoint's address. A word with `*` is the paths that fit it, in
-their order. Commands run in this process, in a folder that has the project's parts as links, so
-that all paths are short and nothing of the checkout's own runs is seen.
+`$URL` in words and files is the endpoint's address, `$HERE` the scenario's folder. A word with `*`
+is the paths that fit it, in their order; words `NAME=value` before a command are variables for it
+alone. Commands run in this process, in a folder that has the project's parts as links, so that all
+paths are short and nothing of the checkout's own runs is seen.
 """
 
 from __future__ import annotations
@@ -31,11 +33,14 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
+import duckdb
 import yaml
-from commands import PROJECT_ROOT
+from commands import PROJECT_ROOT, link_project
 from in_process import Main
 from model_server import ModelServer, RuledEndpoint, model_server
 from scenario_records import Normal
@@ -45,8 +50,7 @@ _INPUTS = Path(__file__).with_name("inputs")
 _RECORDED = PROJECT_ROOT / "python" / "tests" / "golden" / "old_folders"
 # Where the endpoint of the recorded folders was: on the loopback, and where nobody else listens.
 _RECORDED_ADDRESS = ("127.83.12.5", 8083)
-# What a checkout needs to be one, for the commands that read its settings and its demo.
-_PARTS = ("dbt_project.yml", "profiles.yml", "demo", "models", "seeds", "macros", "tests")
+_VARIABLE = re.compile(r"[A-Z_0-9]+=")
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,8 @@ class Scenario:
     files: dict[str, Any] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     endpoint: list[dict[str, Any]] = field(default_factory=list)
-    warehouse: bool = False
+    nowhere: list[str] = field(default_factory=list)
+    warehouse: bool | str = False
     recorded: str = ""
     leave_out: list[str] = field(default_factory=list)
 
@@ -95,9 +100,10 @@ class Runner:
         self._endpoint = RuledEndpoint(scenario.endpoint)
         self._server: ModelServer | None = None
         self._normal = Normal(folder, "")
+        self._printed = ""
 
     def record(self) -> dict[str, Any]:
-        self._link_parts()
+        link_project(self._folder)
         with ExitStack() as stack:
             if self._scenario.endpoint:
                 where = _RECORDED_ADDRESS if self._scenario.recorded else ("127.0.0.1", 0)
@@ -118,6 +124,7 @@ class Runner:
             if name not in given and not self._is_left_out(name)
         }
         record = {"about": self._scenario.about, "steps": steps, "files": files}
+        self._hold_back([path for name, path in self._files().items() if name not in given])
         # What commands write is for its owner only: there is such a list if it is not.
         shown = [
             self._normal.text(name)
@@ -126,16 +133,11 @@ class Runner:
         ]
         return {**record, "open to others": shown} if shown else record
 
-    def _link_parts(self) -> None:
-        """Make the folder look like a checkout; what is written beside the links stays in it."""
-        for name in _PARTS:
-            part = PROJECT_ROOT / name
-            if part.is_file():
-                (self._folder / name).symlink_to(part)
-                continue
-            (self._folder / name).mkdir()
-            for inner in part.iterdir():
-                (self._folder / name / inner.name).symlink_to(inner)
+    def _hold_back(self, written: list[Path]) -> None:
+        for text in self._scenario.nowhere:
+            assert text not in self._printed
+            for path in written:
+                assert text.encode() not in path.read_bytes(), path
 
     def _files(self) -> dict[str, Path]:
         found: dict[str, Path] = {}
@@ -156,6 +158,7 @@ class Runner:
         path.write_text(self._with_url(text), encoding="utf-8")
 
     def _with_url(self, text: str) -> str:
+        text = text.replace("$HERE", str(self._folder))
         return text.replace("$URL", self._server.url) if self._server else text
 
     def _one(self, pattern: str) -> Path:
@@ -173,10 +176,12 @@ class Runner:
         """Take a step.
 
         A text is a command. `tear` leaves of a file the first `lines` and half of the next one;
-        `write` writes a file (`content`); `replace` a `text` in a file `by` another; `copy` copies
-        a file or folder `to` a place; `kill` starts a command in a process of its own and kills
-        it when the endpoint, whose rules hang, has seen `at` requests; `batch` answers a file of
-        prompts by the endpoint's rules into the file `to`.
+        `write` writes a file (`content`); `replace` a `text` in a file `by` another, here or in a
+        file `to` that it makes of it; `copy` copies a file or folder `to` a place; `remove` takes a
+        file away; `link` makes a link `to` a folder; `sql` changes the copy of the warehouse;
+        `kill` starts a command in a process of its own and kills it when the endpoint, whose rules
+        hang, has seen `at` requests; `batch` answers a file of prompts by the endpoint's rules into
+        the file `to`.
         """
         if isinstance(step, str):
             return self._command(step)
@@ -189,22 +194,38 @@ class Runner:
             path.write_text("".join(lines[: step["lines"]]) + torn[: len(torn) // 2], "utf-8")
         elif "write" in step:
             self._write(step["write"], step["content"])
+            self._one(step["write"]).chmod(0o600)
         elif "replace" in step:
             path = self._one(step["replace"])
             text = path.read_text(encoding="utf-8")
             assert step["text"] in text
-            path.write_text(text.replace(step["text"], step["by"]), encoding="utf-8")
+            changed = self._folder / step["to"] if "to" in step else path
+            changed.write_text(text.replace(step["text"], step["by"]), encoding="utf-8")
+            changed.chmod(0o600)
         elif "copy" in step:
-            path = self._one(step["copy"])
+            path, to = self._one(step["copy"]), self._folder / step["to"]
+            to.parent.mkdir(parents=True, exist_ok=True)
             copied = shutil.copytree if path.is_dir() else shutil.copyfile
-            copied(path, self._folder / step["to"])
+            copied(path, to)
+            to.chmod(0o700 if path.is_dir() else 0o600)
+        elif "remove" in step:
+            self._one(step["remove"]).unlink()
+        elif "link" in step:
+            (self._folder / step["link"]).symlink_to(self._folder / step["to"])
+        elif "sql" in step:
+            with duckdb.connect(os.environ["MEDEVAL_DUCKDB"]) as connection:
+                connection.execute(self._with_url(step["sql"]))
         else:
             self._batch(self._folder / step["batch"], self._folder / step["to"])
         return {"step": {name: self._normal.value(value) for name, value in step.items()}}
 
     def _command(self, command: str) -> dict[str, Any]:
         seen = len(self._server.seen.bodies) if self._server else 0
-        done = self._main(*self._words(command))
+        words = self._words(command)
+        env = dict(word.split("=", 1) for word in takewhile(_VARIABLE.match, words))
+        with patch.dict(os.environ, env):
+            done = self._main(*words[len(env) :])
+        self._printed += done.out + done.err
         told: dict[str, Any] = {"command": command, "exit": done.code}
         told["out"] = self._normal.printed(done.out)
         told["err"] = self._normal.printed(done.err)

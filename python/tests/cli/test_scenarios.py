@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,10 @@ def test_a_scenario_does_what_was_recorded(
     request: pytest.FixtureRequest,
 ) -> None:
     warehouse = request.getfixturevalue("asked_duckdb") if scenario.warehouse else tmp_path / "none"
+    if scenario.warehouse == "copy":
+        beside = tmp_path.with_name(f"{tmp_path.name}-copy")
+        beside.mkdir(mode=0o700)
+        warehouse = shutil.copy(warehouse, beside / "medeval.duckdb")
     monkeypatch.setenv("MEDEVAL_DUCKDB", str(warehouse))
     monkeypatch.setenv("COLUMNS", "200")
     for name, value in scenario.env.items():
