@@ -1,4 +1,4 @@
-"""Inputs with their expected outputs, as tables of JSON beside the tests."""
+"""Inputs with their expected outputs, as tables of JSON or YAML beside the tests."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 
 def table(name: str) -> dict[str, Any]:
     """Return the tables of one test file: name of the test to its rows."""
-    path = Path(__file__).parent / "tables" / f"{name}.json"
-    tables: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    (path,) = (Path(__file__).parent / "tables").glob(f"{name}.*")
+    text = path.read_text(encoding="utf-8")
+    tables: dict[str, Any] = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
     return tables
