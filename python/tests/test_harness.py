@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from harness_runs import (
     BUNDLED,
@@ -21,16 +22,49 @@ from harness_runs import (
     questions,
     right_below,
 )
+from tables import table
 
 from medeval.errors import UserError
-from medeval.evaluation.harness import EvaluationHarness, ItemsFailedError, MisalignedError
+from medeval.evaluation.harness import (
+    CATEGORIES,
+    EvaluationHarness,
+    ItemsFailedError,
+    MisalignedError,
+)
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_registry import TaskRegistry
 from medeval.models.benchmark_report import BenchmarkReport
-from medeval.models.medical_task import MedicalTask, TaskType
+from medeval.models.evaluation_result import EvaluationResult
+from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 from medeval.models.task_types import MedicalQATask
+
+TABLES = table("harness")
+BOOTSTRAP = "bootstrap_percentile_within_tasks"
+ERROR = {"error": {"type": "timeout", "attempts": 3}}
+
+
+def result_of(folder: Path, model: Model, task: MedicalTask, **options: Any) -> EvaluationResult:
+    (result,) = evaluate(folder, model, [task], **options).detailed_results
+    return result
+
+
+class Raising(ModelRunner):
+    """A runner that raises something, or loses the first output."""
+
+    raised: Exception | None = None
+
+    def run_model(self, *given: Any, **more: Any) -> list[Row]:
+        if self.raised:
+            raise self.raised
+        return super().run_model(*given, **more)[1:]
+
+
+def raising(error: Exception | None) -> dict[str, Any]:
+    runner = Raising()
+    runner.raised = error
+    return {"runner": runner}
 
 
 @pytest.mark.parametrize("task_id", BUNDLED_IDS)
@@ -38,14 +72,12 @@ def test_an_oracle_scores_one_and_an_empty_model_zero_or_nothing(
     task_id: str, tmp_path: Path
 ) -> None:
     task = BUNDLED.load_task(task_id)
-    with EvaluationHarness(results_dir=tmp_path, draws=50) as harness:
-        best = harness.evaluate("oracle", [task_id], "interface", model=oracle(task))
-        worst = harness.evaluate("empty", [task_id], "interface", model=always({}))
+    best = evaluate(tmp_path, oracle(task), [task])
     assert set(task.metrics) <= set(best.task_scores[task_id])
     assert set(best.task_scores[task_id].values()) == set(best.overall_scores.values()) == {1.0}
     assert best.detailed_results[0].metadata["status"] == "ok"
-    assert set(worst.task_scores[task_id].values()) <= {0.0}
-    (result,) = worst.detailed_results
+    result = result_of(tmp_path, always({}), task)
+    assert set(result.metrics_results.values()) <= {0.0}
     outcomes = result.metadata["outcomes"]
     assert outcomes["empty"] == outcomes["asked"]
     for metric in set(result.metadata["metrics"]) - set(result.metrics_results):
@@ -54,16 +86,65 @@ def test_an_oracle_scores_one_and_an_empty_model_zero_or_nothing(
         assert about["reason"]
 
 
-def test_a_task_that_cannot_be_run_fails_and_asks_nothing(tmp_path: Path) -> None:
-    odd = questions(1)
+def test_a_score_has_item_scores_an_interval_and_a_number(tmp_path: Path) -> None:
+    # The field that is scored is that of the task's type, whatever else is there.
+    model = Model(lambda row: {"label": "x", **right_below(3).predict([row])[0]})
+    result = result_of(tmp_path, model, questions(5, metrics=["accuracy", "f1"]))
+    assert result.metrics_results["accuracy"] == pytest.approx(0.6)
+    assert result.item_scores == {"accuracy": [1.0, 1.0, 1.0, 0.0, 0.0]}
+    assert result.intervals is not None
+    assert (result.intervals["accuracy"].method, result.intervals["accuracy"].n) == ("wilson", 5)
+    assert result.intervals["f1"].method == "bootstrap_percentile"
+    assert result.metadata["metrics"]["f1"]["description"].endswith("(macro average)")
+
+
+def test_a_failed_item_stays_in_the_denominator(tmp_path: Path) -> None:
+    model = Model(lambda row: ERROR if number_of(row) == 1 else {"answer": str(number_of(row))})
+    result = result_of(tmp_path, model, questions(4))
+    assert result.metrics_results["accuracy"] == 0.75
+    outcomes = {name: count for name, count in result.metadata["outcomes"].items() if count}
+    assert outcomes == {"asked": 4, "answered": 3, "errored": 1}
+    assert result.metadata["item_outcomes"] == ["answered", "errored", "answered", "answered"]
+    assert result.model_outputs[1] == ERROR
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome"), [*TABLES["outcomes"], ({"answer": object()}, "errored")]
+)
+def test_every_item_comes_to_one_outcome(output: Any, outcome: str, tmp_path: Path) -> None:
+    model = Model(lambda row: output if number_of(row) else {"answer": "0"})
+    result = result_of(tmp_path, model, questions(2))
+    assert result.metadata["item_outcomes"] == ["answered", outcome]
+    assert sum(result.metadata["outcomes"].values()) == 2 * result.metadata["outcomes"]["asked"]
+    json.loads(result.to_json())
+
+
+def test_a_failed_task_has_no_scores_and_no_part_in_any_mean(tmp_path: Path) -> None:
+    (tmp_path / "torn.yaml").write_text("a: [", encoding="utf-8")
+    odd, rows = questions(1, "odd"), questions(1, "rows")
     odd.dataset = [{"input": {"question": object()}, "output": {"answer": "x"}}]
-    also = questions(1, "also")
-    also.dataset = ["no row"]  # type: ignore[list-item]
-    model = always({"answer": "x"})
-    report = evaluate(tmp_path, model, [odd, also, MedicalQATask("blank")])
-    assert report.metadata["failed_tasks"] == ["questions", "also", "blank"]
-    assert "has no rows" in report.detailed_results[2].metadata["error"]["message"]
-    assert model.asked == []
+    rows.dataset = ["no row"]  # type: ignore[list-item]
+    model = Model(lambda row: {"answer": str(number_of(row))} if len(model.asked) > 4 else 1 / 0)
+    errors: list[tuple[str, Exception]] = []
+    tasks = [questions(4, "bad"), odd, rows, MedicalQATask("blank"), questions(4, "good")]
+    with harness_for(tmp_path, *tasks, on_error=lambda *told: errors.append(told)) as harness:
+        ids = [task.task_id for task in tasks]
+        refs = [*ids[:4], "nowhere", str(tmp_path / "torn.yaml"), "good"]
+        report = harness.evaluate("tested", refs, "interface", model=model)
+    assert len(model.asked) == 8
+    assert report.overall_scores == {"accuracy": 1.0, "diagnostics": 1.0}
+    failed = refs[:-1]
+    assert report.metadata["failed_tasks"] == [task_id for task_id, _ in errors] == failed
+    assert isinstance(errors[0][1], ItemsFailedError)
+    messages = {one.task_id: one.metadata.get("error") for one in report.detailed_results}
+    assert "4 of 4 items failed (ZeroDivisionError)" in messages["bad"]["message"]
+    assert "has no rows" in messages["blank"]["message"]
+    kinds = [messages[task_id]["type"] for task_id in failed[-2:]]
+    assert kinds == ["FileNotFoundError", "ValueError"]
+    result = report.detailed_results[0]
+    assert (result.metadata["status"], result.metrics_results) == ("error", {})
+    assert (result.metadata["outcomes"]["errored"], report.task_scores["bad"]) == (4, {})
+    assert report.metadata["tasks"]["bad"]["status"] == "error"
 
 
 def broken_rows() -> MedicalQATask:
@@ -99,156 +180,6 @@ def test_strict_raises_at_the_first_violation_or_failed_item(
         harness_for(tmp_path).evaluate("m", ["nowhere"], "interface", strict_validation=True)
 
 
-def test_a_score_has_item_scores_an_interval_and_a_number(tmp_path: Path) -> None:
-    task = questions(5, metrics=["accuracy", "f1"])
-    result = evaluate(tmp_path, right_below(3), [task]).detailed_results[0]
-    assert result.metrics_results["accuracy"] == pytest.approx(0.6)
-    assert result.item_scores == {"accuracy": [1.0, 1.0, 1.0, 0.0, 0.0]}
-    assert result.intervals is not None
-    assert (result.intervals["accuracy"].method, result.intervals["accuracy"].n) == ("wilson", 5)
-    assert result.intervals["f1"].method == "bootstrap_percentile"
-    assert result.metadata["metrics"]["f1"]["description"].endswith("(macro average)")
-
-
-def test_the_field_that_is_scored_is_that_of_the_task_type(tmp_path: Path) -> None:
-    label = always({"label": "0", "answer": "1"})
-    task = questions(2, metrics=["accuracy"])
-    assert evaluate(tmp_path, label, [task]).overall_scores["accuracy"] == 0.5
-
-
-def test_a_failed_item_stays_in_the_denominator(tmp_path: Path) -> None:
-    def answer(row: Row) -> Any:
-        failed = {"error": {"type": "timeout", "attempts": 3}}
-        return failed if number_of(row) == 1 else {"answer": str(number_of(row))}
-
-    result = evaluate(tmp_path, Model(answer), [questions(4)]).detailed_results[0]
-    assert result.metrics_results["accuracy"] == 0.75
-    assert result.metadata["outcomes"]["asked"] == 4
-    assert result.metadata["outcomes"]["answered"] == 3
-    assert result.metadata["outcomes"]["errored"] == 1
-    assert result.metadata["item_outcomes"] == ["answered", "errored", "answered", "answered"]
-    assert result.model_outputs[1] == {"error": {"type": "timeout", "attempts": 3}}
-
-
-@pytest.mark.parametrize(
-    ("output", "outcome"),
-    [
-        ({"answer": "x"}, "answered"),
-        ({"answer": " ", "note": ""}, "empty"),
-        ({}, "empty"),
-        ({"reply": "x"}, "unparsed"),
-        ({"error": {"type": "refused", "attempts": 1}}, "refused"),
-        ({"error": {"type": "truncated_reasoning", "attempts": 1}}, "truncated_reasoning"),
-        ({"error": {"type": "unparsed", "attempts": 1}}, "unparsed"),
-        ({"error": {"type": "ValueError", "attempts": 1}}, "errored"),
-        ("a bare text", "errored"),
-        ({"answer": math.nan}, "errored"),
-        ({"answer": object()}, "errored"),
-    ],
-)
-def test_every_item_comes_to_one_outcome(output: Any, outcome: str, tmp_path: Path) -> None:
-    model = Model(lambda row: output if number_of(row) else {"answer": "0"})
-    result = evaluate(tmp_path, model, [questions(2)]).detailed_results[0]
-    assert result.metadata["item_outcomes"] == ["answered", outcome]
-    assert sum(result.metadata["outcomes"].values()) == 2 * result.metadata["outcomes"]["asked"]
-    json.loads(result.to_json())
-
-
-def test_a_failed_task_has_no_scores_and_no_part_in_any_mean(tmp_path: Path) -> None:
-    good, bad = questions(4, "good"), questions(4, "bad")
-    model = Model(lambda row: {"answer": str(number_of(row))} if bad_is_over(model) else 1 / 0)
-
-    def bad_is_over(model: Model) -> bool:
-        return len(model.asked) > 4
-
-    errors: list[tuple[str, Exception]] = []
-    report = evaluate(
-        tmp_path,
-        model,
-        [bad, good],
-        harness={"on_error": lambda task_id, error: errors.append((task_id, error))},
-    )
-    assert report.overall_scores["accuracy"] == 1.0
-    assert report.task_scores["bad"] == {}
-    result = report.detailed_results[0]
-    assert result.metadata["status"] == "error"
-    assert result.metrics_results == {}
-    assert "4 of 4 items failed (ZeroDivisionError)" in result.metadata["error"]["message"]
-    assert result.metadata["outcomes"]["errored"] == 4
-    assert report.metadata["failed_tasks"] == ["bad"]
-    assert report.metadata["tasks"]["bad"]["status"] == "error"
-    assert report.metadata["outcomes"]["asked"] == 8
-    assert [task_id for task_id, _ in errors] == ["bad"]
-    assert isinstance(errors[0][1], ItemsFailedError)
-
-
-def test_a_task_that_cannot_be_loaded_is_shown_as_failed(tmp_path: Path) -> None:
-    (tmp_path / "torn.yaml").write_text("a: [", encoding="utf-8")
-    harness = EvaluationHarness(tmp_path, tmp_path / "results", draws=0)
-    harness.tasks.register(questions(2))
-    report = harness.evaluate(
-        "tested", ["nowhere", "torn", "questions"], "interface", model=right_below(2)
-    )
-    assert report.metadata["failed_tasks"] == ["nowhere", "torn"]
-    kinds = [one.metadata.get("error", {}).get("type") for one in report.detailed_results]
-    assert kinds == ["FileNotFoundError", "ValueError", None]
-    assert report.overall_scores == {"accuracy": 1.0, "diagnostics": 1.0}
-
-
-def test_an_unknown_metric_is_an_error_before_any_call(tmp_path: Path) -> None:
-    model = always({})
-    tasks = [questions(2, "fine"), questions(2, "odd", metrics=["acuracy"])]
-    with pytest.raises(UserError, match=r"Task 'odd': Unknown metric 'acuracy'. Did you mean acc"):
-        evaluate(tmp_path, model, tasks)
-    assert model.asked == []
-    assert not (tmp_path / "results").exists()
-
-
-def test_inputs_and_expected_outputs_are_used_where_there_is_no_dataset(tmp_path: Path) -> None:
-    task = MedicalTask(
-        task_id="pairs",
-        task_type=TaskType.QA,
-        inputs=[{"question": "What is 0?"}, {"question": "What is 1?"}],
-        expected_outputs=[{"answer": "0"}, {"answer": "1"}],
-        metrics=["accuracy"],
-    )
-    model = right_below(1)
-    report = evaluate(tmp_path, model, [task])
-    assert model.asked == task.inputs
-    assert report.task_scores["pairs"]["accuracy"] == 0.5
-
-
-def test_a_task_without_gold_is_answered_and_not_scored(tmp_path: Path) -> None:
-    task = MedicalTask(task_id="blind", task_type="qa", inputs=[{"question": "What is 0?"}])
-    result = evaluate(tmp_path, right_below(1), [task]).detailed_results[0]
-    assert result.metadata["status"] == "unscored"
-    assert (result.metrics_results, result.model_outputs) == ({}, [{"answer": "0"}])
-
-
-def test_a_model_never_sees_the_gold_nor_changes_the_task(tmp_path: Path) -> None:
-    task = questions(2, dataset=[{"question": f"What is {n}?", "answer": str(n)} for n in (0, 1)])
-
-    class Meddler(Model):
-        def predict(self, rows: list[Row]) -> list[Any]:
-            assert all("answer" not in row for row in rows)
-            return [{"answer": row.pop("question")} for row in rows]
-
-    report = evaluate(tmp_path, Meddler(lambda row: row), [task])
-    assert report.detailed_results[0].inputs == [{"question": f"What is {n}?"} for n in (0, 1)]
-
-
-class Misaligned(ModelRunner):
-    """A runner that loses the first output."""
-
-    def run_model(self, *given: Any, **more: Any) -> list[Row]:
-        return super().run_model(*given, **more)[1:]
-
-
-def test_outputs_that_are_not_one_for_each_input_always_raise(tmp_path: Path) -> None:
-    with pytest.raises(MisalignedError, match="returned 3 outputs for 4 inputs"):
-        evaluate(tmp_path, right_below(4), [questions(4)], harness={"runner": Misaligned()})
-
-
 def test_violations_are_noted_and_the_work_goes_on(tmp_path: Path) -> None:
     task = questions(3)
     task.dataset = [{"input": {}, "output": {"answer": "x"}}, *task.dataset[1:]]
@@ -262,6 +193,50 @@ def test_violations_are_noted_and_the_work_goes_on(tmp_path: Path) -> None:
     # Each once, in the order in which they came up.
     assert report.metadata["validation_errors"] == first
     assert report.detailed_results[0].metadata["status"] == "ok"
+
+
+@pytest.mark.parametrize(("options", "error", "message"), TABLES["models"])
+def test_a_mistake_is_an_error_before_any_call(
+    tmp_path: Path, options: dict[str, Any], error: str, message: str
+) -> None:
+    copied = (bundled_tasks_dir() / "clinical_qa_basic.yaml").read_text(encoding="utf-8")
+    (tmp_path / "copy.yaml").write_text(copied, encoding="utf-8")
+    model = right_below(2)
+    given = {"task_ids": ["questions"], **options}
+    given["task_ids"] = [ref.replace("copy", f"{tmp_path}/copy") for ref in given["task_ids"]]
+    runner = ModelRunner()
+    runner.load_model("mine", "interface", model=model)
+    tasks = [questions(2), questions(2, "odd", metrics=["acuracy"])]
+    with pytest.raises((UserError, FileNotFoundError), match=re.escape(message)) as caught:
+        harness_for(tmp_path, *tasks, runner=runner).evaluate(**given)
+    assert type(caught.value).__name__ == error
+    assert model.asked == []
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_model_never_sees_the_gold_nor_changes_the_task(tmp_path: Path) -> None:
+    task = questions(2, dataset=[{"question": f"What is {n}?", "answer": str(n)} for n in (0, 1)])
+
+    class Meddler(Model):
+        def predict(self, rows: list[Row]) -> list[Any]:
+            assert all("answer" not in row for row in rows)
+            return [{"answer": row.pop("question")} for row in rows]
+
+    result = result_of(tmp_path, Meddler(lambda row: row), task)
+    assert result.inputs == [{"question": f"What is {n}?"} for n in (0, 1)]
+    pairs: dict[str, Any] = {"inputs": result.inputs, "metrics": ["accuracy"]}
+    gold = [{"answer": "0"}, {"answer": "1"}]
+    # Pairs are used where there is no data set; without gold they are answered and not scored.
+    task = MedicalTask(task_id="pairs", task_type="qa", expected_outputs=gold, **pairs)
+    assert result_of(tmp_path, right_below(1), task).metrics_results["accuracy"] == 0.5
+    result = result_of(tmp_path, right_below(1), MedicalTask(task_id="b", task_type="qa", **pairs))
+    assert (result.metadata["status"], result.metrics_results) == ("unscored", {})
+    assert result.model_outputs == [{"answer": "0"}, {"answer": "unknown"}]
+
+
+def test_outputs_that_are_not_one_for_each_input_always_raise(tmp_path: Path) -> None:
+    with pytest.raises(MisalignedError, match="returned 3 outputs for 4 inputs"):
+        evaluate(tmp_path, right_below(4), [questions(4)], harness=raising(None))
 
 
 def test_callbacks_are_called_in_order(tmp_path: Path) -> None:
@@ -304,35 +279,6 @@ def test_a_model_that_was_loaded_is_let_go_of_and_others_are_not(tmp_path: Path)
     assert runner.loaded == ("mine",)
 
 
-def test_a_model_is_never_mistaken_for_one_that_is_loaded(tmp_path: Path) -> None:
-    runner = ModelRunner()
-    runner.load_model("mine", "interface", model=right_below(2))
-    harness = harness_for(tmp_path, questions(2), runner=runner)
-    with pytest.raises(UserError, match="is loaded in the runner"):
-        harness.evaluate("mine", ["questions"], "interface", model=right_below(1))
-    with pytest.raises(UserError, match="name its model_type"):
-        harness.evaluate("absent", ["questions"])
-    with pytest.raises(UserError, match="name its model_type"):
-        harness.evaluate("mine", ["questions"], path="model.py")
-    with pytest.raises(FileNotFoundError, match="no model file"):
-        harness.evaluate("absent", ["questions"], "local", path=tmp_path / "absent.py")
-    assert not (tmp_path / "results").exists()
-
-
-def test_no_task_and_two_of_one_name_are_bad_usage(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="No task to evaluate"):
-        harness_for(tmp_path).evaluate("m", [], "interface", model=always({}))
-    copy = tmp_path / "copy.yaml"
-    copy.write_text(
-        (bundled_tasks_dir() / "clinical_qa_basic.yaml").read_text(encoding="utf-8"),
-        encoding="utf-8",
-    )
-    with pytest.raises(UserError, match="Two of the tasks are called 'clinical_qa_basic'"):
-        harness_for(tmp_path).evaluate(
-            "m", ["clinical_qa_basic", str(copy)], "interface", model=always({})
-        )
-
-
 def test_a_harness_takes_a_folder_or_a_loader_or_a_registry(tmp_path: Path) -> None:
     loader = TaskLoader(bundled_tasks_dir())
     assert EvaluationHarness(loader=loader).tasks.discover() == loader.discover_tasks()
@@ -341,64 +287,111 @@ def test_a_harness_takes_a_folder_or_a_loader_or_a_registry(tmp_path: Path) -> N
         EvaluationHarness(tmp_path, registry=TaskRegistry(loader=loader))
 
 
-def test_the_saved_report_is_the_report_and_for_its_owner_only(tmp_path: Path) -> None:
+def test_the_saved_report_is_the_report_and_others_are_written_as_asked(tmp_path: Path) -> None:
     report = evaluate(tmp_path, right_below(2), [questions(4)])
     path = tmp_path / "results" / f"{report.metadata['run_id']}.json"
     assert BenchmarkReport.from_file(path) == report
     assert path.stat().st_mode & 0o077 == 0
-    evaluate(tmp_path / "none", right_below(2), [questions(4)], save_results=False)
-    assert not (tmp_path / "none" / "results").exists()
+    given = {"report_formats": ["md", "yml", "html"], "report_dir": tmp_path / "reports"}
+    report = evaluate(tmp_path / "a", always({}), [questions(2)], save_results=False, **given)
+    name = f"{report.metadata['run_id']}-report"
+    written = sorted(path.name for path in (tmp_path / "reports").iterdir())
+    assert written == [f"{name}.html", f"{name}.md", f"{name}.yaml"]
+    assert not (tmp_path / "a" / "results").exists()
 
 
 def test_text_of_a_task_that_is_not_open_is_not_saved_with_the_answers(tmp_path: Path) -> None:
-    closed = questions(
-        dataset=[{"input": {"question": f"{SECRET_TEXT}. What is 0?"}, "output": {"answer": "0"}}],
-        data_class="credentialed",
-    )
+    row = {"input": {"question": f"{SECRET_TEXT}. What is 0?"}, "output": {"answer": "0"}}
+    closed = questions(dataset=[row], data_class="credentialed")
     report = evaluate(tmp_path, right_below(1), [closed], report_formats=["html", "md", "csv"])
     assert SECRET_TEXT in report.to_json()
     written = list((tmp_path / "results").iterdir())
     assert len(written) == 4
-    for path in written:
-        assert SECRET_TEXT not in path.read_text(encoding="utf-8")
+    assert SECRET_TEXT not in "".join(path.read_text(encoding="utf-8") for path in written)
     saved = BenchmarkReport.from_file(next(p for p in written if p.suffix == ".json"))
     assert saved.detailed_results[0].model_outputs == [{"answer": "0"}]
     assert saved.task_scores == report.task_scores
 
 
 def test_what_a_model_raises_is_not_quoted_for_a_task_that_is_not_open(tmp_path: Path) -> None:
-    class Quoting(ModelRunner):
-        def run_model(self, *given: Any, **more: Any) -> list[Row]:
-            raise RuntimeError(SECRET_TEXT)
-
     for data_class, quoted in (("open", True), ("credentialed", False)):
         task = questions(2, data_class=data_class)
-        report = evaluate(tmp_path, always({}), [task], harness={"runner": Quoting()})
-        error = report.detailed_results[0].metadata["error"]
-        assert error["type"] == "RuntimeError"
+        harness = raising(RuntimeError(SECRET_TEXT))
+        report = evaluate(tmp_path, always({}), [task], harness=harness)
+        assert report.detailed_results[0].metadata["error"]["type"] == "RuntimeError"
         assert (SECRET_TEXT in report.to_json()) == quoted
+    # What a model calls an error is not quoted unless it is a name.
+    model = always({"error": {"type": SECRET_TEXT, "attempts": 1}})
+    result = result_of(tmp_path, model, questions(2, data_class="credentialed"))
+    message = "questions: 2 of 2 items failed (other)"
+    assert result.metadata["error"]["message"] == message
 
 
-def test_reports_are_written_in_the_formats_that_are_asked_for(tmp_path: Path) -> None:
-    model = always({})
-    with pytest.raises(UserError, match="Unknown report format 'pdf'"):
-        evaluate(tmp_path, model, [questions(2)], report_formats=["md", "pdf"])
+def test_a_category_is_the_mean_of_the_metrics_that_are_there(tmp_path: Path) -> None:
+    task = questions(4, metrics=["accuracy", "token_f1", "rouge_l", "rouge1"])
+    report = evaluate(tmp_path, right_below(1), [task])
+    scores = report.task_scores["questions"]
+    assert scores["diagnostics"] == scores["accuracy"] == 0.25
+    assert scores["summarization"] == (scores["rouge1"] + scores["rouge_l"]) / 2
+    assert "safety" not in scores
+    members = {"diagnostics": ["accuracy"], "summarization": ["rouge1", "rouge_l"]}
+    assert report.metadata["categories"]["questions"] == members
+    assert report.overall_scores["diagnostics"] == 0.25
+    # The result keeps to the metrics of its task.
+    report.validate_against_tasks({"questions": task})
+    documented = {"diagnostics": 6, "safety": 4, "communication": 5, "summarization": 8}
+    assert {name: len(metrics) for name, metrics in CATEGORIES.items()} == documented
+
+
+def test_a_combined_score_may_be_of_metrics_and_categories(tmp_path: Path) -> None:
+    model = Model(lambda row: {"answer": str(number_of(row) or "0 or 1")})
+    tasks = [questions(2, "a", ["accuracy", "token_f1"]), questions(2, "b", ["token_f1"])]
+    weights = {"diagnostics": 3, "token_f1": 1}
+    report = evaluate(tmp_path, model, tasks, combined_weights=weights, combined_metric_name="all")
+    # Item 0: not equal, token F1 of one in three and one in one.
+    assert report.task_scores["a"]["all"] == pytest.approx(0.75 * 0.5 + 0.25 * 0.75)
+    assert report.task_scores["b"]["all"] == pytest.approx(0.75)
+    assert report.overall_scores["all"] == pytest.approx((0.5625 + 0.75) / 2)
+    assert report.metadata["combined"] == {"name": "all", "weights": weights}
+
+
+@pytest.mark.parametrize(("options", "message"), TABLES["averages"])
+def test_averages_that_cannot_be_made_are_errors_before_any_call(
+    options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    model = always({"answer": "0"})
+    task = questions(2, metrics=["accuracy", "brier", "readability"])
+    with pytest.raises(UserError, match=message):
+        evaluate(tmp_path, model, [task], **options)
     assert model.asked == []
+
+
+def test_the_interval_of_a_mean_is_that_of_items_drawn_within_tasks(tmp_path: Path) -> None:
+    names = ["accuracy", "token_f1", "f1", "exact_match"]
+    tasks = [questions(200, "a", names), questions(400, "b"), questions(1, "c", names[-1:])]
     report = evaluate(
         tmp_path,
-        model,
-        [questions(2)],
-        report_formats=["md", "yml", "html"],
-        report_dir=tmp_path / "reports",
-        save_results=False,
+        right_below(100),
+        tasks,
+        harness={"draws": 4000},
+        combined_weights={"accuracy": 1, "token_f1": 1},
+        category_map={"pooled": ["accuracy", "f1"]},
     )
-    name = f"{report.metadata['run_id']}-report"
-    written = sorted(path.name for path in (tmp_path / "reports").iterdir())
-    assert written == [f"{name}.html", f"{name}.md", f"{name}.yaml"]
-
-
-def test_what_a_model_calls_an_error_is_not_quoted_unless_it_is_a_name(tmp_path: Path) -> None:
-    model = always({"error": {"type": SECRET_TEXT, "attempts": 1}})
-    report = evaluate(tmp_path, model, [questions(2, data_class="credentialed")])
-    error = report.detailed_results[0].metadata["error"]
-    assert error["message"] == "questions: 2 of 2 items failed (other)"
+    found = report.metadata["intervals"]["overall_scores"]
+    shares = [(0.5, 200), (0.25, 400)]
+    # The standard error of a mean of two independent means.
+    half = 1.96 * np.sqrt(sum(share * (1 - share) / n for share, n in shares)) / 2
+    overall = found["accuracy"]
+    assert (overall["method"], overall["n"], overall["level"]) == (BOOTSTRAP, 600, 0.95)
+    assert overall["low"] == pytest.approx(0.375 - half, abs=0.003)
+    assert overall["high"] == pytest.approx(0.375 + half, abs=0.003)
+    # Of one task alone, so the task's own.
+    assert found["token_f1"]["method"] == "wilson"
+    # The metrics of an item are drawn together: of two that are alike the mean varies as they do.
+    both = report.metadata["intervals"]["task_scores"]["a"]["combined_score"]
+    assert both["method"] == BOOTSTRAP
+    assert both["high"] - both["low"] == pytest.approx(2 * 1.96 * np.sqrt(0.25 / 200), rel=0.05)
+    # There is none where items cannot vary: of one item, or with a metric of the whole task.
+    assert not {"exact_match", "pooled"} & found.keys()
+    none = evaluate(tmp_path, right_below(4), tasks[:1], harness={"draws": 0})
+    assert none.metadata["intervals"]["task_scores"] == {}

@@ -16,19 +16,20 @@ from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.medical_task import MedicalTask, input_ids, task_hash
 from medeval.models.task_types import MedicalQATask
 
-TABLES = table("harness_cache")
+TABLES = table("harness")
 
 COUNTING = """
 import pathlib
-LOG = pathlib.Path(__file__).with_name("calls.txt")
-BROKEN = pathlib.Path(__file__).with_name("broken")
+HERE = pathlib.Path(__file__)
 def predict(rows, {extra}):
-    with LOG.open("a") as file:
+    with HERE.with_name("calls.txt").open("a") as file:
         file.write(f"{{len(rows)}}\\n")
+    breaks = HERE.with_name("broken").exists()
     return [
-        None if BROKEN.exists() and row["question"].endswith("3?") else {{"answer": "0"}}
-        for row in rows
+        None if breaks and row["question"].endswith("3?") else {{"answer": "0"}} for row in rows
     ]
+def load_model(path):
+    return predict
 """
 
 
@@ -37,7 +38,7 @@ class Counted:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.path = folder / "model.py"
+        self.path = folder / "counted_model.py"
         self.write("scale=1")
 
     def write(self, extra: str) -> None:
@@ -53,11 +54,13 @@ class Counted:
         (path,) = (self.folder / "cache").glob("answers-*/responses.jsonl")
         return path
 
-    def evaluate(self, task: MedicalTask, **options: Any) -> BenchmarkReport:
-        given = {"path": str(self.path), **options}
-        model_id = given.pop("model_id", "counted")
+    def evaluate(self, task: MedicalTask | None = None, **options: Any) -> BenchmarkReport:
+        given = {"model_id": "counted", "model_type": "local", **options}
+        if "model_path" not in given:
+            given["path"] = str(self.path)
+        task = task or questions(4)
         with harness_for(self.folder, task, cache_dir=self.folder / "cache") as harness:
-            return harness.evaluate(model_id, [task.task_id], "local", **given)
+            return harness.evaluate(task_ids=[task.task_id], **given)
 
 
 @pytest.fixture
@@ -66,35 +69,47 @@ def counted(tmp_path: Path) -> Counted:
 
 
 def test_the_same_is_not_asked_again_unless_that_is_wanted(counted: Counted) -> None:
-    reports = [counted.evaluate(questions(4)) for _ in range(2)]
+    reports = [counted.evaluate() for _ in range(2)]
     assert counted.asked == 4
     assert [one.detailed_results[0].metadata["from_cache"] for one in reports] == [False, True]
     assert reports[0].task_scores == reports[1].task_scores
     report = counted.evaluate(questions(4, metrics=["f1"]), batch_size=1)
     assert counted.asked == 4
     assert set(report.task_scores["questions"]) == {"f1"}
-    counted.evaluate(questions(4), use_cache=False)
-    counted.evaluate(questions(4))
+    counted.evaluate(use_cache=False)
+    counted.evaluate()
     assert counted.asked == 8
 
 
-@pytest.mark.parametrize(
-    ("task", "options"),
-    TABLES["other_content_or_another_model_is_asked_anew"],
-)
+@pytest.mark.parametrize(("task", "options"), TABLES["asked_anew"])
 def test_other_content_or_another_model_is_asked_anew(
     task: dict[str, Any], options: dict[str, Any], counted: Counted
 ) -> None:
-    counted.evaluate(questions(4))
+    counted.evaluate()
     counted.evaluate(questions(4, **task), **options)
     assert counted.asked == 8
 
 
-def test_an_edited_model_file_is_asked_anew(counted: Counted) -> None:
-    counted.evaluate(questions(4))
+def test_an_edited_model_file_is_asked_anew(
+    counted: Counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted.evaluate()
     counted.write("scale=2")
-    counted.evaluate(questions(4))
+    counted.evaluate()
     assert counted.asked == 8
+    # So is a model whose weights, or whose module, have changed.
+    monkeypatch.syspath_prepend(str(counted.folder))
+    weights = counted.folder / "weights"
+    weights.mkdir()
+    imported = {"model_path": weights, "module_path": "counted_model"}
+    for asked in (12, 12):
+        counted.evaluate(**imported)
+        assert counted.asked == asked
+    (weights / "a.bin").write_bytes(b"1")
+    counted.evaluate(**imported)
+    counted.write("scale=3")
+    counted.evaluate(**imported)
+    assert counted.asked == 20
 
 
 def test_a_batch_with_a_failed_item_is_asked_again_and_no_other(counted: Counted) -> None:
@@ -122,6 +137,8 @@ def test_objects_of_the_program_are_not_told_apart_and_so_not_kept(tmp_path: Pat
             model = right_below(limit)
             report = harness.evaluate("m", ["questions"], "interface", model=model)
         assert report.overall_scores["accuracy"] == limit / 4
+    described = report.metadata["model"]["parameters"]["model"]
+    assert described == "harness_runs.Model"
     runner = ModelRunner()
     runner.load_model("before", "interface", model=right_below(4))
     harness = harness_for(tmp_path, questions(4), cache_dir=tmp_path / "cache", runner=runner)
@@ -130,17 +147,16 @@ def test_objects_of_the_program_are_not_told_apart_and_so_not_kept(tmp_path: Pat
 
 
 def test_a_damaged_file_fails_the_task_and_says_what_to_do(counted: Counted) -> None:
-    counted.evaluate(questions(4))
+    counted.evaluate()
     counted.journal.write_text("{}\n", encoding="utf-8")
     with pytest.raises(UserError, match="line 1: not a line of a journal"):
-        counted.evaluate(questions(4), strict_validation=True)
-    report = counted.evaluate(questions(4))
-    assert report.metadata["failed_tasks"] == ["questions"]
+        counted.evaluate(strict_validation=True)
+    assert counted.evaluate().metadata["failed_tasks"] == ["questions"]
     assert counted.asked == 4
 
 
 def test_the_cache_holds_answers_alone_and_is_for_its_owner_only(counted: Counted) -> None:
-    counted.evaluate(questions(4))
+    counted.evaluate()
     files = [path for path in (counted.folder / "cache").rglob("*") if path.is_file()]
     assert {path.name for path in files} == {"run.json", "responses.jsonl"}
     assert all(path.stat().st_mode & 0o077 == 0 for path in files)
@@ -160,7 +176,4 @@ def test_the_hash_is_of_the_content_not_of_the_way_it_is_written() -> None:
         changed = [*rows[:2], {**rows[2], field: {**rows[2][field], "more": 1}}]
         found = {task_hash(questions(dataset=one)) for one in (rows, changed, rows[::-1], rows[:2])}
         assert len(found) == 4
-
-
-def test_inputs_are_called_by_their_id_or_their_place() -> None:
     assert input_ids([{"id": "a"}, {"id": 7}, {}, {"id": None}]) == ["a", "7", "2", "3"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
+from scipy.stats import binomtest
 from sklearn.metrics import precision_recall_fscore_support
 from tables import table
 
@@ -22,7 +24,7 @@ from medeval.metrics.metric import Item, Metric
 from medeval.metrics.registry import ALIASES, MetricRegistry, default_registry
 from medeval.metrics.rouge import TYPES, rouge
 from medeval.models.scores import Interval
-from medeval.scoring.table import interval
+from medeval.scoring.table import interval, wilson
 
 TABLES = table("metrics")
 
@@ -44,7 +46,7 @@ NAMES = [metric.name for metric in REGISTRY]
 NOTHING_CLAIMED = {"brier", "expected_calibration_error", "number_precision", "readability"}
 NOTHING_CLAIMED |= {"factual_consistency", "evidence_rate"}
 GOLD: list[dict[str, Any]] = TABLES["GOLD"]
-
+SOURCE = {"id": 77, "case": "Fever of 39, no cough", "age": 45}
 
 MEAN = Metric("mean", "a number", lambda item: item.output["value"], "no number")
 SHARE = Metric("share", "0 or 1", lambda item: item.output["value"], "no number", binary=True)
@@ -144,19 +146,15 @@ def test_names_are_taken_once_and_aliases_lead_to_their_metric() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "reference", "output", "expected"),
-    TABLES["what_two_texts_score"],
+    ("name", "reference", "output", "expected", "source"),
+    [
+        *((*row, "") for row in TABLES["what_two_texts_score"]),
+        *((*row, SOURCE) for row in TABLES["what_records_score"]),
+    ],
 )
-def test_what_two_texts_score(name: str, reference: str, output: str, expected: Any) -> None:
-    assert value_of(name, reference, output) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("name", "reference", "output", "expected"),
-    TABLES["what_records_score"],
-)
-def test_what_records_score(name: str, reference: Any, output: Any, expected: Any) -> None:
-    source = {"id": 77, "case": "Fever of 39, no cough", "age": 45}
+def test_what_two_texts_or_records_score(
+    name: str, reference: Any, output: Any, expected: Any, source: Any
+) -> None:
     assert value_of(name, reference, output, source) == pytest.approx(expected)
 
 
@@ -173,10 +171,7 @@ def test_ranked_diagnoses_are_read_from_the_differential(reference: str, ranks: 
     assert value_of("mrr", " ", output) is None
 
 
-@pytest.mark.parametrize(
-    ("reference", "hypothesis", "same"),
-    TABLES["abbreviations_are_written_out"],
-)
+@pytest.mark.parametrize(("reference", "hypothesis", "same"), TABLES["abbreviations"])
 def test_abbreviations_are_written_out(reference: str, hypothesis: str, same: int) -> None:
     for name in ("diagnostic_accuracy", "clinical_correctness"):
         assert value_of(name, reference, hypothesis) == same
@@ -217,19 +212,17 @@ def test_calibration_error_is_the_mean_distance_over_bins() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    TABLES["normalised"],
+    ("read", "text", "expected"),
+    [
+        *((normalised, *row) for row in TABLES["normalised"]),
+        *((number_facts, *row) for row in TABLES["number_facts"]),
+    ],
 )
-def test_normalised(text: str, expected: str) -> None:
-    assert normalised(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    TABLES["number_facts"],
-)
-def test_number_facts(text: str, expected: list[list[str | None]]) -> None:
-    assert [list(fact) for fact in number_facts(text)] == expected
+def test_a_text_is_normalised_and_its_numbers_are_read(
+    read: Callable[[str], Any], text: str, expected: Any
+) -> None:
+    found = read(text)
+    assert (found if isinstance(found, str) else [list(fact) for fact in found]) == expected
 
 
 def test_every_unit_is_read_glued_and_spaced() -> None:
@@ -238,10 +231,7 @@ def test_every_unit_is_read_glued_and_spaced() -> None:
             assert number_facts(text) == [("7", unit)]
 
 
-@pytest.mark.parametrize(
-    ("text", "affirmed", "negated"),
-    TABLES["findings"],
-)
+@pytest.mark.parametrize(("text", "affirmed", "negated"), TABLES["findings"])
 def test_findings(text: str, affirmed: str, negated: str) -> None:
     expected = {(concept, "affirmed") for concept in affirmed.split()}
     expected |= {(concept, "negated") for concept in negated.split()}
@@ -254,13 +244,8 @@ def test_lexicons() -> None:
     with pytest.raises(ValueError, match="without a word"):
         Lexicon({"a": ["-"]})
     text = "58M with HTN and DM, short of breath, denies chest pain. Started aspirin."
-    assert {concept for concept, polarity in common_lexicon().findings(text)} == {
-        "hypertension",
-        "diabetes",
-        "dyspnea",
-        "chest_pain",
-        "aspirin",
-    }
+    known = {"hypertension", "diabetes", "dyspnea", "chest_pain", "aspirin"}
+    assert {concept for concept, polarity in common_lexicon().findings(text)} == known
 
 
 @pytest.mark.parametrize("name", TYPES)
@@ -293,3 +278,43 @@ def test_the_package_loads_without_rouge() -> None:
         " assert not {'nltk', 'rouge_score'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def scored(value: float | None) -> Item:
+    return Item({}, {}, {"value": value}, "value")
+
+
+def test_undefined_items_are_left_out_and_counted() -> None:
+    found = aggregate(MEAN, [scored(1.0), scored(None), scored(0.5)])
+    assert (found.value, found.n, found.n_undefined, found.reason) == (0.75, 2, 1, "no number")
+    assert MEAN.column([scored(1.0), scored(None)]).item_scores == [1.0, None]
+    none = aggregate(MEAN, [scored(None)])
+    assert (none.value, none.low, none.reason) == (None, None, "no number")
+    assert aggregate(MEAN, []).reason == "no items"
+    one = aggregate(MEAN, [scored(0.5)])
+    assert (one.value, one.low, one.high, one.method, one.reason) == (0.5, None, None, "", None)
+
+
+def test_a_bootstrap_interval_is_the_percentiles_of_the_means() -> None:
+    scores = np.random.default_rng(7).random(200)
+    items = [scored(float(score)) for score in scores]
+    found = aggregate(MEAN, items, draws=2000, seed=1)
+    assert (found.method, found.level, found.n) == ("bootstrap_percentile", 0.95, 200)
+    half = 1.96 * scores.std() / np.sqrt(len(scores))
+    assert found.low == pytest.approx(scores.mean() - half, abs=0.1 * half)
+    assert found.high == pytest.approx(scores.mean() + half, abs=0.1 * half)
+    assert found == aggregate(MEAN, items, draws=2000, seed=1)
+    assert found != aggregate(MEAN, items, draws=2000, seed=2)
+
+
+@given(st.integers(1, 300), st.data())
+def test_scores_of_0_and_1_get_wilsons_interval_which_equals_scipys(
+    n: int, data: st.DataObject
+) -> None:
+    successes = data.draw(st.integers(0, n))
+    items = [scored(float(place < successes)) for place in range(n)]
+    found = aggregate(SHARE, [*items, scored(None)])
+    expected = binomtest(successes, n).proportion_ci(method="wilson")
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert (found.value, found.n, found.method) == (successes / n, n, "wilson")
+    assert (found.low, found.high) == wilson(successes / n, n)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import PROJECT_ROOT
+from tables import table
 
 from medeval.errors import UserError
 from medeval.evaluation.model_kinds import MissingExtraError
@@ -17,15 +19,23 @@ from medeval.evaluation.model_runner import MODEL_TYPES, ModelRunner
 from medeval.evaluation.task_loader import TaskLoader
 from medeval.metrics.registry import default_registry
 
+TABLES = table("model_runner")
 FIXTURE = Path(__file__).parent / "fixtures" / "simple_local_model.py"
 NOTES = [{"document": f"Note {number}. More."} for number in range(5)]
 SUMMARIES = [{"summary": f"Note {number}."} for number in range(5)]
 
 
-def file_of(folder: Path, code: str, name: str = "model.py") -> dict[str, Any]:
-    path = folder / name
-    path.write_text(code, encoding="utf-8")
-    return {"type": "local", "path": path, "callable": "predict"}
+@pytest.fixture(autouse=True)
+def at_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PROJECT_ROOT)
+    monkeypatch.syspath_prepend(str(FIXTURE.parent))
+
+
+def loaded(folder: Path, code: str, **given: Any) -> ModelRunner:
+    (folder / "model.py").write_text(code, encoding="utf-8")
+    runner = ModelRunner()
+    runner.load_model({"type": "local", "path": folder / "model.py", **given})
+    return runner
 
 
 @pytest.fixture
@@ -35,23 +45,11 @@ def runner() -> ModelRunner:
     return runner
 
 
-@pytest.fixture
-def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(FIXTURE.parent))
-
-
-def test_the_documented_example_runs(project_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(project_root)
-    tasks = "python/medeval/task_files"
-    task = TaskLoader().load_task(f"{tasks}/clinical_summarization_basic.yaml")
+def test_the_documented_example_runs() -> None:
+    task = TaskLoader().load_task("python/medeval/task_files/clinical_summarization_basic.yaml")
     runner = ModelRunner()
-    runner.load_model(
-        {
-            "type": "local",
-            "path": "python/tests/fixtures/simple_local_model.py",
-            "callable": "predict",
-        }
-    )
+    fixture = "python/tests/fixtures/simple_local_model.py"
+    runner.load_model({"type": "local", "path": fixture, "callable": "predict"})
     scores = task.evaluate(runner.run_model(task.inputs))  # type: ignore[attr-defined]
     assert set(scores) == {"rouge_l", "clinical_relevance", "factual_consistency"}
     assert 0 < scores["rouge_l"] < 1
@@ -60,85 +58,63 @@ def test_the_documented_example_runs(project_root: Path, monkeypatch: pytest.Mon
 def test_a_model_from_a_file_has_the_name_of_the_file(runner: ModelRunner) -> None:
     assert runner.loaded == ("simple_local_model",)
     assert runner.run_model("simple_local_model", NOTES) == SUMMARIES
-    assert runner.run_model(NOTES, batch_size=2) == SUMMARIES
     assert runner.run_model("simple_local_model", []) == []
 
+    async def both() -> list[Any]:
+        return [
+            await runner.run_model_async("simple_local_model", NOTES, batch_size=2),
+            await runner.run_model_async(NOTES),
+        ]
 
-def test_a_callable_may_take_one_input_at_a_time() -> None:
-    runner = ModelRunner()
-    form = {"path": FIXTURE, "callable": "predict_one", "per_item": True, "name": "one by one"}
-    runner.load_model(form)
-    broken = [*NOTES[:2], {"text": "no document"}, *NOTES[3:]]
-    failed = {"error": {"type": "KeyError", "attempts": 1}}
-    expected = [*SUMMARIES[:2], failed, *SUMMARIES[3:]]
-    assert runner.run_model("one by one", broken) == expected
+    assert asyncio.run(both()) == [SUMMARIES, SUMMARIES]
 
 
-def test_a_failing_batch_is_an_error_for_its_own_items_only(runner: ModelRunner) -> None:
+def test_a_failing_batch_or_item_is_an_error_of_its_own_only(runner: ModelRunner) -> None:
     broken = [*NOTES[:2], {"text": "no document"}, *NOTES[3:]]
     failed = {"error": {"type": "KeyError", "attempts": 1, "batch": 2}}
     assert runner.run_model(broken, batch_size=2) == [*SUMMARIES[:2], failed, failed, SUMMARIES[4]]
+    form = {"path": FIXTURE, "callable": "predict_one", "per_item": True, "name": "one by one"}
+    runner.load_model(form)
+    alone = {"error": {"type": "KeyError", "attempts": 1}}
+    assert runner.run_model("one by one", broken) == [*SUMMARIES[:2], alone, *SUMMARIES[3:]]
 
 
-def test_a_short_reply_is_shifted_onto_no_other_input(tmp_path: Path) -> None:
-    runner = ModelRunner()
-    runner.load_model(file_of(tmp_path, "def predict(rows): return rows[1:]"))
-    outputs = runner.run_model(NOTES[:3], batch_size=2)
-    wrong = [each["error"]["type"] for each in outputs]
-    assert wrong == ["WrongLength"] * 3
+@pytest.mark.parametrize(("code", "outputs"), TABLES["outputs"])
+def test_an_output_stands_at_its_input_or_is_an_error(
+    tmp_path: Path, code: str, outputs: list[Any]
+) -> None:
+    inputs = [{"labs": [1, 2]} for _ in range(3)]
+    assert loaded(tmp_path, code).run_model(inputs) == outputs
+    assert inputs == [{"labs": [1, 2]}] * 3
 
 
-def test_an_output_that_is_no_mapping_is_an_error_of_its_item(tmp_path: Path) -> None:
-    runner = ModelRunner()
-    runner.load_model(file_of(tmp_path, "def predict(rows): return [{'answer': 1}, 'text', None]"))
-    failed = {"error": {"type": "NotAMapping", "attempts": 1}}
-    assert runner.run_model(NOTES[:3]) == [{"answer": 1}, failed, failed]
-
-
-def test_a_model_that_changes_its_inputs_changes_only_copies(tmp_path: Path) -> None:
-    code = "def predict(rows):\n    for row in rows: row['labs'].clear()\n    return rows"
-    runner = ModelRunner()
-    runner.load_model(file_of(tmp_path, code))
-    inputs = [{"labs": [1, 2]}]
-    runner.run_model(inputs)
-    assert inputs == [{"labs": [1, 2]}]
-
-
-@pytest.mark.parametrize(
-    ("code", "error", "message"),
-    [
-        ("x = 1", ValueError, "has no function predict"),
-        ("predict = 1", ValueError, "has no function predict"),
-        ("def predict(:", ImportError, "cannot be run .SyntaxError"),
-        ("raise RuntimeError('no weights')", ImportError, "RuntimeError: no weights"),
-    ],
-)
+@pytest.mark.parametrize(("code", "error", "message"), TABLES["files"])
 def test_a_file_that_is_no_model_is_named(
-    tmp_path: Path, code: str, error: type[Exception], message: str
+    tmp_path: Path, code: str, error: str, message: str
 ) -> None:
     before = set(sys.modules)
-    runner = ModelRunner()
-    with pytest.raises(error, match=message) as caught:
-        runner.load_model(file_of(tmp_path, code))
+    with pytest.raises((ValueError, ImportError), match=message) as caught:
+        loaded(tmp_path, code)
+    assert error in {kind.__name__ for kind in type(caught.value).__mro__}
     assert "model.py" in str(caught.value)
-    assert runner.loaded == ()
-    if error is ImportError:
+    if error == "ImportError":
         assert not [name for name in set(sys.modules) - before if "medeval_model_" in name]
 
 
-def test_other_wrong_files_are_named_too(tmp_path: Path) -> None:
-    runner = ModelRunner()
-    with pytest.raises(FileNotFoundError, match=r"nowhere\.py"):
-        runner.load_model({"path": tmp_path / "nowhere.py"})
-    with pytest.raises(ValueError, match=r"must end in \.py"):
-        runner.load_model(file_of(tmp_path, "def predict(rows): ...", "model.txt"))
-    with pytest.raises(TypeError, match="colour"):
-        runner.load_model({"path": FIXTURE, "colour": "red"})
-    with pytest.raises(ValueError, match="needs a name"):
-        runner.load_model({"type": "local", "module_path": "json"})
+@pytest.mark.parametrize(("given", "error", "message"), TABLES["refused"])
+def test_what_cannot_be_loaded_is_told_at_once(
+    tmp_path: Path, given: dict[str, Any], error: str, message: str
+) -> None:
+    given = json.loads(json.dumps(given).replace("$FIXTURE", str(FIXTURE)))
+    runner = ModelRunner(folder=tmp_path)
+    with pytest.raises(Exception, match=message) as caught:
+        runner.load_model(given.pop("name"), **given)
+    assert error in {kind.__name__ for kind in type(caught.value).__mro__}
+    assert "sk-secret" not in str(caught.value)
+    assert runner.loaded == ()
+    assert set(MODEL_TYPES) == {"local", "api", "huggingface", "interface", "openai"}
 
 
-@pytest.mark.usefixtures("importable")
 def test_a_module_loads_a_model_with_the_other_keywords() -> None:
     runner = ModelRunner()
     model = runner.load_model(
@@ -148,23 +124,6 @@ def test_a_module_loads_a_model_with_the_other_keywords() -> None:
     question = {"question": "why?"}
     assert runner.run_model("imported", [question]) == [{"answer": "> weights: why?"}]
     assert runner.run_model("imported", [question], suffix="!") == [{"answer": "> weights: why?!"}]
-
-
-@pytest.mark.usefixtures("importable")
-def test_a_local_model_says_what_it_lacks() -> None:
-    runner = ModelRunner()
-    with pytest.raises(ValueError, match="needs model_path"):
-        runner.load_model("m", module_path="simple_local_model")
-    with pytest.raises(ValueError, match="needs module_path"):
-        runner.load_model("m", model_path="weights")
-    with pytest.raises(ValueError, match="simple_local_model has no function load_it"):
-        runner.load_model(
-            "m", model_path="w", module_path="simple_local_model", load_func="load_it"
-        )
-    with pytest.raises(ImportError, match="no_such_module"):
-        runner.load_model("m", model_path="w", module_path="no_such_module")
-    with pytest.raises(ValueError, match="returned a str, which cannot be called"):
-        runner.load_model("m", model_path="w", module_path="json", load_func="dumps", indent=None)
 
 
 class Constant:
@@ -177,86 +136,40 @@ class Constant:
         return [{"answer": "yes"} for _ in rows]
 
 
-def test_an_object_that_predicts_is_a_model() -> None:
+def test_an_object_that_predicts_is_a_model_and_a_name_keeps_its_model() -> None:
     runner = ModelRunner()
+    with pytest.raises(ValueError, match="loaded are: none"):
+        runner.run_model(NOTES)
     model = Constant()
     assert runner.load_model("mine", model_type="interface", model=model) is model
     assert runner.run_model("mine", [{}, {}]) == [{"answer": "yes"}] * 2
     assert runner.describe("mine")["metadata"] == {"version": "1.0"}
+    with pytest.warns(UserWarning, match="'mine' is loaded already"):
+        assert runner.load_model("mine", model_type="interface", model=Constant()) is model
     runner.load_model({"type": "interface", "model": model})
     assert runner.loaded == ("mine", "constant")
-    for given in ({}, {"model": object()}):
-        with pytest.raises(ValueError, match="needs model="):
-            runner.load_model("other", model_type="interface", **given)
-
-
-def test_a_name_that_is_loaded_keeps_its_model(runner: ModelRunner) -> None:
-    first = runner.load_model("mine", model_type="interface", model=Constant())
-    with pytest.warns(UserWarning, match="'mine' is loaded already"):
-        second = runner.load_model("mine", model_type="interface", model=Constant())
-    assert second is first
+    with pytest.raises(ValueError, match=r"name the model .* mine, constant"):
+        runner.run_model(NOTES)
     runner.unload_model("mine")
     runner.unload_model("never loaded")
-    assert runner.loaded == ("simple_local_model",)
-    assert runner.load_model("mine", model_type="interface", model=Constant()) is not first
+    assert runner.loaded == ("constant",)
 
 
-def test_a_model_that_is_not_loaded_is_an_error_with_the_names(runner: ModelRunner) -> None:
-    with pytest.raises(ValueError, match="'other' is not loaded; loaded are: simple_local_model"):
-        runner.run_model("other", NOTES)
-    runner.load_model("mine", model_type="interface", model=Constant())
-    with pytest.raises(ValueError, match=r"name the model .* simple_local_model, mine"):
-        runner.run_model(NOTES)
-    with pytest.raises(ValueError, match="loaded are: none"):
-        ModelRunner().run_model(NOTES)
-
-
-def test_inputs_must_be_mappings(runner: ModelRunner) -> None:
-    bad: Any
-    for bad in (["text"], [NOTES[0], 3], [None]):
-        with pytest.raises(ValueError, match=r"inputs\[\d\] is a \w+, not a mapping"):
-            runner.run_model("simple_local_model", bad)
-    for bad in ({"document": "x"}, "text", None):
-        with pytest.raises(ValueError, match="list of mappings"):
-            runner.run_model("simple_local_model", bad)
-    with pytest.raises(ValueError, match="name of the model"):
-        runner.run_model(NOTES, NOTES)  # type: ignore[call-overload]
-    with pytest.raises(ValueError, match="batch_size"):
-        runner.run_model(NOTES, batch_size=0)
-
-
-def test_other_types_and_parameters_are_refused() -> None:
-    runner = ModelRunner()
-    with pytest.raises(ValueError, match="unknown model type 'gpt': use one of local, api"):
-        runner.load_model("m", model_type="gpt")
-    with pytest.raises(TypeError, match="as one mapping"):
-        runner.load_model({"path": FIXTURE}, per_item=True)
-    with pytest.raises(ValueError, match=r"interface .* has no model_path"):
-        runner.load_model("m", model_type="interface", model_path="w", model=Constant())
-    assert set(MODEL_TYPES) == {"local", "api", "huggingface", "interface", "openai"}
+@pytest.mark.parametrize(("given", "more", "message"), TABLES["calls"])
+def test_a_call_that_cannot_be_meant_is_an_error(
+    runner: ModelRunner, given: list[Any], more: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        runner.run_model(*given, **more)
 
 
 def test_a_description_is_json_and_tells_contents_apart(tmp_path: Path) -> None:
-    descriptions = []
-    for code in ("def predict(rows): return rows", "def predict(rows): return []"):
-        runner = ModelRunner()
-        runner.load_model(file_of(tmp_path, code))
-        descriptions.append(runner.describe("model"))
-        json.dumps(descriptions[-1])
-    assert descriptions[0]["type"] == "local"
-    assert descriptions[0]["sha256"] != descriptions[1]["sha256"]
+    codes = ("def predict(rows): return rows", "def predict(rows): return []")
+    first, second = (loaded(tmp_path, code).describe("model") for code in codes)
+    assert json.loads(json.dumps(first))["type"] == "local"
+    assert first["sha256"] != second["sha256"]
     with pytest.raises(ValueError, match="not loaded"):
         ModelRunner().describe("model")
-
-
-def test_the_asynchronous_call_gives_the_same(runner: ModelRunner) -> None:
-    async def both() -> list[Any]:
-        return [
-            await runner.run_model_async("simple_local_model", NOTES, batch_size=2),
-            await runner.run_model_async(NOTES),
-        ]
-
-    assert asyncio.run(both()) == [SUMMARIES, SUMMARIES]
 
 
 @pytest.mark.skipif(find_spec("transformers") is not None, reason="the extras are installed")
@@ -279,9 +192,9 @@ class OwnEndError(BaseException):
 def test_whatever_a_function_raises_is_an_error_and_an_interrupt_stays_one(
     tmp_path: Path, raised: type[BaseException], per_item: bool
 ) -> None:
+    (tmp_path / "model.py").write_text("def predict(rows): raise RAISED", encoding="utf-8")
     runner = ModelRunner()
-    form = file_of(tmp_path, "def predict(rows): raise RAISED")
-    function = runner.load_model({**form, "per_item": per_item})
+    function = runner.load_model({"path": tmp_path / "model.py", "per_item": per_item})
     function.__globals__["RAISED"] = raised
     batch = {} if per_item else {"batch": 2}
     error = {"type": raised.__name__, "attempts": 1, **batch}
@@ -290,11 +203,3 @@ def test_whatever_a_function_raises_is_an_error_and_an_interrupt_stays_one(
         function.__globals__["RAISED"] = KeyboardInterrupt
         with pytest.raises(KeyboardInterrupt):
             runner.run_model(NOTES[:2])
-
-
-def test_values_that_json_lacks_and_halves_of_characters_are_no_harm(tmp_path: Path) -> None:
-    code = "def predict(rows): return [{'a': float('nan')}, {'a': {1}}, {'a': 'pain \\ud83d'}]"
-    runner = ModelRunner()
-    runner.load_model(file_of(tmp_path, code))
-    failed = {"error": {"type": "NotJson", "attempts": 1}}
-    assert runner.run_model(NOTES[:3]) == [failed, failed, {"a": "pain \ufffd"}]

@@ -4,98 +4,27 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table
+from web_server import Page, WebServer, web_server
 
-from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner, ModelStoppedWarning
 from medeval.inference.guard import RefusedError
 from medeval.inference.openai_replies import LONGEST
 from medeval.models.medical_task import MedicalTask
 
+TABLES = table("model_runner")
 KEY = "sk-secret-0123456789"
 ROWS = [{"question": f"question {number}"} for number in range(5)]
+Respond = Callable[[str, Any], Page]
 
 
-@dataclass(frozen=True)
-class Response:
-    """What is sent back for a batch."""
-
-    status: int = 200
-    body: Any = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-
-
-def label_all(batch: list[Any], before: int) -> Response:
-    return Response(body=[{"label": row["question"], "score": 0.5} for row in batch])
-
-
-class BatchServer(ThreadingHTTPServer):
-    """An endpoint on the loopback that answers batches by a function."""
-
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(self, respond: Callable[[list[Any], int], Response]) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.respond = respond
-        self.bodies: list[Any] = []
-        self.headers: list[dict[str, str]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/predict"
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no news here."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: BatchServer
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        before = self.server.bodies.count(body)
-        self.server.bodies.append(body)
-        self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
-        response = self.server.respond(body, before)
-        time.sleep(response.seconds)
-        body = response.body
-        text = body if isinstance(body, str | bytes) else json.dumps(body)
-        raw = text.encode() if isinstance(text, str) else text
-        self.send_response(response.status)
-        for name, value in response.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-
-@contextmanager
-def batch_server(
-    respond: Callable[[list[Any], int], Response] = label_all,
-) -> Iterator[BatchServer]:
-    server = BatchServer(respond)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def label_all(_: str, batch: list[Any]) -> Page:
+    return Page(body=[{"label": row["question"], "score": 0.5} for row in batch])
 
 
 def api_runner(url: str, folder: Path, **given: Any) -> ModelRunner:
@@ -105,8 +34,15 @@ def api_runner(url: str, folder: Path, **given: Any) -> ModelRunner:
     return runner
 
 
-def run(runner: ModelRunner, size: int = 2) -> list[Any]:
-    return runner.run_model("m", ROWS, batch_size=size, data_class="open")
+def run(
+    respond: Respond | WebServer, folder: Path, size: int = 2, **given: Any
+) -> tuple[list[Any], WebServer]:
+    """Run all rows against a server of their own; return the outputs and the server."""
+    if isinstance(respond, WebServer):
+        runner = api_runner(respond.url, folder, **given)
+        return runner.run_model("m", ROWS, batch_size=size, data_class="open"), respond
+    with web_server(respond) as server:
+        return run(server, folder, size, **given)
 
 
 def labels(*numbers: int) -> list[Any]:
@@ -118,11 +54,10 @@ def test_the_batch_is_posted_as_it_is_with_a_bearer_token(
 ) -> None:
     monkeypatch.setenv("TESTED_KEY", KEY)
     for given in ({}, {"api_key": None, "key_variable": "TESTED_KEY"}):
-        with batch_server() as server:
-            runner = api_runner(server.url, tmp_path, headers={"X-Version": "3"}, **given)
-            assert run(runner) == labels(0, 1, 2, 3, 4)
-        assert server.bodies == [ROWS[:2], ROWS[2:4], ROWS[4:]]
-        for headers in server.headers:
+        outputs, server = run(label_all, tmp_path, headers={"X-Version": "3"}, **given)
+        assert outputs == labels(0, 1, 2, 3, 4)
+        assert [body for _, _, body in server.asked] == [ROWS[:2], ROWS[2:4], ROWS[4:]]
+        for _, headers, _ in server.asked:
             assert headers["authorization"] == f"Bearer {KEY}"
             assert headers["content-type"] == "application/json"
             assert headers["x-version"] == "3"
@@ -135,8 +70,7 @@ def test_an_output_that_is_a_mapping_stays_as_it_is_and_other_values_are_labels(
     tmp_path: Path,
 ) -> None:
     answers = [{"answer": "yes"}, "no", 3, None, {"label": "a", "score": 1}]
-    with batch_server(lambda batch, before: Response(body=answers)) as server:
-        outputs = run(api_runner(server.url, tmp_path), size=5)
+    outputs, _ = run(lambda _, batch: Page(body=answers), tmp_path, size=5)
     assert outputs == [
         {"answer": "yes"},
         {"label": "no", "score": 1.0},
@@ -146,90 +80,46 @@ def test_an_output_that_is_a_mapping_stays_as_it_is_and_other_values_are_labels(
     ]
 
 
-GARBLED = {"Content-Encoding": "gzip"}
-
-
-@pytest.mark.parametrize(
-    ("response", "error"),
-    [
-        (Response(500, "broken"), {"type": "server", "attempts": 2, "status": 500}),
-        (Response(400, ""), {"type": "request", "attempts": 1, "status": 400}),
-        (Response(422, ""), {"type": "request", "attempts": 1, "status": 422}),
-        # Whatever the words are, less text would mend a request that is too large.
-        (
-            Response(413, ""),
-            {"type": "request", "attempts": 1, "status": 413, "code": "context_length_exceeded"},
-        ),
-        (
-            Response(body=[{"label": "only one"}]),
-            {"type": "WrongLength", "attempts": 1, "returned": 1},
-        ),
-        (Response(body={"outputs": []}), {"type": "NotAList", "attempts": 1}),
-        (Response(body="<html>"), {"type": "broken_reply", "attempts": 2, "status": 200}),
-        (
-            Response(body="no gzip", headers=GARBLED),
-            {"type": "broken_reply", "attempts": 2, "code": "DecodingError"},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("page", "error"), TABLES["batches"])
 def test_a_failed_batch_is_an_error_of_its_own_items_and_moves_no_answer(
-    tmp_path: Path, response: Response, error: dict[str, Any]
+    tmp_path: Path, page: dict[str, Any], error: dict[str, Any]
 ) -> None:
-    def second_fails(batch: list[Any], before: int) -> Response:
-        return response if ROWS[2] in batch else label_all(batch, before)
+    def second_fails(path: str, batch: list[Any]) -> Page:
+        return Page(**page) if ROWS[2] in batch else label_all(path, batch)
 
-    with batch_server(second_fails) as server:
-        outputs = run(api_runner(server.url, tmp_path, max_retries=1))
     failed = {"error": {**error, "batch": 2}}
+    outputs, _ = run(second_fails, tmp_path, max_retries=1)
     assert outputs == [*labels(0, 1), failed, failed, *labels(4)]
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
-def test_what_may_pass_is_tried_again_as_often_as_allowed(tmp_path: Path, status: int) -> None:
-    def fails(batch: list[Any], before: int) -> Response:
-        return Response(status, "") if before < 2 else label_all(batch, before)
-
-    for retries, attempts in ((2, 3), (1, 2), (0, 1)):
-        with batch_server(fails) as server:
-            outputs = run(api_runner(server.url, tmp_path, max_retries=retries), size=5)
-        assert len(server.bodies) == attempts
-        if retries == 2:
-            assert outputs == labels(0, 1, 2, 3, 4)
-        else:
-            assert [each["error"]["attempts"] for each in outputs] == [attempts] * 5
-
-
-@pytest.mark.parametrize(
-    ("response", "asked", "reason"),
-    [
-        (Response(401, ""), 1, "HTTP 401"),
-        (Response(403, ""), 1, "HTTP 403"),
-        (Response(404, ""), 1, "HTTP 404"),
-        (Response(307, "", {"Location": "http://127.0.0.1:9/elsewhere"}), 1, "HTTP 307"),
-        (Response(429, "", {"Retry-After": "3600"}), 1, "left alone for 3600 seconds"),
-        # A refused request may be the affair of its item, and so may a sentence, but not two.
-        (Response(400, ""), 2, "HTTP 400"),
-        (Response(403, {"error": {"message": "Your balance is insufficient"}}), 2, "quota"),
-    ],
-)
-def test_what_every_batch_would_meet_stops_the_run_and_says_so(
-    tmp_path: Path, response: Response, asked: int, reason: str
+@pytest.mark.parametrize("retries", [2, 1, 0])
+def test_what_may_pass_is_tried_again_as_often_as_allowed(
+    tmp_path: Path, status: int, retries: int
 ) -> None:
-    with (
-        batch_server(lambda batch, before: response) as server,
-        pytest.warns(ModelStoppedWarning, match=reason),
-    ):
-        outputs = run(api_runner(server.url, tmp_path))
-    assert len(server.bodies) == asked
+    replies = iter([Page(status, ""), Page(status, ""), label_all("", ROWS)])
+    outputs, server = run(lambda *_: next(replies), tmp_path, size=5, max_retries=retries)
+    assert len(server.asked) == retries + 1
+    if retries == 2:
+        assert outputs == labels(0, 1, 2, 3, 4)
+    else:
+        assert [each["error"]["attempts"] for each in outputs] == [retries + 1] * 5
+
+
+@pytest.mark.parametrize(("page", "asked", "reason"), TABLES["stops"])
+def test_what_every_batch_would_meet_stops_the_run_and_says_so(
+    tmp_path: Path, page: dict[str, Any], asked: int, reason: str
+) -> None:
+    with pytest.warns(ModelStoppedWarning, match=reason):
+        outputs, server = run(lambda *_: Page(**page), tmp_path)
+    assert len(server.asked) == asked
     assert outputs[-1] == {"error": {"type": "not_asked", "attempts": 0}}
 
 
 def test_no_connection_and_no_reply_in_time_are_told_apart(tmp_path: Path) -> None:
-    with batch_server(lambda batch, before: Response(seconds=1.0)) as server:
-        outputs = run(api_runner(server.url, tmp_path, timeout=0.1), size=5)
-        assert outputs[0]["error"]["type"] == "timeout"
-        url = server.url
-    outputs = run(api_runner(url, tmp_path, max_retries=1), size=5)
+    outputs, server = run(lambda *_: Page(seconds=1.0), tmp_path, size=5, timeout=0.1)
+    assert outputs[0]["error"]["type"] == "timeout"
+    outputs, _ = run(server, tmp_path, size=5, max_retries=1)
     assert outputs[0]["error"]["type"] == "connection"
     assert outputs[0]["error"]["attempts"] == 2
 
@@ -239,35 +129,26 @@ def test_the_key_is_written_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture
     escaped = "".join(f"\\u{ord(each):04x}" for each in key)
     slashed = key.replace("/", chr(92) + "/")
 
-    def echoes(batch: list[Any], before: int) -> Response:
+    def echoes(_: str, batch: list[Any]) -> Page:
         if ROWS[0] in batch:
-            return Response(400, {"error": {"code": key, "message": key}})
-        return Response(body=f'["{escaped}", "key {slashed}"]' if len(batch) == 2 else [key])
+            return Page(400, {"error": {"code": key, "message": key}})
+        return Page(body=f'["{escaped}", "key {slashed}"]' if len(batch) == 2 else [key])
 
-    with batch_server(echoes) as server:
-        runner = api_runner(server.url, tmp_path, api_key=key, headers={"X-Secret": key})
-        model = runner.load_model(
-            {"name": "n", "type": "api", "endpoint": server.url, "api_key": key}
+    with web_server(echoes) as server:
+        given = {"api_key": key, "headers": {"X-Secret": key}}
+        outputs, _ = run(server, tmp_path, **given)
+        runner = api_runner(server.url, tmp_path, **given)
+        told = repr(
+            runner.load_model({"name": "n", "type": "api", "endpoint": server.url, **given})
         )
-        outputs = run(runner)
-    told = json.dumps([outputs, runner.describe("m")]) + repr(model) + "".join(capfd.readouterr())
+    told += json.dumps([outputs, runner.describe("m")]) + "".join(capfd.readouterr())
     assert [output["label"] for output in outputs[2:]] == ["[key]", "key [key]", "[key]"]
     assert key not in told
-    written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(written) == 1  # the audit
-    assert key not in written[0].read_text(encoding="utf-8")
+    (written,) = (path for path in tmp_path.rglob("*") if path.is_file())  # the audit
+    assert key not in written.read_text(encoding="utf-8")
 
 
-def test_what_is_missing_or_wrong_is_an_error_at_once(tmp_path: Path) -> None:
-    for given, message in (
-        ({"endpoint": ""}, "needs endpoint"),
-        ({"api_key": None}, "needs api_key"),
-        ({"api_key": "ключ"}, "no header can carry"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            api_runner("http://127.0.0.1:9/x", tmp_path, **given)
-    with pytest.raises(UserError, match="a user, a query or a fragment"):
-        api_runner("http://127.0.0.1:9/x?key=1", tmp_path)
+def test_what_cannot_be_posted_is_an_error_at_once(tmp_path: Path) -> None:
     runner = api_runner("http://127.0.0.1:9/x", tmp_path)
     with pytest.raises(ValueError, match="takes no options: top_p"):
         runner.run_model("m", ROWS, top_p=1)
@@ -277,12 +158,12 @@ def test_what_is_missing_or_wrong_is_an_error_at_once(tmp_path: Path) -> None:
 
 def test_credentialed_inputs_go_to_no_endpoint_that_is_not_declared(tmp_path: Path) -> None:
     task = MedicalTask(task_id="p", task_type="qa", inputs=ROWS)
-    with batch_server() as server:
+    with web_server(label_all) as server:
         runner = api_runner(server.url, tmp_path)
         for given in ({}, {"task": task}, {"data_class": "credentialed"}):
             with pytest.raises(RefusedError, match="Nothing was sent"):
                 runner.run_model("m", ROWS, **given)  # type: ignore[arg-type]
-        assert server.bodies == []
+        assert server.asked == []
         declared = f'[[endpoint]]\nbase_url = "{server.url}"\nruns_locally = true\n'
         (tmp_path / "endpoints.toml").write_text(declared, encoding="utf-8")
         runner = api_runner(server.url, tmp_path)
@@ -291,12 +172,9 @@ def test_credentialed_inputs_go_to_no_endpoint_that_is_not_declared(tmp_path: Pa
 
 @pytest.mark.parametrize("status", [200, 400])
 def test_a_response_is_cut_at_its_size_and_read_as_utf_8(tmp_path: Path, status: int) -> None:
-    bomb = Response(status, gzip.compress(b"[" + b" " * LONGEST), {"Content-Encoding": "gzip"})
-    with batch_server(lambda batch, before: bomb) as server:
-        outputs = run(api_runner(server.url, tmp_path / "a", max_retries=0), size=5)
+    bomb = Page(status, gzip.compress(b"[" + b" " * LONGEST), {"Content-Encoding": "gzip"})
+    outputs, _ = run(lambda *_: bomb, tmp_path / "a", size=5, max_retries=0)
     assert {output["error"]["type"] for output in outputs} == {"broken_reply"}
     named = {"Content-Type": "application/json; charset=base64"}
-    with batch_server(
-        lambda batch, before: Response(200, ["\u00e9"] * len(batch), named)
-    ) as server:
-        assert run(api_runner(server.url, tmp_path / "b"))[0]["label"] == "\u00e9"
+    outputs, _ = run(lambda _, batch: Page(200, ["\u00e9"] * len(batch), named), tmp_path / "b")
+    assert outputs[0]["label"] == "\u00e9"
