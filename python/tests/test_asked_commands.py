@@ -42,7 +42,7 @@ def run_of(task: AskedTask, kind: str, folder: Path) -> Path:
     return folder
 
 
-# CDM has files of its own to be read: test_cdm_command.py.
+# CDM has files of its own to be read: test_cdm_task.py.
 @pytest.mark.parametrize("name", [name for name in all_names() if name != "cdm"])
 def test_every_task_passes_its_self_checks(name: str) -> None:
     checks = list(check_task(begin(name, {})))
