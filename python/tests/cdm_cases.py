@@ -1,8 +1,9 @@
-"""Hand-made cases, a small table of tests by name, and calls of tools, for the tests of scores."""
+"""Cases made by hand, a small table of tests by name, and what tools and scores make of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,40 +17,28 @@ from medeval.cdm.scores import CaseScore, score_case
 from medeval.cdm.tools import Toolbox
 from medeval.models.clinical_case import ClinicalCase
 
-CALLS = Sequence[tuple[str, dict[str, Any]]]
-
-# Labels and ids as in D_LABITEMS of MIMIC-IV; glucose is two tests of one name.
-LAB_TESTS = (
-    (51301, "White Blood Cells", "Blood", (51301,)),
-    (51222, "Hemoglobin", "Blood", (51222,)),
-    (51221, "Hematocrit", "Blood", (51221,)),
-    (50931, "Glucose", "Blood", (50931, 51478)),
-    (51478, "Glucose", "Urine", (50931, 51478)),
-    (50861, "Alanine Aminotransferase (ALT)", "Blood", (50861,)),
-    (50878, "Asparate Aminotransferase (AST)", "Blood", (50878,)),
-    (50885, "Bilirubin, Total", "Blood", (50885,)),
-    (50883, "Bilirubin, Direct", "Blood", (50883,)),
-    (50927, "Gamma Glutamyltransferase", "Blood", (50927,)),
-    (50956, "Lipase", "Blood", (50956,)),
-    (50889, "C-Reactive Protein", "Blood", (50889,)),
-    (50813, "Lactate", "Blood", (50813,)),
-    (50824, "Sodium, Whole Blood", "Blood", (50824,)),
-    (50983, "Sodium", "Blood", (50983,)),
-    (51516, "WBC", "Urine", (51516,)),
-    (90201, "Blood Culture, Routine", None, (90201,)),
-    (90039, "URINE CULTURE", None, (90039,)),
-)
+Calls = Sequence[tuple[str, Mapping[str, Any]]]
+EXAMINE: tuple[str, dict[str, Any]] = ("physical_examination", {})
+# How tables write the parts of a case, each over the usual fields of its kind.
+_PARTS = {
+    "labs": ("lab", "lab_results"),
+    "cultures": ("culture", "microbiology_events"),
+    "reports": ("report", "radiology_reports"),
+}
 
 
 @cache
-def _tables() -> dict[str, list[Any]]:
-    path = Path(__file__).with_name("cdm_tables.yaml")
-    return dict(yaml.safe_load(path.read_text(encoding="utf-8")))
+def table(name: str) -> Any:
+    """Return the inputs of a test file and what comes of them."""
+    path = Path(__file__).with_name("tables") / f"{name}.yaml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
-def rows(name: str) -> list[Any]:
-    """Return the inputs of a test and what comes of them."""
-    return _tables()[name]
+MADE = table("cdm_cases")
+TESTS = {test["itemid"]: test for test in MADE["tests"]}
+BEDSIDE = MADE["bedside"]
+HISTORY, EXAMINATION = BEDSIDE["history_of_present_illness"], BEDSIDE["physical_exams"]
+ULTRASOUND, CT, CHEST = (report["text"] for report in BEDSIDE["reports"])
 
 
 @cache
@@ -59,105 +48,46 @@ def facts() -> Facts:
 
 @cache
 def mapping() -> LabMapping:
-    return LabMapping(
-        {"itemid": itemid, "label": label, "fluid": fluid, "corresponding_ids": list(same)}
-        for itemid, label, fluid, same in LAB_TESTS
+    return LabMapping(MADE["tests"])
+
+
+def case(number: int = 1, of: str = "bedside", **changed: Any) -> ClinicalCase:
+    """Return a case of the table; `changed` are fields of it, in its words or those of JSON."""
+    fields = {"hadm_id": 20055000 + number, **MADE[of], **changed}
+    for name, (kind, field) in _PARTS.items():
+        rows = [{**MADE[kind], **_named(kind, row), **row} for row in fields.pop(name, ())]
+        fields.setdefault(field, rows)
+    treatments = [
+        {"title": title, "icd_code": code, "is_coded": code is not None}
+        for title, code in fields.pop("treatments", ())
+    ]
+    diagnoses = fields.pop("diagnoses", ())
+    fields.setdefault(
+        "ground_truth", {"primary_diagnosis": list(diagnoses), "treatments": treatments}
     )
+    return ClinicalCase.model_validate_json(json.dumps(fields))
 
 
-def lab(itemid: int, value: str = "1 mg/dL", **changes: Any) -> dict[str, Any]:
-    known = {one[0]: one for one in LAB_TESTS}
-    name, fluid = known[itemid][1:3] if itemid in known else (f"Item {itemid}", "Blood")
-    return {
-        "itemid": itemid,
-        "test_name": name,
-        "fluid": fluid,
-        "category": "Chemistry",
-        "value": value,
-        "ref_range_lower": 0.0,
-        "ref_range_upper": 40.0,
-        "charttime": "2150-01-01T08:00:00",
-        "sequence_num": 1,
-    } | changes
+def _named(kind: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the names that a row has by its ids."""
+    if kind == "report":
+        exam = f"{row.get('modality', 'CT').upper()} ABDOMEN"
+        return {"exam_name": exam, "text": f"FINDINGS: {row['note_id']}"}
+    test = TESTS.get(row.get("itemid", row.get("test_itemid")), {})
+    names = {"test_name": test.get("label", f"Item {row.get('itemid')}")}
+    return {**names, "fluid": test.get("fluid", "Blood")} if kind == "lab" else names
 
 
-def culture(test_itemid: int | None, name: str | None, **changes: Any) -> dict[str, Any]:
-    return {
-        "test_itemid": test_itemid,
-        "test_name": name,
-        "spec_type_desc": "BLOOD CULTURE",
-        "organism_name": None,
-        "comments": None,
-        "charttime": None,
-        "sequence_num": 1,
-    } | changes
+def cases(count: int, **changed: Any) -> list[ClinicalCase]:
+    return [case(number, **changed) for number in range(1, count + 1)]
 
 
-def report(note_id: str, modality: str = "CT", **changes: Any) -> dict[str, Any]:
-    return {
-        "note_id": note_id,
-        "exam_name": f"{modality.upper()} ABDOMEN",
-        "region": "Abdomen",
-        "modality": modality,
-        "text": f"FINDINGS: {note_id}",
-        "charttime": "2150-01-01T08:00:00",
-        "sequence_num": 1,
-    } | changes
-
-
-def case(
-    pathology: str | None = "appendicitis",
-    *,
-    diagnoses: Sequence[str] = (),
-    treatments: Sequence[tuple[str, str | None]] = (),
-    labs: Sequence[dict[str, Any]] = (),
-    cultures: Sequence[dict[str, Any]] = (),
-    reports: Sequence[dict[str, Any]] = (),
-    exam: str = "Soft abdomen.",
-    hadm_id: int = 20000001,
-    demographics: dict[str, Any] | None = None,
-) -> ClinicalCase:
-    return ClinicalCase.model_validate(
-        {
-            "hadm_id": hadm_id,
-            "pathology": pathology,
-            "demographics": demographics,
-            "history_of_present_illness": "Pain.",
-            "lab_results": tuple(labs),
-            "microbiology_events": tuple(cultures),
-            "radiology_reports": tuple(reports),
-            "physical_exams": exam,
-            "ground_truth": {
-                "primary_diagnosis": tuple(diagnoses),
-                "treatments": tuple(
-                    {"title": title, "icd_code": code, "is_coded": code is not None}
-                    for title, code in treatments
-                ),
-            },
-        },
-        strict=False,
+def toolbox(version: int = 2, enabled: Sequence[str] | None = None, **changed: Any) -> Toolbox:
+    """Return the tools of a case of which `changed` alone is known."""
+    choice = {} if enabled is None else {"enabled": enabled}
+    return Toolbox(
+        case(of="bare", **changed), facts(), mapping=mapping(), version=version, **choice
     )
-
-
-def toolbox(of: ClinicalCase | None = None, **choices: Any) -> Toolbox:
-    return Toolbox(of or case(), facts(), mapping=mapping(), **choices)
-
-
-def records(of: ClinicalCase, calls: CALLS, version: int = 2) -> list[dict[str, Any]]:
-    tools = toolbox(of, version=version)
-    return [tools.call(name, arguments).record for name, arguments in calls]
-
-
-def scored(
-    of: ClinicalCase,
-    calls: CALLS = (),
-    *,
-    diagnosis: str = "",
-    treatment: Sequence[str] = (),
-    version: int = 2,
-) -> CaseScore:
-    answer = {"final_diagnosis": diagnosis, "treatment": list(treatment)}
-    return score_case(of, answer, records(of, calls), facts(), version=version)
 
 
 def ask(test_name: str) -> tuple[str, dict[str, Any]]:
@@ -168,4 +98,15 @@ def image(region: str, modality: str) -> tuple[str, dict[str, Any]]:
     return "request_imaging", {"region": region, "modality": modality}
 
 
-EXAMINE: tuple[str, dict[str, Any]] = ("physical_examination", {})
+def scored(
+    of: ClinicalCase,
+    calls: Calls = (),
+    *,
+    diagnosis: str = "",
+    treatment: Sequence[str] = (),
+    version: int = 2,
+) -> CaseScore:
+    answer = {"final_diagnosis": diagnosis, "treatment": list(treatment)}
+    tools = Toolbox(of, facts(), mapping=mapping())
+    made = [tools.call(name, arguments).record for name, arguments in calls]
+    return score_case(of, answer, made, facts(), version=version)

@@ -11,60 +11,24 @@ import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import yaml
 from oracles.cdm import facts
 
-EXAM_WORDS = """
-Physical|Phsyical|Physcial|Exam|Examination|PE|Patient examined|on|upon|at|in|day of|time of|the|no
-discharge|Discharge|DISCHARGE|discharged|discharge vs|discharge physical|discharge phsycial|purulent
-Transfer|D/C|ACS|Physical:|___ Physical:|___Physical:|___|at ___ischarge exam|at Dischage exam|GEN
---DISCHARGE--|Prior discharge:|discharge:|discharge exam|discharge period|discharge labs|predisposed
-on discharged:|On D/C:|Time of Discharge:|D/C:|Dispo: home|disposition|ADMISSION |ADMISSION|day of
-Labs and imaging:|Labs:|LABS :|Laboratory:|Imaging:|Diagnostics:|PHYSICAL EXAM|TRANSFER EXAM:|VS:
-EXAMINATION:|EXAM:|Scrotal exam:|Pelvic exam:|P/E:|PE:|CVS:|SHAPE:|Vital signs:|AMA:|Gen:|HEENT:
-HEENT :|Prior to leaving AMA...|T98.2 HR 70 BP 110/70|T98 HR 88 BP 120/80 RR 12|WBC 12|WBC 12.1,
-WBC 9.3 |Physical Exam:|Physical Examination:|xxxxx|XXXXXXX|=====|===|_____|______|___:|soft|wound
-appendicitis|acute appendicitis|peri-appendicitis|appendectomy|tip appendicitis|é|ß|²|“|-|,|.|;|:
-ABD: soft, tender in all quadrants|General appearance well, no distress, pleasant and oriented
-"""
-PAST_LABELS = [
-    "PMH",
-    "PMHx",
-    "PMHx/PSHx",
-    "Past Medical History",
-    "Past Medical and Surgical History",
-    "PAST MEDICAL/SURGICAL HISTORY",
-    "past medical  surgical history",
-    "Past\nMedical History",
-]
-HEADINGS = """
-FINDINGS|FINDINGS|IMPRESSION|LIVER|RECOMMENDATION(S)|FINDINGS/IMPRESSION|Findings|___| |.|ÉCOLE
-FINAL IMPRESSION|EXAM: CT|CT ABDOMEN|ALL CLEAR|12|A-B_C, D|IMPRESSIONS
-"""
-PHRASES = """
-clear|no acute|the liver|ct|us|telling us|Pelvis|mri of the knee|acute appendicitis|appendicitis|1.
-Impression:|ß|É
-"""
-NAMES = "SERIES|PROC|CHESTX VIEW|chest pa|STUDY OF CT|UNKNOWN|EXAM 1"
-SPACES = [" "] * 14 + ["\n"] * 5 + ["  ", "\n\n", "\r\n", "\t", "\u00a0", "\u2028", "\v", "", "\n "]
-BREAKS = ["\n"] * 8 + ["\n\n", "\r\n", "\u2028", "\v", " \n", "\n "]
-JOINTS = [" "] * 8 + ["/", ", ", "-", " (", ") ", "_", ". ", "", "\t", "é", "s"]
-COLONS = [":", ":", ":", " :", "", "::", ":\t"]
-OPENINGS = ["", "", "GEN: long text here, nothing else of note. " * 5]
-
-
-def words(text: str) -> list[str]:
-    """Split a list of words."""
-    return [word for word in text.strip("\n").replace("\n", "|").split("|") if word]
+WORDS = yaml.safe_load(
+    Path(__file__).with_name("tables").joinpath("cdm_note_words.yaml").read_text(encoding="utf-8")
+)
 
 
 def exam(dice: random.Random) -> str:
     """Return a physical examination."""
-    return dice.choice(OPENINGS) + chain(dice, words(EXAM_WORDS), SPACES, (4, 8, 15, 30, 45))
+    return dice.choice(WORDS["openings"]) + chain(
+        dice, WORDS["exam"], WORDS["spaces"], (4, 8, 15, 30, 45)
+    )
 
 
 def past_history(dice: random.Random) -> str:
     """Return a past medical history, often with a label."""
-    label = dice.choice(["", "\n", " "]) + dice.choice(PAST_LABELS)
+    label = dice.choice(["", "\n", " "]) + dice.choice(WORDS["past_labels"])
     label += dice.choice([":", " :", "", "\n", "PMH:"])
     return f"{label} {exam(dice)}" if dice.random() < 0.6 else exam(dice)
 
@@ -72,20 +36,22 @@ def past_history(dice: random.Random) -> str:
 def exam_name(dice: random.Random) -> str:
     """Return the name of a radiology examination."""
     if dice.random() < 0.15:
-        return dice.choice(words(NAMES))
+        return dice.choice(WORDS["names"])
     parts = [*keywords(), "W/CONTRAST", "VIEW", "ß", "LEFT"]
-    return chain(dice, parts, JOINTS, (1, 1, 2, 2, 3)).strip() or "X"
+    return chain(dice, parts, WORDS["joints"], (1, 1, 2, 2, 3)).strip() or "X"
 
 
 def report(dice: random.Random) -> str:
     """Return a radiology report."""
-    headings = [*words(HEADINGS), *facts.dropped_headings()]
-    phrases = [*words(PHRASES), *keywords(), *map(str.lower, keywords())]
+    headings = [*WORDS["headings"], *facts.dropped_headings()]
+    phrases = [*WORDS["phrases"], *keywords(), *map(str.lower, keywords())]
     text = dice.choice(["", "", "\n", "  ", "\u00a0"])
     for _ in range(dice.choice([1, 2, 3, 4, 6])):
-        heading = dice.choice(headings) + dice.choice(COLONS) if dice.random() < 0.8 else ""
+        heading = (
+            dice.choice(headings) + dice.choice(WORDS["colons"]) if dice.random() < 0.8 else ""
+        )
         text += heading + dice.choice([" ", "\n", "", " \r\n"])
-        text += chain(dice, phrases, JOINTS, (0, 1, 3, 6)) + dice.choice(BREAKS)
+        text += chain(dice, phrases, WORDS["joints"], (0, 1, 3, 6)) + dice.choice(WORDS["breaks"])
     return text
 
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from commands import folder_in as folder_in
 from commands import folder_of as folder_of
 from commands import run_medeval
 
@@ -18,19 +19,9 @@ def run_cdm(out: Path, cases: Path, *args: str | Path) -> subprocess.CompletedPr
 def scored(folder: Path, *args: str | Path) -> dict[str, Any]:
     done = run_medeval("score", "--task", "cdm", folder, *args)
     assert done.returncode == 0, done.stderr
-    return result_of(folder)
-
-
-def result_of(folder: Path) -> dict[str, Any]:
     report = json.loads((folder / "scores.json").read_text(encoding="utf-8"))
     result: dict[str, Any] = report["detailed_results"][0]
     return result
-
-
-def settings_in(folder: Path) -> dict[str, Any]:
-    record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    settings: dict[str, Any] = record["settings"]["cdm"]
-    return settings
 
 
 def lines(folder: Path, name: str = "responses.jsonl") -> list[dict[str, Any]]:
@@ -43,10 +34,6 @@ def plain(printed: str) -> str:
     return " ".join(printed.split())
 
 
-def exported(folder: Path) -> list[dict[str, Any]]:
-    return lines(folder, "benchmark.jsonl")
-
-
 def hadm_ids(folder: Path) -> list[int]:
     """Return the cases of an export in its order."""
-    return [case["hadm_id"] for case in exported(folder)]
+    return [case["hadm_id"] for case in lines(folder, "benchmark.jsonl")]

@@ -51,11 +51,16 @@ def run_task(out: Path, *args: str | Path, **env: str) -> subprocess.CompletedPr
     return run_medeval("run", "--out", out, *args, env=env)
 
 
+def folder_in(printed: str) -> Path:
+    """Return the folder of the run that a command named in what it printed."""
+    found = re.search(r"^run (.+)$", printed, re.MULTILINE)
+    assert found, printed
+    return Path(found[1])
+
+
 def folder_of(done: subprocess.CompletedProcess[str]) -> Path:
     """Return the folder of the run that a command named."""
-    found = re.search(r"^run (.+)$", done.stdout, re.MULTILINE)
-    assert found, done.stdout + done.stderr
-    return Path(found[1])
+    return folder_in(done.stdout + done.stderr)
 
 
 def run_dbt(

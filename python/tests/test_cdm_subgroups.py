@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cdm_cases import case, rows, scored
+from cdm_cases import case, scored, table
 
 from medeval.cdm.aggregate import ScoredCase
 from medeval.cdm.subgroups import attributes_of, gap_tests, subgroups
@@ -19,22 +19,13 @@ from medeval.models.clinical_case import PATHOLOGIES
 from medeval.tasks.cdm_tables import gap_sentences, gap_table, shown_groups
 
 NAMES = ("Diagnosis", "Treatment Requested")
-RIGHT = scored(case(), diagnosis="appendicitis")
-WRONG = scored(case(), diagnosis="gastritis")
-# Of each group, how many of its patients have each pathology.
-Table = tuple[tuple[int, ...], ...]
+RIGHT, WRONG = (scored(case(of="bare"), diagnosis=one) for one in ("appendicitis", "gastritis"))
+# Name, and of each pathology how many patients are right, and how many are wrong.
+Group = tuple[str, Sequence[int], Sequence[int]]
 
 
-def gender_of(
-    groups: Sequence[tuple[str, Sequence[int], Sequence[int]]], failed: int = -1, **options: Any
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the groups of gender and the whole.
-
-    Args:
-        groups: name, how many are right of each pathology, and how many are wrong.
-        failed: the number of a case that failed.
-        options: of the subgroups.
-    """
+def gender_of(*groups: Group, failed: int = -1, **options: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the groups of gender and the whole; the case of number `failed` failed."""
     rows = [
         (place, name, score)
         for name, *numbers in groups
@@ -53,13 +44,14 @@ def gender_of(
     return found["attributes"]["gender"], found
 
 
-def cells(table: Table, min_cell: int = 11) -> tuple[dict[str, Any], dict[str, Any]]:
+def cells(table: Sequence[Sequence[int]], **options: Any) -> tuple[Any, dict[str, Any]]:
     groups = [(f"g{place}", row, [0] * len(row)) for place, row in enumerate(table)]
-    return gender_of(groups, min_cell=min_cell, n_iters=0, n_permutations=1)
+    return gender_of(*groups, n_iters=0, n_permutations=1, **options)
 
 
-def gap(grouping: dict[str, Any]) -> dict[str, Any]:
-    return next(dict(one) for one in grouping["gaps"] if one["score"] == "Diagnosis")
+def gap(*groups: Group) -> dict[str, Any]:
+    gaps = gender_of(*groups)[0]["gaps"]
+    return next(dict(one) for one in gaps if one["score"] == "Diagnosis")
 
 
 @pytest.mark.parametrize(
@@ -72,26 +64,28 @@ def test_the_age_at_admission_goes_before_the_anchor_age(
 ) -> None:
     of = case(demographics={"age": age, "gender": "F", "age_at_admission": at_admission})
     assert attributes_of(of) == {"gender": "F", "age_band": band}
-    assert attributes_of(case()) == {"gender": "unknown", "age_band": "unknown"}
+    assert attributes_of(case(of="bare")) == {"gender": "unknown", "age_band": "unknown"}
 
 
-@pytest.mark.parametrize(("table", "expected"), rows("groups_with_a_small_cell_are_hidden"))
-def test_groups_with_a_small_cell_are_hidden(table: Table, expected: list[int | None]) -> None:
-    assert [group["n"] for group in cells(table)[0]["groups"]] == expected
+@pytest.mark.parametrize(("counts", "expected"), table("cdm_small_cells"))
+def test_groups_with_a_small_cell_are_hidden(
+    counts: list[list[int]], expected: list[int | None]
+) -> None:
+    assert [group["n"] for group in cells(counts)[0]["groups"]] == expected
 
 
 def test_a_single_group_with_a_small_cell_is_not_even_named() -> None:
-    grouping, found = cells(((30, 10),))
+    grouping, found = cells([[30, 10]])
     assert grouping["groups"] == []
     assert list(gap_sentences(found)) == [
         "By gender nothing can be told, for it would tell of fewer than 11 cases, in all or of one"
         " pathology (--min-cell)."
     ]
-    assert list(gap_sentences(cells(((30, 11), (20, 30)))[1])) == []
+    assert list(gap_sentences(cells([[30, 11], [20, 30]])[1])) == []
 
 
 def test_nothing_is_told_of_hidden_groups_in_tables_and_sentences() -> None:
-    grouping, found = cells(((20, 15, 10, 12), (18, 17, 2, 24)))
+    grouping, found = cells([[20, 15, 10, 12], [18, 17, 2, 24]])
     assert [group["scores"] for group in grouping["groups"]] == [{}, {}]
     assert (grouping["gaps"], gap_table(found).rows) == ([], [])
     assert shown_groups(found, NAMES)["gender"] == {
@@ -104,55 +98,56 @@ def test_nothing_is_told_of_hidden_groups_in_tables_and_sentences() -> None:
 
 
 def test_the_smallest_cell_is_a_setting() -> None:
-    grouping, _ = cells(((2, 1), (1, 0)), min_cell=1)
+    grouping, _ = cells([[2, 1], [1, 0]], min_cell=1)
     assert {group["name"]: group["n"] for group in grouping["groups"]} == {"g0": 3, "g1": 1}
     assert len(grouping["gaps"]) == len(NAMES)
     for min_cell in (0, 2):
         with pytest.raises(UserError, match="smallest cell"):
-            cells(((1,),), min_cell=min_cell)
-    with pytest.raises(UserError, match="permutations is 1 or more"):
-        gender_of([("F", [1], [0])], n_permutations=0)
+            cells([[1]], min_cell=min_cell)
 
 
 def test_groups_have_means_with_intervals_and_failures() -> None:
-    grouping, _ = gender_of([("F", [15], [5]), ("M", [5], [15])], failed=0)
+    grouping, _ = gender_of(("F", [15], [5]), ("M", [5], [15]), failed=0)
     women, men = (group["scores"]["Diagnosis"] for group in grouping["groups"])
     assert (women["n"], women["n_failed"]) == (20, 1)
     assert women["mean"] == pytest.approx(14 / 19)
     assert women["mean_failures_as_zero"] == pytest.approx(14 / 20)
     assert men["low"] <= 0.25 <= men["high"]
     # A failure counts in the gap.
-    assert gap(grouping)["gap"] == pytest.approx(14 / 20 - 5 / 20)
+    assert grouping["gaps"][0]["gap"] == pytest.approx(14 / 20 - 5 / 20)
 
 
 def test_a_large_gap_is_found_and_none_is_where_there_is_none() -> None:
-    found = gap(gender_of([("F", [36], [4]), ("M", [8], [32])])[0])
+    found = gap(("F", [36], [4]), ("M", [8], [32]))
     assert (found["first"], found["second"], found["p_value"]) == ("F", "M", 1 / 200)
     assert found["gap"] == pytest.approx(0.7)
-    assert gap(gender_of([("F", [20], [20]), ("M", [20], [20])])[0])["p_value"] == 1
+    assert gap(("F", [20], [20]), ("M", [20], [20]))["p_value"] == 1
 
 
 def test_the_unknown_come_last_and_are_compared_with_none() -> None:
-    grouping, _ = gender_of([("unknown", [9], [11]), ("women", [10], [10]), ("men", [5], [15])])
+    grouping, _ = gender_of(("unknown", [9], [11]), ("women", [10], [10]), ("men", [5], [15]))
     assert [group["name"] for group in grouping["groups"]] == ["men", "women", "unknown"]
     assert {(one["first"], one["second"]) for one in grouping["gaps"]} == {("men", "women")}
 
 
 def test_p_values_are_corrected_for_all_tests_of_the_report() -> None:
-    grouping, found = gender_of([("F", [28], [2]), ("M", [4], [26]), ("X", [9], [21])])
+    grouping, found = gender_of(("F", [28], [2]), ("M", [4], [26]), ("X", [9], [21]))
     tests = grouping["gaps"]
     smallest = min(one["p_value"] for one in tests)
     assert len(tests) == 3 * len(NAMES)
-    assert gap(grouping)["p_holm"] == pytest.approx(min(1, smallest * len(tests)))
+    assert tests[0]["p_holm"] == pytest.approx(min(1, smallest * len(tests)))
     assert any("F less M" in one and "after Holm" in one for one in gap_sentences(found))
 
 
 def test_a_difference_between_pathologies_is_no_gap() -> None:
     """All of one pathology are right, most of them women; none of the other, most of them men."""
-    found = gap(gender_of([("F", [33, 0], [0, 11]), ("M", [11, 0], [0, 33])])[0])
-    assert found["gap"] == pytest.approx(0.5)
-    assert found["expected_gap"] == pytest.approx(0.5)
+    found = gap(("F", [33, 0], [0, 11]), ("M", [11, 0], [0, 33]))
+    assert (found["gap"], found["expected_gap"]) == pytest.approx((0.5, 0.5))
     assert found["p_value"] == 1
+    # Groups that share no pathology cannot be compared.
+    found = gap(("F", [20, 0], [0, 0]), ("M", [0, 0], [0, 20]))
+    assert (found["gap"], found["p_value"], found["p_holm"]) == (1, None, None)
+    assert found["expected_gap"] == pytest.approx(1)
 
 
 def test_patients_are_exchanged_within_their_pathology_only() -> None:
@@ -163,15 +158,3 @@ def test_patients_are_exchanged_within_their_pathology_only() -> None:
     _, _, p_values = gap_tests(values, is_first, strata, seed=5, n=4000)
     # The one right case of b is of the first group in one of four exchanges.
     assert p_values[0] == pytest.approx(0.25, abs=0.03)
-
-
-def test_groups_that_share_no_pathology_cannot_be_compared() -> None:
-    found = gap(gender_of([("F", [20, 0], [0, 0]), ("M", [0, 0], [0, 20])])[0])
-    assert (found["gap"], found["p_value"], found["p_holm"]) == (1, None, None)
-    assert found["expected_gap"] == pytest.approx(1)
-
-
-def test_a_case_without_attributes_is_named() -> None:
-    cases = [ScoredCase(number, "appendicitis", RIGHT) for number in (1, 2)]
-    with pytest.raises(UserError, match="Case 2 does not have the attributes gender"):
-        subgroups(cases, {1: {"gender": "F"}})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,64 +17,48 @@ from medeval.models.clinical_case import ClinicalCase
 
 # Of each golden file, so many lines; a shorter file proves less.
 N_ANSWERS, N_SCORES = 210, 183
-FOLDER = Path("golden") / "cdm_synth"
 
 
-@cache
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+@pytest.fixture(scope="module")
+def folder(shared: Path) -> Path:
+    return shared / "golden" / "cdm_synth"
 
 
-@cache
-def golden_mapping(folder: Path) -> LabMapping:
+@pytest.fixture(scope="module")
+def mapping(folder: Path) -> LabMapping:
     return read_mapping(folder / "lab_test_mapping.json")
 
 
-@cache
-def golden_cases(folder: Path) -> dict[int, ClinicalCase]:
+def lines(path: Path, count: int) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(found) == count
+    return found
+
+
+def test_tools_answer_as_the_reference(folder: Path, mapping: LabMapping) -> None:
     with gzip.open(folder / "reference_extended.json.gz", "rt", encoding="utf-8") as file:
-        found = json.load(file)["cases"]
-    made = [ClinicalCase.model_validate_json(json.dumps(one)) for one in found]
-    return {one.hadm_id: one for one in made}
-
-
-@pytest.mark.parametrize("number", range(N_ANSWERS))
-def test_tools_answer_as_the_reference(shared: Path, number: int) -> None:
-    folder = shared / FOLDER
-    found = lines(folder / "tool_answers.jsonl")
-    assert len(found) == N_ANSWERS
-    golden = found[number]
-    tools = Toolbox(
-        golden_cases(folder)[golden["hadm_id"]],
-        facts(),
-        mapping=golden_mapping(folder),
-        version=1,
-    )
-    answer = tools.call(golden["tool"], golden["args"])
-    assert answer.text == golden["answer"]
-    assert answer.record["is_valid"]
+        made = [
+            ClinicalCase.model_validate_json(json.dumps(one)) for one in json.load(file)["cases"]
+        ]
+    cases = {one.hadm_id: one for one in made}
+    for golden in lines(folder / "tool_answers.jsonl", N_ANSWERS):
+        tools = Toolbox(cases[golden["hadm_id"]], facts(), mapping=mapping, version=1)
+        answer = tools.call(golden["tool"], golden["args"])
+        assert (answer.text, answer.record["is_valid"]) == (golden["answer"], True), golden
 
 
 @pytest.mark.parametrize("toolbox_version", VERSIONS)
-@pytest.mark.parametrize("number", range(N_SCORES))
 def test_scores_are_the_reference_s_from_the_calls_of_either_toolbox(
-    shared: Path, number: int, toolbox_version: int
+    folder: Path, mapping: LabMapping, toolbox_version: int
 ) -> None:
-    folder = shared / FOLDER
-    found = lines(folder / "scores.jsonl")
-    assert len(found) == N_SCORES
-    golden = found[number]
-    truth = golden["ground_truth"]
-    of = case(
-        golden["pathology"],
-        diagnoses=truth["primary_diagnosis"],
-        treatments=[(given["title"], given["icd_code"]) for given in truth["treatments"]],
-    )
-    tools = Toolbox(of, facts(), mapping=golden_mapping(folder), version=toolbox_version)
-    calls = [tools.call(call["name"], call["args"]).record for call in golden["tool_calls"]]
-    score = score_case(of, golden["prediction"], calls, facts(), version=1)
-    assert json.dumps(score.as_json()) == json.dumps(
-        {"answers": golden["answers"], "scores": golden["scores"]}
-    )
-    # A record is kept as JSON between the run and the score.
-    assert json.loads(json.dumps(calls)) == calls
+    for golden in lines(folder / "scores.jsonl", N_SCORES):
+        truth = golden["ground_truth"]
+        of = case(of="bare", pathology=golden["pathology"], ground_truth=truth)
+        tools = Toolbox(of, facts(), mapping=mapping, version=toolbox_version)
+        calls = [tools.call(call["name"], call["args"]).record for call in golden["tool_calls"]]
+        score = score_case(of, golden["prediction"], calls, facts(), version=1)
+        assert json.dumps(score.as_json()) == json.dumps(
+            {"answers": golden["answers"], "scores": golden["scores"]}
+        ), golden
+        # A record is kept as JSON between the run and the score.
+        assert json.loads(json.dumps(calls)) == calls

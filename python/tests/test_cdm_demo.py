@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from builds import Build
-from cdm_bedside import MARKS, case, cases, facts, leaks, mapping, report
-from cdm_cases import rows
+from cdm_bedside import MARKS, leaks
+from cdm_cases import MADE, case, cases, facts, mapping
 from inference_runs import content
 
 from medeval.cdm.demo import MODEL, LocalModel, reply_to
@@ -40,24 +40,21 @@ class Listening(LocalModel):
         return await super().ask(request)
 
 
-def episodes(
-    of: list[ClinicalCase], mode: str, tests: LabMapping, **options: Any
-) -> Iterable[Episode]:
-    if mode == "full_information":
-        return full_information(of, FullInformationOptions())
-    protocol: Any = mode
-    return tool_loops(of, facts(), tests, LoopOptions(tool_protocol=protocol, **options))
-
-
 def run(
-    folder: Path, of: list[ClinicalCase], mode: str, tests: LabMapping | None = None, **options: Any
+    folder: Path,
+    of: list[ClinicalCase],
+    mode: Any = "native",
+    tests: LabMapping | None = None,
+    enabled: tuple[str, ...] = TOOLS,
 ) -> tuple[list[Transcript], list[tuple[str, dict[str, Any]]]]:
     folder.mkdir(exist_ok=True)
     model = Listening(DataUseGuard({}, folder / AUDIT))
+    episodes: Iterable[Episode] = full_information(of, FullInformationOptions())
+    if mode != "full_information":
+        options = LoopOptions(tool_protocol=mode, enabled=enabled)
+        episodes = tool_loops(of, facts(), tests or mapping(), options)
     place = Run(folder, settings_of(model, PROMPT_VERSION), model)
-    conversations = episodes(of, mode, tests or mapping(), **options)
-    ended = place.execute(conversations, RunConfig())
-    assert ended.stopped == ""
+    assert place.execute(episodes, RunConfig()).stopped == ""
     return read_transcripts(folder, of), model.asked
 
 
@@ -71,8 +68,7 @@ def test_it_is_offline_and_says_the_same_each_time(
     monkeypatch.setattr(socket.socket, "connect", connect)
     of = cases(4, data_class="credentialed")
     first, _ = run(tmp_path / "first", of, mode)
-    second, _ = run(tmp_path / "second", of, mode)
-    assert first == second
+    assert run(tmp_path / "second", of, mode)[0] == first
     assert content(tmp_path / "first") == content(tmp_path / "second")
     assert {one.outcome for one in first} == {Outcome.ANSWERED}
     assert {one.answer.final_diagnosis for one in first if one.answer} == {"Acute appendicitis"}
@@ -80,42 +76,37 @@ def test_it_is_offline_and_says_the_same_each_time(
 
 
 def test_it_examines_then_orders_then_looks_and_looks_again_in_doubt(tmp_path: Path) -> None:
-    unclear = case(
-        1,
-        history_of_present_illness="Pain.",
-        physical_exams="Tender.",
-        radiology_reports=[report(1, "Ultrasound", "Gas."), report(2, "CT", "Gas.")],
-    )
-    transcripts, _ = run(tmp_path, [unclear, case(2)], "native")
+    gas = [
+        {"note_id": name, "modality": modality, "text": "Gas."}
+        for name, modality in (("1-RR-1", "Ultrasound"), ("1-RR-2", "CT"))
+    ]
+    unclear = case(history_of_present_illness="Pain.", physical_exams="Tender.", reports=gas)
+    transcripts, _ = run(tmp_path / "all", [unclear, case(2)])
     asked = [
-        [(call["tool"], call["arguments"].get("modality")) for call in one.calls or ()]
+        [call["arguments"].get("modality", call["tool"]) for call in one.calls or ()]
         for one in transcripts
     ]
-    before = [("physical_examination", None), ("request_lab_test", None)]
-    looks = [("request_imaging", "Ultrasound"), ("request_imaging", "CT")]
-    assert asked == [[*before, *looks], [*before, *looks[:1]]]
+    before = ["physical_examination", "request_lab_test"]
+    assert asked == [[*before, "Ultrasound", "CT"], [*before, "Ultrasound"]]
     assert transcripts[0].answer is not None
     assert transcripts[0].answer.final_diagnosis == "Abdominal pain of unknown cause"
-
-
-def test_it_uses_the_tools_that_there_are(tmp_path: Path) -> None:
-    transcripts, _ = run(tmp_path, [case()], "native", enabled=("request_imaging",))
+    # It uses the tools that there are.
+    transcripts, _ = run(tmp_path / "one", [case()], enabled=("request_imaging",))
     assert {call["tool"] for call in transcripts[0].calls or ()} == {"request_imaging"}
 
 
-@pytest.mark.parametrize(("text", "diagnosis"), rows("it_decides_by_the_words_that_it_is_given"))
+@pytest.mark.parametrize(("text", "diagnosis"), MADE["demo_decisions"])
 def test_it_decides_by_the_words_that_it_is_given(text: str, diagnosis: str) -> None:
     messages = [{"role": "system", "content": ""}, {"role": "user", "content": text}]
     assert json.loads(reply_to(messages, {}).text)["final_diagnosis"] == diagnosis
 
 
 def test_it_summarises_by_keeping_the_beginning() -> None:
-    messages = [
-        {"role": "system", "content": SYSTEM_SUMMARY},
-        {"role": "user", "content": "word " * 1000},
-    ]
-    assert reply_to(messages, {}).text != "word " * 1000
-    assert ("word " * 1000).startswith(reply_to(messages, {}).text)
+    long = "word " * 1000
+    system = {"role": "system", "content": SYSTEM_SUMMARY}
+    said = reply_to([system, {"role": "user", "content": long}], {}).text
+    assert len(said) < len(long)
+    assert long.startswith(said)
 
 
 @pytest.fixture(scope="module")
@@ -124,15 +115,14 @@ def demo_export(demo_cdm: Build) -> Path:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_of_the_committed_cases_no_truth_and_no_name_of_the_disease_is_sent(
+def test_no_truth_no_person_and_no_name_of_the_disease_is_sent(
     tmp_path: Path, demo_export: Path, mode: str
 ) -> None:
     text = (demo_export / "benchmark.jsonl").read_text(encoding="utf-8")
     of = [read_case(line, str(number)) for number, line in enumerate(text.split("\n")) if line]
     tests = read_mapping(demo_export / "lab_test_mapping.json")
     # The criteria are left out: they name every disease, as the model asks for one.
-    options = {} if mode == "full_information" else {"enabled": TOOLS[:3]}
-    transcripts, asked = run(tmp_path / "true", of, mode, tests, **options)
+    transcripts, asked = run(tmp_path / "true", of, mode, tests, enabled=TOOLS[:3])
     assert {one.pathology for one in of} >= {"appendicitis", "pancreatitis"}
     assert {one.outcome for one in transcripts} == {Outcome.ANSWERED}
     for one in of:
@@ -140,18 +130,13 @@ def test_of_the_committed_cases_no_truth_and_no_name_of_the_disease_is_sent(
         assert sent
         assert leaks(sent, one, marks=[str(one.hadm_id)]) == []
     # Whoever the patient is and whatever was found in the end, the model is asked the same.
-    _, asked_of_others = run(tmp_path / "other", list(map(with_marks, of)), mode, tests, **options)
+    marked = case()
+    told = {"demographics": marked.demographics, "ground_truth": marked.ground_truth}
+    others = [one.model_copy(update={"pathology": "cholecystitis", **told}) for one in of]
+    _, asked_of_others = run(tmp_path / "other", others, mode, tests, enabled=TOOLS[:3])
     assert asked_of_others == asked
     assert leaks([body for _, body in asked], of[0], marks=MARKS[:7]) == []
-
-
-def with_marks(of: ClinicalCase) -> ClinicalCase:
-    """Return a case whose person and truth are those of the case made by hand."""
-    marked = case()
-    return of.model_copy(
-        update={
-            "pathology": "cholecystitis",
-            "demographics": marked.demographics,
-            "ground_truth": marked.ground_truth,
-        }
-    )
+    # The marks of the case made by hand are seen where they stand.
+    _, asked = run(tmp_path / "marked", [marked], mode, enabled=TOOLS[:3])
+    assert leaks([body for _, body in asked], marked) == []
+    assert leaks([marked.as_json()], marked) != []

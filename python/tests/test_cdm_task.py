@@ -1,0 +1,112 @@
+"""The task CDM: what a score is made of, and what is said beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cdm_bedside import export_of
+from cdm_cases import case, facts, image, toolbox
+
+from medeval.cdm.episode import Transcript
+from medeval.cdm.scores import COUNTS, DIAGNOSIS
+from medeval.cdm.tool_protocols import FinalAnswer
+from medeval.inference.types import Outcome
+from medeval.tasks.catalogue import begin
+from medeval.tasks.cdm import options_of
+from medeval.tasks.cdm_score import order_sensitivity, rates, score_of
+from medeval.tasks.self_check import check_task
+from medeval.tasks.task import Method
+
+RIGHT = FinalAnswer("appendicitis", ("appendectomy",))
+WRONG = FinalAnswer("gastritis", ("rest",))
+
+
+@pytest.mark.parametrize("mode", ["tools", "full_information"])
+def test_gold_scores_the_maximum_silence_nothing_and_shuffled_gold_like_chance(
+    mode: str, asked_export: Path
+) -> None:
+    checks = list(check_task(begin("cdm", {"cases": str(asked_export), "mode": mode})))
+    assert [check for check in checks if not check.passed] == []
+    assert len(checks) == (15 if mode == "tools" else 7)
+
+
+def ended(
+    answer: FinalAnswer | None,
+    sample: int = 0,
+    number: int = 1,
+    outcome: Outcome | None = Outcome.ANSWERED,
+    **changed: Any,
+) -> Transcript:
+    return Transcript(case(number), sample, outcome, answer=answer, **changed)
+
+
+def item_scores(transcripts: Sequence[Transcript]) -> dict[str, list[float | None]]:
+    found = score_of(transcripts, facts(), "m", {"data": {}}, Method(n_iters=0))
+    return dict(found.result.item_scores or {})
+
+
+def test_a_diagnosis_that_failed_is_wrong_and_one_that_was_not_asked_says_nothing() -> None:
+    transcripts = [
+        *(ended(RIGHT, sample) for sample in (0, 1)),
+        ended(RIGHT, 0, 2),
+        ended(None, 1, 2, Outcome.ERRORED),
+        ended(RIGHT, 0, 3),
+        ended(None, 1, 3, None),
+        *(ended(WRONG, sample, 4) for sample in (0, 1)),
+    ]
+    found = order_sensitivity(transcripts, facts(), 2)
+    assert found is not None
+    assert (found["orders"], found["cases"], found["n_incomplete"]) == (2, 3, 1)
+    assert found["diagnosis_by_order"] == pytest.approx([2 / 3, 1 / 3])
+    assert found["n_changed"] == 1
+    # Of several orders the case's own is scored.
+    assert item_scores(transcripts)[DIAGNOSIS] == [1.0, 1.0, 1.0, 0.0]
+
+
+def test_a_case_that_failed_has_a_score_of_0_and_no_counts() -> None:
+    scores = item_scores([ended(RIGHT, calls=()), ended(None, 0, 2, Outcome.ERRORED)])
+    assert scores[DIAGNOSIS] == [1.0, 0.0]
+    assert [scores[name] for name in COUNTS] == [[0.0, None]] * len(COUNTS)
+
+
+@pytest.mark.parametrize(
+    ("modality", "acceptable", "preferred"),
+    [("Radiograph", 0, 0), ("CT", 1, 0), ("Ultrasound", 1, 1)],
+)
+def test_imaging_is_acceptable_from_one_point_on_and_preferred_from_two(
+    modality: str, acceptable: int, preferred: int
+) -> None:
+    call = toolbox().call(*image("Abdomen", modality)).record
+    found = rates([ended(RIGHT, calls=({**call, "round": 1},))], facts(), 2)["appendicitis"]
+    asked = {name: one["asked"] for name, one in found["Imaging"].items()}
+    assert asked == {"acceptable": acceptable, "preferred": preferred}
+
+
+def test_what_a_case_needs_is_known_of_one_that_failed_too() -> None:
+    other = case(2, treatments=[])
+    transcripts = [
+        Transcript(case(), 0, Outcome.ERRORED),
+        Transcript(other, 0, Outcome.ANSWERED, answer=RIGHT),
+    ]
+    # Without tools nothing could be asked for but treatments.
+    needed = rates(transcripts, facts(), 2)["appendicitis"].pop("Treatment Requested")
+    # Only the one that failed needs the operation, so that nobody asked for it.
+    counts = {name: (one["n"], one["asked"]) for name, one in needed.items()}
+    assert counts == {"Appendectomy": (1, 0), "Antibiotics": (2, 0), "Support": (2, 0)}
+
+
+def test_a_limit_that_nobody_named_is_asked_for_again_and_chance_is_of_one_pathology(
+    tmp_path: Path,
+) -> None:
+    cases = [case(1), case(2), case(3, pathology="pancreatitis")]
+    task = begin("cdm", {"cases": str(export_of(tmp_path, cases))})
+    settings = task.settings()
+    context = {"limit": 4096, "limit_from": "server", "tokens_counted_by": "server"}
+    for limit_from, limit in (("server", None), ("user", 4096)):
+        settings["cdm"]["context"] = {**context, "limit_from": limit_from}
+        assert options_of(settings)["context_limit"] == limit
+    # Of the six ordered pairs of cases two are of one pathology.
+    assert task.chance() == pytest.approx(1 / 3)
