@@ -17,7 +17,8 @@ from commands import run_medeval
 from mtsamples_listing import listed, write_listing
 
 from medeval.errors import UserError
-from medeval.mtsamples.download import Origin, Patience, cache_folder, download
+from medeval.mtsamples import download as module
+from medeval.mtsamples.download import cache_folder, download
 from medeval.mtsamples.notes import PINNED, read_notes
 
 NOTES = {
@@ -25,7 +26,7 @@ NOTES = {
     "A & B's (x), 50%.txt": b"FINDINGS: none",
     "Z .txt": b"",
 }
-PATIENCE = Patience(attempts=3, first_wait=0.001, timeout=5.0)
+ORIGIN = ("owner/name", "notes", "c0ffee")
 
 
 @dataclass
@@ -44,12 +45,7 @@ class Repository:
     faults: dict[str, list[int | str]] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
     query: str = ""
-    address: str = ""
     extra_entries: list[dict[str, object]] = field(default_factory=list)
-
-    @property
-    def origin(self) -> Origin:
-        return Origin(f"{self.address}/api", f"{self.address}/raw", "owner/name", "notes", "c0ffee")
 
     def listing(self) -> bytes:
         entries: list[dict[str, object]] = [
@@ -70,7 +66,7 @@ FIRST = "/raw/owner/name/c0ffee/notes/A & B's (x), 50%.txt"
 
 
 @pytest.fixture
-def repository() -> Iterator[Repository]:
+def repository(monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
     served = Repository(dict(NOTES))
 
     class Handler(BaseHTTPRequestHandler):
@@ -103,7 +99,14 @@ def repository() -> Iterator[Repository]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    served.address = f"http://127.0.0.1:{server.server_port}"
+    address = f"http://127.0.0.1:{server.server_port}"
+    for name, value in {
+        "API": f"{address}/api",
+        "RAW": f"{address}/raw",
+        "ATTEMPTS": 3,
+        "FIRST_WAIT": 0.001,
+    }.items():
+        monkeypatch.setattr(module, name, value)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
@@ -114,8 +117,8 @@ def repository() -> Iterator[Repository]:
         server.server_close()
 
 
-def fetched(repository: Repository, cache: Path, **watch: Any) -> tuple[int, int]:
-    return download(cache, repository.origin, patience=PATIENCE, **watch)
+def fetched(cache: Path, **watch: Any) -> tuple[int, int]:
+    return download(cache, ORIGIN, **watch)
 
 
 def stored(cache: Path) -> dict[str, bytes]:
@@ -126,7 +129,7 @@ def test_all_notes_are_fetched_at_the_commit(repository: Repository, tmp_path: P
     seen: list[tuple[int, int]] = []
     cache = tmp_path / "new" / "cache"
     watch = lambda count, total: seen.append((count, total))  # noqa: E731
-    assert fetched(repository, cache, watch=watch) == (3, 3)
+    assert fetched(cache, watch=watch) == (3, 3)
     assert stored(cache) == NOTES
     assert repository.query == "ref=c0ffee"
     assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
@@ -137,21 +140,21 @@ def test_a_download_that_stopped_is_gone_on_with(repository: Repository, tmp_pat
     last = "/raw/owner/name/c0ffee/notes/Z .txt"
     repository.faults[last] = [404]
     with pytest.raises(UserError, match=r"Z%20\.txt cannot be fetched: HTTP status 404"):
-        fetched(repository, tmp_path)
+        fetched(tmp_path)
     assert set(stored(tmp_path)) == set(NOTES) - {"Z .txt"}
     with pytest.raises(UserError, match=r"incomplete: of 3 notes it lacks 1, 'Z \.txt'"):
         read_notes(tmp_path)
-    assert fetched(repository, tmp_path) == (3, 1)
+    assert fetched(tmp_path) == (3, 1)
     assert (repository.asked[LIST], repository.asked[FIRST], repository.asked[last]) == (1, 1, 2)
 
 
 def test_a_file_that_is_not_that_of_the_commit_is_fetched_again(
     repository: Repository, tmp_path: Path
 ) -> None:
-    fetched(repository, tmp_path)
+    fetched(tmp_path)
     path = tmp_path / "txt_files" / "Biopsy #2.txt"
     path.write_bytes(path.read_bytes().replace(b"PLAN", b"PLAY"))
-    assert fetched(repository, tmp_path)[1] == 1
+    assert fetched(tmp_path)[1] == 1
     assert stored(tmp_path) == NOTES
 
 
@@ -161,7 +164,7 @@ def test_a_fault_that_passes_is_waited_out(
     repository: Repository, tmp_path: Path, path: str, fault: int | str
 ) -> None:
     repository.faults[path] = [fault, fault]
-    assert fetched(repository, tmp_path)[1] == 3
+    assert fetched(tmp_path)[1] == 3
     assert repository.asked[path] == 3
     assert stored(tmp_path) == NOTES
 
@@ -181,7 +184,7 @@ def test_a_fault_that_stays_names_the_file(
 ) -> None:
     repository.faults[FIRST] = [fault] * 9
     with pytest.raises(UserError, match=said) as raised:
-        fetched(repository, tmp_path)
+        fetched(tmp_path)
     assert quote("A & B's (x), 50%.txt") in str(raised.value)
     assert repository.asked[FIRST] == tries
     assert not (tmp_path / "txt_files").exists()
@@ -204,7 +207,7 @@ def test_a_name_that_leads_elsewhere_is_refused(
 ) -> None:
     repository.extra_entries.append(entry)
     with pytest.raises(UserError, match=said):
-        fetched(repository, tmp_path)
+        fetched(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -213,7 +216,7 @@ def test_a_list_that_may_be_cut_is_refused(repository: Repository, tmp_path: Pat
         {**listed(f"{number}.txt", b""), "type": "file"} for number in range(995)
     ]
     with pytest.raises(UserError, match="lists 1000 files, so its list may be cut"):
-        fetched(repository, tmp_path)
+        fetched(tmp_path)
 
 
 def test_notes_of_another_download_are_completed_and_others_named(
@@ -225,11 +228,11 @@ def test_notes_of_another_download_are_completed_and_others_named(
     (notes / "Biopsy #2.txt").write_bytes(NOTES["Biopsy #2.txt"])
     (notes / "Z .txt").write_bytes(b"half")
     assert [note.filename for note in read_notes(tmp_path).notes] == ["Biopsy #2.txt", "Z .txt"]
-    assert fetched(repository, tmp_path)[1] == 2
+    assert fetched(tmp_path)[1] == 2
     assert stored(tmp_path) == NOTES
     (notes / "mine.txt").write_bytes(b"PLAN: x")
     with pytest.raises(UserError, match=r"not of the download \(1, 'mine\.txt' among"):
-        fetched(repository, tmp_path)
+        fetched(tmp_path)
 
 
 def test_the_cache_is_the_argument_the_variable_or_the_default(

@@ -10,7 +10,6 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -35,56 +34,21 @@ if TYPE_CHECKING:
 CACHE_VARIABLE = "MTSAMPLES_PROCEDURES_CACHE_DIR"
 DEFAULT_CACHE = "~/.cache/mtsamples_procedures"
 
+# The address of the API that lists a folder, and that of the files.
+API = "https://api.github.com"
+RAW = "https://raw.githubusercontent.com"
+# How often a request is tried, seconds before the second try (doubled each time), and seconds
+# without an answer after which a try has failed.
+ATTEMPTS = 4
+FIRST_WAIT = 1.0
+_TIMEOUT = 30.0
+
 _OK = 200
 _FORBIDDEN = 403
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERRORS = 500
 
 Read = TypeVar("Read")
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where the notes are, and of which commit.
-
-    Attributes:
-        api: the base address of the API that lists a folder.
-        raw: the base address of the files.
-        repository: owner and name.
-        folder: the folder of the notes.
-        commit: the commit; lists and files are of it, whatever the default branch holds.
-    """
-
-    api: str = "https://api.github.com"
-    raw: str = "https://raw.githubusercontent.com"
-    repository: str = PINNED[0]
-    folder: str = PINNED[1]
-    commit: str = PINNED[2]
-
-    @property
-    def listing_url(self) -> str:
-        """The address of the list of names."""
-        return f"{self.api}/repos/{self.repository}/contents/{self.folder}?ref={self.commit}"
-
-    def file_url(self, name: str) -> str:
-        """Return the address of a file. Names hold `#`, which would end the path of an address."""
-        quoted = quote(name, safe="")
-        return f"{self.raw}/{self.repository}/{self.commit}/{self.folder}/{quoted}"
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long a request is tried.
-
-    Attributes:
-        attempts: tries, the first one counted.
-        first_wait: seconds before the second try; doubled each time.
-        timeout: seconds without an answer after which a try has failed.
-    """
-
-    attempts: int = 4
-    first_wait: float = 1.0
-    timeout: float = 30.0
 
 
 def cache_folder(named: Path | None = None) -> Path:
@@ -94,17 +58,16 @@ def cache_folder(named: Path | None = None) -> Path:
 
 def download(
     cache: Path,
-    origin: Origin | None = None,
+    origin: tuple[str, str, str] = PINNED,
     *,
-    patience: Patience | None = None,
     watch: Callable[[int, int], None] = lambda done, total: None,
 ) -> tuple[int, int]:
     """Make a cache folder hold all notes of a commit.
 
     Args:
         cache: the folder; its `txt_files/` gets the notes, `listing.json` their names and hashes.
-        origin: where they come from; by default the repository that the benchmark's authors pin.
-        patience: how often and how long a request is tried.
+        origin: owner and name of a repository, a folder in it and a commit: lists and files are of
+            that, whatever the default branch holds.
         watch: told how many files are done, and of how many.
 
     Returns:
@@ -116,17 +79,15 @@ def download(
     """
     import httpx2
 
-    origin, patience = origin or Origin(), patience or Patience()
-    place = origin.repository, origin.folder, origin.commit
+    repository, folder, commit = origin
     notes = cache / NOTES_FOLDER
     fetched = 0
     try:
-        with httpx2.Client(timeout=patience.timeout, follow_redirects=True) as client:
+        with httpx2.Client(timeout=_TIMEOUT, follow_redirects=True) as client:
             listing = read_listing(cache)
-            if listing is None or not listing.is_of(*place):
-                url = origin.listing_url
-                answer = _fetch(client, url, patience, json.loads)
-                listing = listing_from_answer(answer, *place, url)
+            if listing is None or not listing.is_of(*origin):
+                url = f"{API}/repos/{repository}/contents/{folder}?ref={commit}"
+                listing = listing_from_answer(_fetch(client, url, json.loads), *origin, url)
                 # Before the first note: a download that stops is known to be incomplete.
                 write_text(cache / LISTING_FILE, listing.as_json())
             for done, file in enumerate(listing.files):
@@ -134,8 +95,9 @@ def download(
                 path = notes / file.name
                 if path.exists() and file.is_content(path.read_bytes()):
                     continue
-                url = origin.file_url(file.name)
-                write_bytes(path, _fetch(client, url, patience, partial(_checked, file)))
+                # Names hold `#`, which would end the path of an address.
+                url = f"{RAW}/{repository}/{commit}/{folder}/{quote(file.name, safe='')}"
+                write_bytes(path, _fetch(client, url, partial(_checked, file)))
                 fetched += 1
     except OSError as error:
         raise UserError(f"{error.filename or cache} cannot be used: {error.strerror}.") from error
@@ -150,12 +112,7 @@ def _checked(file: ListedFile, content: bytes) -> bytes:
     return content
 
 
-def _fetch(
-    client: httpx2.Client,
-    url: str,
-    patience: Patience,
-    read: Callable[[bytes], Read],
-) -> Read:
+def _fetch(client: httpx2.Client, url: str, read: Callable[[bytes], Read]) -> Read:
     """Get what an address holds; a fault that may pass is waited out.
 
     Raises:
@@ -163,8 +120,8 @@ def _fetch(
     """
     import httpx2
 
-    wait = patience.first_wait
-    for attempt in range(1, patience.attempts + 1):
+    wait = FIRST_WAIT
+    for attempt in range(1, ATTEMPTS + 1):
         try:
             response = client.get(url)
             if response.status_code == _OK:
@@ -178,7 +135,7 @@ def _fetch(
             met, passes = str(error) or type(error).__name__, True
         if not passes:
             break
-        if attempt < patience.attempts:
+        if attempt < ATTEMPTS:
             time.sleep(wait)
             wait *= 2
     raise UserError(
