@@ -12,7 +12,7 @@ from commands import run_dbt
 from dbt_worker import Worked, Worker
 from postgres_server import connect, new_database
 from psycopg import sql
-from tables import yaml_table
+from tables import table
 
 # MIMIC-III's missing texts are those of the reference's CSV reader.
 SOURCES = ("mimic3.b", "mimic4_hosp.b")
@@ -75,7 +75,7 @@ def readers(
             }
 
 
-GIVEN = yaml_table("casts")
+GIVEN = table("casts")
 # Digits without end, of which few count.
 LONG_READ = [
     ("double", f"0.{'0' * 330}1e320", "1e-11"),

@@ -15,7 +15,7 @@ import pytest
 from builds import CDM_PUBLISHED, SYNTHETIC_IV, Build, build_floor
 from case_files import read_cases
 from postgres_server import connect
-from tables import yaml_table
+from tables import table
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
@@ -109,7 +109,7 @@ def test_postgres_gives_the_same_files_in_any_time_zone(
     assert file_hashes(build.export()) == file_hashes(cdm_duckdb.export())
 
 
-CHANGES = yaml_table("cdm_source_cells")
+CHANGES = table("cdm_source_cells")
 CHANGED = sorted({table for table, _, _ in CHANGES})
 
 

@@ -10,11 +10,11 @@ import duckdb
 import pytest
 from builds import SYNTHETIC_IV, Build
 from dbt_worker import Worked, Worker
-from tables import yaml_table
+from tables import table
 
 SOURCE = {"MIMIC4_DIR": SYNTHETIC_IV, "MIMIC4_NOTE_DIR": SYNTHETIC_IV}
 # The test, and what is done to the built warehouse so that it must fail.
-FAULTS = yaml_table("cdm_faults")
+FAULTS = table("cdm_faults")
 
 
 def verdicts(output: str) -> int:

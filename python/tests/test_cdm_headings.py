@@ -11,7 +11,7 @@ import pytest
 from builds import Build, build_floor
 from cdm_folder import HOSP, NOTE, write_folder
 from postgres_server import new_database
-from tables import yaml_table
+from tables import table
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,7 @@ FIRST = 20000001
 FINDINGS = "EXAMINATION: CT\n\nFINDINGS: The appendix is wide.\n\n"
 MARK = "qqmark"
 
-GIVEN = yaml_table("cdm_headings")
+GIVEN = table("cdm_headings")
 UNSEEN = GIVEN["unseen"]
 REPORTS = [*GIVEN["conclusions"], *GIVEN["parts"], UNSEEN]
 

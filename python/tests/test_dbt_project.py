@@ -19,9 +19,9 @@ from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from folder_changes import filled
 from marks import slow_after
-from tables import yaml_table
+from tables import table
 
-GIVEN = yaml_table("dbt_project")
+GIVEN = table("dbt_project")
 MARKER = "Zqvmarker"
 
 

@@ -18,11 +18,11 @@ import pytest
 from builds import MODELS_ONLY, Build
 from commands import run_medeval
 from postgres_server import connect, new_database, server
-from tables import yaml_table
+from tables import table
 
 pytestmark = pytest.mark.slow
 
-GIVEN = yaml_table("locales")
+GIVEN = table("locales")
 
 
 def with_more(given: Mapping[str, str]) -> dict[str, str]:

@@ -89,7 +89,7 @@ def download(
                 url = f"{API}/repos/{repository}/contents/{folder}?ref={commit}"
                 listing = listing_from_answer(_fetch(client, url, json.loads), *origin, url)
                 # Before the first note: a download that stops is known to be incomplete.
-                write_text(cache / LISTING_FILE, listing.as_json())
+                write_text(cache / LISTING_FILE, listing.model_dump_json(indent=1) + "\n")
             for done, file in enumerate(listing.files):
                 watch(done, len(listing.files))
                 path = notes / file.name

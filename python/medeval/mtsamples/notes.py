@@ -271,10 +271,6 @@ class Listing(BaseModel):
         """Tell whether it lists this folder at this commit."""
         return (self.repository, self.folder, self.commit) == (repository, folder, commit)
 
-    def as_json(self) -> str:
-        """Return the text that `read_listing` reads."""
-        return self.model_dump_json(indent=1) + "\n"
-
 
 def listing_from_answer(
     answer: object, repository: str, folder: str, commit: str, place: str
