@@ -5,13 +5,14 @@ Bytes come in bounded pieces, as UTF-8 whatever the header says, as JSON or as a
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from medeval.inference.error_bodies import FINISH_REASONS, word
 from medeval.inference.errors import Failure, Kind, failure_in_body
@@ -38,6 +39,11 @@ _DATA = re.compile(r"^data:.*", re.MULTILINE)
 _BETWEEN_EVENTS = re.compile(r"\n\s*\n|\r\n?\r\n?")
 # Calls of tools, or parts of a content, in one message.
 _MOST_PARTS = 200
+_OUTCOMES = {
+    "complete": Outcome.ANSWERED,
+    "empty": Outcome.EMPTY,
+    "truncated_reasoning": Outcome.TRUNCATED_REASONING,
+}
 # Parts of a call of a tool that some servers repeat in each piece.
 _SENT_WHOLE = {"id", "name", "role", "type"}
 
@@ -108,28 +114,28 @@ def _json_in(body: str) -> Any:
             raise ValueError("more than one value")
         return read
     events: list[Any] = []
+    lines: list[str] = []
     for block in _BETWEEN_EVENTS.split(text):
         lines = [line[5:].strip() for line in _DATA.findall(block)]
-        is_done = _DONE in lines
-        lines = [line for line in lines if line and line != _DONE]
+        told = [line for line in lines if line not in ("", _DONE)]
         try:
-            events += [_DECODER.decode(line) for line in lines]
+            events += [_DECODER.decode(line) for line in told]
         except ValueError:  # one event on several lines
-            events.append(_DECODER.decode("\n".join(lines)))
-        if is_done:
-            return _one_of(events)
-    return _one_of(events, is_cut=True)
+            events.append(_DECODER.decode("\n".join(told)))
+        if _DONE in lines:
+            break
+    return _one_of(events, is_cut=_DONE not in lines)
 
 
-def _one_of(events: Sequence[Any], *, is_cut: bool = False) -> Any:
+def _one_of(events: Sequence[Any], *, is_cut: bool) -> Any:
     """Return the completion, or the error, that the pieces of a stream come to."""
-    whole: dict[str, Any] = {}
+    completion: dict[str, Any] = {}
     choice: dict[str, Any] = {}
     message: dict[str, Any] = {}
     for event in events:
         if not isinstance(event, dict) or event.get("error") or event.get("object") == "error":
             return event
-        whole |= {name: value for name, value in event.items() if value is not None}
+        completion |= {name: value for name, value in event.items() if value is not None}
         pieces = event.get("choices")
         for piece in pieces if isinstance(pieces, list) else ():
             if isinstance(piece, dict) and not piece.get("index"):
@@ -137,11 +143,16 @@ def _one_of(events: Sequence[Any], *, is_cut: bool = False) -> Any:
                 _grow(message, piece.get("delta") or piece.get("message"))
     if is_cut and not choice.get("finish_reason"):
         raise NoCompletionError("the event stream breaks off", "stream_cut")
-    return {**whole, "choices": [{**choice, "message": _joined(message)}]} if choice else whole
+    choices = {"choices": [{**choice, "message": _joined(message)}]} if choice else {}
+    return {**completion, **choices}
 
 
 class _Pieces(list[str]):
     """A text that is still growing."""
+
+
+class _Parts(dict[str, Any]):
+    """A list that is still growing, by the index of each part."""
 
 
 def _grow(grown: dict[str, Any], piece: Any) -> None:
@@ -150,37 +161,33 @@ def _grow(grown: dict[str, Any], piece: Any) -> None:
     Raises:
         ValueError: it comes to more parts than a message has.
     """
-    for name, value in piece.items() if isinstance(piece, dict) else ():
-        there = grown.get(name)
-        if isinstance(value, dict):
-            if not isinstance(there, dict):
-                there = grown[name] = {}
-            _grow(there, value)
-        elif isinstance(value, list) and all(isinstance(each, dict) for each in value):
-            if not isinstance(there, list) or not all(isinstance(part, dict) for part in there):
-                there = grown[name] = []
-            for number, each in enumerate(value):
-                place = each.get("index", number)
-                part = next((p for n, p in enumerate(there) if p.get("index", n) == place), None)
-                if part is None:
-                    there.append(part := {})
-                if len(there) > _MOST_PARTS:
-                    raise ValueError("too many parts")
-                _grow(part, each)
+    for name, value in _details(piece).items():
+        kind: type | None = dict if isinstance(value, dict) else None
+        if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+            kind = _Parts
+            value = {str(each.get("index", n)): each for n, each in enumerate(value)}
         elif isinstance(value, str) and name not in _SENT_WHOLE:
-            if not isinstance(there, _Pieces):
-                there = grown[name] = _Pieces()
+            kind = _Pieces
+        if kind is None:
+            if value not in (None, "") or name not in grown:
+                grown[name] = value
+            continue
+        there: Any = grown.get(name)
+        there = grown[name] = there if type(there) is kind else kind()
+        if isinstance(there, _Pieces):
             there.append(value)
-        elif value not in (None, "") or name not in grown:
-            grown[name] = value
+        else:
+            _grow(there, value)
+        if isinstance(there, _Parts) and len(there) > _MOST_PARTS:
+            raise ValueError("too many parts")
 
 
 def _joined(grown: Any) -> Any:
     if isinstance(grown, _Pieces):
         return "".join(grown)
-    if isinstance(grown, dict):
-        return {name: _joined(value) for name, value in grown.items()}
-    return [_joined(each) for each in grown] if isinstance(grown, list) else grown
+    if isinstance(grown, _Parts):
+        return [_joined(part) for part in grown.values()]
+    return {n: _joined(part) for n, part in grown.items()} if isinstance(grown, dict) else grown
 
 
 End = Literal["complete", "cut_off", "declined"]
@@ -193,8 +200,7 @@ def end_of(finish_reason: str) -> End | None:
     What stands behind a colon explains the reason ("content_filter: SAFETY").
     """
     name = re.sub(r"[\W_]+", "_", finish_reason.split(":")[0].lower()).strip("_")
-    ends: tuple[End, ...] = ("complete", "cut_off", "declined")
-    return next((end for end in ends if name in FINISH_REASONS[end]), None)
+    return next((end for end in get_args(End) if name in FINISH_REASONS[end]), None)
 
 
 class NoCompletionError(ValueError):
@@ -215,43 +221,47 @@ def read_completion(body: object) -> Completion:
     Raises:
         NoCompletionError: it has no first choice with a message of text, or the endpoint broke off.
     """
-    answer = _mapping(body, "the body")
-    choices = answer.get("choices")
+    if not isinstance(body, Mapping):
+        raise NoCompletionError("the body is no JSON object")
+    choices = body.get("choices")
     if not isinstance(choices, list) or not choices:
         raise NoCompletionError("the body has no choices")
     # Several may come though one is asked for, in any order; the first is the one of index 0.
     number = next((n for n, each in enumerate(choices) if _details(each).get("index") == 0), 0)
-    choice = _mapping(choices[number], f"choices.{number}")
+    choice = _details(choices[number])
     finish_reason = _text(choice.get("finish_reason")).lower()
     if choice.get("error") or end_of(finish_reason) is None:
         named = "" if finish_reason == "error" else word(finish_reason)
         raise NoCompletionError("the endpoint broke off", named)
-    message = _mapping(choice.get("message"), f"choices.{number}.message")
-    calls = tuple(_tool_calls(message))
+    message = choice.get("message")
+    if not isinstance(message, Mapping):
+        raise NoCompletionError(f"choices.{number}.message is no JSON object")
+    calls, sendable = tuple(_tool_calls(message)), None
+    with contextlib.suppress(ValueError):  # a number that is none of JSON cannot be sent again
+        sendable = json.loads(json.dumps(message, allow_nan=False)) if calls else None
     return Completion(
         text=text_of(message.get("content")),
         reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
         refusal=_text(message.get("refusal")),
         finish_reason=finish_reason,
-        model=_text(answer.get("model")),
-        fingerprint=_text(answer.get("system_fingerprint")),
-        usage=read_usage(answer.get("usage")),
+        model=_text(body.get("model")),
+        fingerprint=_text(body.get("system_fingerprint")),
+        usage=read_usage(body.get("usage")),
         tool_calls=calls,
-        message=_sendable(message) if calls else None,
+        message=None if sendable is None else whole_json(sendable),
     )
 
 
 def read_usage(usage: object) -> Usage:
     """Read token counts; whatever is absent or no count stays unknown."""
-    if not isinstance(usage, Mapping):
-        return Usage()
-    of_input = _details(usage.get("prompt_tokens_details"))
-    of_output = _details(usage.get("completion_tokens_details"))
+    told = _details(usage)
     return Usage(
-        input_tokens=_count(usage.get("prompt_tokens")),
-        cached_tokens=_count(of_input.get("cached_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
-        reasoning_tokens=_count(of_output.get("reasoning_tokens")),
+        input_tokens=_count(told.get("prompt_tokens")),
+        cached_tokens=_count(_details(told.get("prompt_tokens_details")).get("cached_tokens")),
+        output_tokens=_count(told.get("completion_tokens")),
+        reasoning_tokens=_count(
+            _details(told.get("completion_tokens_details")).get("reasoning_tokens")
+        ),
     )
 
 
@@ -274,16 +284,6 @@ def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
         yield ToolCall(name, _text(function.get("name")), text)
 
 
-def _sendable(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return a message as it can be sent again; None if a number in it is none of JSON."""
-    try:
-        json.dumps(message, allow_nan=False)
-    except ValueError:
-        return None
-    mended: Mapping[str, Any] = whole_json(dict(message))
-    return mended
-
-
 def text_of(content: object) -> str:
     """Return the text of a message, which some endpoints send in parts.
 
@@ -295,12 +295,6 @@ def text_of(content: object) -> str:
     if isinstance(content, list):
         return "".join(_text(part.get("text")) for part in content if isinstance(part, Mapping))
     return _text(content)
-
-
-def _mapping(value: object, name: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise NoCompletionError(f"{name} is no JSON object")
-    return value
 
 
 def _details(value: object) -> Mapping[str, Any]:
@@ -326,10 +320,8 @@ def outcome_of(completion: Completion) -> Outcome:
     if end == "cut_off":
         usage = completion.usage
         hidden = usage.reasoning_tokens and usage.reasoning_tokens >= (usage.output_tokens or 0)
-        only_thought = reply.state == "empty" and (completion.reasoning or reply.thinking or hidden)
-        if reply.state == "truncated_reasoning" or only_thought:
-            return Outcome.TRUNCATED_REASONING
-        return Outcome.TRUNCATED
-    if reply.state == "truncated_reasoning":
+        has_thought = completion.reasoning or reply.thinking or hidden
+        if reply.state == "complete" or (reply.state == "empty" and not has_thought):
+            return Outcome.TRUNCATED
         return Outcome.TRUNCATED_REASONING
-    return Outcome.EMPTY if reply.state == "empty" else Outcome.ANSWERED
+    return _OUTCOMES[reply.state]
