@@ -19,20 +19,12 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
+from medeval.inference import lines
 from medeval.inference.cost import CostLedger
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure
 from medeval.inference.executor import RequestExecutor
 from medeval.inference.journal import Journal, read_journal
-from medeval.inference.lines import (
-    Line,
-    Totals,
-    answered_line,
-    episode_line,
-    failed_line,
-    failure_of,
-    turn_line,
-    turn_of,
-)
+from medeval.inference.lines import Line, Totals
 from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
 from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
 from medeval.inference.types import (
@@ -111,7 +103,7 @@ def _retried(run: Run, outcomes: frozenset[Outcome]) -> dict[tuple[str, int], bo
         return {}
     return {
         (line["item"], line["sample"]): line["outcome"] == Outcome.ERRORED
-        and failure_of(line).code != TOO_LONG
+        and lines.failure_of(line).code != TOO_LONG
         for line in read_journal(run.journal)
         if line["outcome"] in outcomes
     }
@@ -120,7 +112,7 @@ def _retried(run: Run, outcomes: frozenset[Outcome]) -> dict[tuple[str, int], bo
 def _is_out(line: Line, again: Mapping[tuple[str, int], bool]) -> bool:
     """Tell whether a turn is forgotten: the failed one if its episode goes on, else all of them."""
     goes_on = again.get((line["item"], line["sample"]))
-    return goes_on is not None and (not goes_on or isinstance(turn_of(line), Failure))
+    return goes_on is not None and (not goes_on or isinstance(lines.turn_of(line), Failure))
 
 
 class _StoppedError(Exception):
@@ -181,7 +173,7 @@ class _Loop:
                 outcome = await self._outcome(sample, ask)
                 line = {**totals.line, "outcome": str(outcome)}
             else:
-                line = episode_line(opening, await sample.play(ask), totals)
+                line = lines.episode_line(opening, await sample.play(ask), totals)
         except _StoppedError:
             return
         except CallFailedError as error:
@@ -190,7 +182,7 @@ class _Loop:
                 return
             line = totals.line
             if not isinstance(sample, Item):
-                line = episode_line(opening, failed(error.failure), totals)
+                line = lines.episode_line(opening, failed(error.failure), totals)
         except Exception:
             if isinstance(sample, Item) and totals.last is not None:
                 # It is paid for: kept as a reply in which nothing is found, whatever failed.
@@ -229,21 +221,21 @@ class _Loop:
         steps = self._steps
         line = None if steps is None else self._known(steps, request, totals.turns)
         if line is None:
-            result = await self._executor.call(request)
-            if result is None:
+            made = await self._executor.call(request)
+            if made is None:
                 raise _StoppedError
-            answer, cost, measured = result.answer, result.cost, result.measured
-            if isinstance(answer, Failure):
-                self._require_tools(request, answer)
-                line = failed_line(request, answer, cost, measured)
-            else:
+            if isinstance(made.answer, Completion):
                 self._toolless.clear()
-                line = answered_line(request, self._with_calls(request, answer), cost, measured)
+                answer = self._with_calls(request, made.answer)
+                line = lines.answered_line(request, answer, made.cost, made.measured())
+            else:
+                self._require_tools(request, made.answer)
+                line = lines.failed_line(request, made.answer, made.cost, made.measured())
             if steps is not None:
-                line = turn_line(line, totals.turns)
+                line = lines.turn_line(line, totals.turns)
                 steps.append(line)
         totals.add(line)
-        turn = turn_of(line)
+        turn = lines.turn_of(line)
         if isinstance(turn, Failure):
             # Whether all others would meet it too is decided where the call was made.
             raise CallFailedError(turn, is_of_the_item=True)
