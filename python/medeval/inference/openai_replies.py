@@ -5,7 +5,6 @@ Bytes come in bounded pieces, as UTF-8 whatever the header says, as JSON or as a
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import zlib
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from medeval.inference.error_bodies import FINISH_REASONS, word
 from medeval.inference.errors import Failure, Kind, failure_in_body
 from medeval.inference.types import Completion, Outcome, ToolCall, Usage
-from medeval.text import split_thinking, whole, whole_json
+from medeval.text import split_thinking, whole_json
 
 if TYPE_CHECKING:
     import httpx2
@@ -161,7 +160,7 @@ def _grow(grown: dict[str, Any], piece: Any) -> None:
     Raises:
         ValueError: it comes to more parts than a message has.
     """
-    for name, value in _details(piece).items():
+    for name, value in piece.items() if isinstance(piece, dict) else ():
         kind: type | None = dict if isinstance(value, dict) else None
         if isinstance(value, list) and all(isinstance(each, dict) for each in value):
             kind = _Parts
@@ -221,67 +220,63 @@ def read_completion(body: object) -> Completion:
     Raises:
         NoCompletionError: it has no first choice with a message of text, or the endpoint broke off.
     """
-    if not isinstance(body, Mapping):
-        raise NoCompletionError("the body is no JSON object")
-    choices = body.get("choices")
+    body = whole_json(body)
+    choices = _at(body, "choices")
     if not isinstance(choices, list) or not choices:
         raise NoCompletionError("the body has no choices")
     # Several may come though one is asked for, in any order; the first is the one of index 0.
-    number = next((n for n, each in enumerate(choices) if _details(each).get("index") == 0), 0)
-    choice = _details(choices[number])
-    finish_reason = _text(choice.get("finish_reason")).lower()
-    if choice.get("error") or end_of(finish_reason) is None:
+    number = next((n for n, each in enumerate(choices) if _at(each, "index") == 0), 0)
+    choice = choices[number]
+    finish_reason = _text_at(choice, "finish_reason").lower()
+    if _at(choice, "error") or end_of(finish_reason) is None:
         named = "" if finish_reason == "error" else word(finish_reason)
         raise NoCompletionError("the endpoint broke off", named)
-    message = choice.get("message")
+    message = _at(choice, "message")
     if not isinstance(message, Mapping):
         raise NoCompletionError(f"choices.{number}.message is no JSON object")
-    calls, sendable = tuple(_tool_calls(message)), None
-    with contextlib.suppress(ValueError):  # a number that is none of JSON cannot be sent again
-        sendable = json.loads(json.dumps(message, allow_nan=False)) if calls else None
+    calls = tuple(_tool_calls(message))
+    try:
+        is_sendable = bool(calls and json.dumps(message, allow_nan=False))
+    except ValueError:  # a number that is none of JSON
+        is_sendable = False
     return Completion(
         text=text_of(message.get("content")),
-        reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
-        refusal=_text(message.get("refusal")),
+        reasoning=_text_at(message, "reasoning_content") or _text_at(message, "reasoning"),
+        refusal=_text_at(message, "refusal"),
         finish_reason=finish_reason,
-        model=_text(body.get("model")),
-        fingerprint=_text(body.get("system_fingerprint")),
-        usage=read_usage(body.get("usage")),
+        model=_text_at(body, "model"),
+        fingerprint=_text_at(body, "system_fingerprint"),
+        usage=read_usage(_at(body, "usage")),
         tool_calls=calls,
-        message=None if sendable is None else whole_json(sendable),
+        message=message if is_sendable else None,
     )
 
 
 def read_usage(usage: object) -> Usage:
     """Read token counts; whatever is absent or no count stays unknown."""
-    told = _details(usage)
     return Usage(
-        input_tokens=_count(told.get("prompt_tokens")),
-        cached_tokens=_count(_details(told.get("prompt_tokens_details")).get("cached_tokens")),
-        output_tokens=_count(told.get("completion_tokens")),
-        reasoning_tokens=_count(
-            _details(told.get("completion_tokens_details")).get("reasoning_tokens")
-        ),
+        input_tokens=_count_at(usage, "prompt_tokens"),
+        cached_tokens=_count_at(usage, "prompt_tokens_details", "cached_tokens"),
+        output_tokens=_count_at(usage, "completion_tokens"),
+        reasoning_tokens=_count_at(usage, "completion_tokens_details", "reasoning_tokens"),
     )
 
 
 def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
     """Yield the calls of a message; the oldest endpoints have one, under another name."""
-    found = message.get("tool_calls")
-    calls = found if isinstance(found, list) else []
-    if not calls and isinstance(message.get("function_call"), Mapping):
-        calls = [{"function": message["function_call"]}]
+    calls = message.get("tool_calls")
+    if not (isinstance(calls, list) and calls):
+        called = message.get("function_call")
+        calls = [{"function": called}] if isinstance(called, Mapping) else []
     ids: set[str] = set()
     for number, call in enumerate(calls):
-        parts = _details(call)
-        function = _details(parts.get("function"))
-        arguments = function.get("arguments")
+        arguments = _at(call, "function", "arguments")
         # Some endpoints send the arguments read already.
-        text = _text(arguments) if isinstance(arguments, str) else json.dumps(arguments or {})
-        given = _text(parts.get("id"))
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+        given = _text_at(call, "id")
         name = given if given and given not in ids else f"call_{number}"
         ids.add(name)
-        yield ToolCall(name, _text(function.get("name")), text)
+        yield ToolCall(name, _text_at(call, "function", "name"), text)
 
 
 def text_of(content: object) -> str:
@@ -293,22 +288,26 @@ def text_of(content: object) -> str:
     if isinstance(content, Mapping):
         raise NoCompletionError("the content of the message is a JSON object, not text")
     if isinstance(content, list):
-        return "".join(_text(part.get("text")) for part in content if isinstance(part, Mapping))
-    return _text(content)
+        return "".join(_text_at(part, "text") for part in content)
+    return content if isinstance(content, str) else ""
 
 
-def _details(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _at(value: Any, *path: str) -> Any:
+    """Return what stands in objects within objects; None if it is not there."""
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
-def _text(value: object) -> str:
-    return whole(value) if isinstance(value, str) else ""
+def _text_at(value: Any, *path: str) -> str:
+    found = _at(value, *path)
+    return found if isinstance(found, str) else ""
 
 
-def _count(value: object) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS:
-        return value
-    return None
+def _count_at(value: Any, *path: str) -> int | None:
+    found = _at(value, *path)
+    is_count = isinstance(found, int) and not isinstance(found, bool)
+    return found if is_count and 0 <= found < _MOST_TOKENS else None
 
 
 def outcome_of(completion: Completion) -> Outcome:
