@@ -284,7 +284,7 @@ class RequestExecutor:
             elif answer is None or answer.is_unreached:
                 return answer
             elif answer.kind is Kind.LIMIT:
-                self._limiter.refused()
+                await self._limiter.refused()
             self._breaker.hear(call)
             return answer
         finally:
