@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
+from medeval.files import create_private
 from medeval.inference.cost import CostLedger, Prices
+from medeval.inference.error_bodies import json_or_none
 from medeval.inference.errors import Failure, Kind, failure_of_response
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal
@@ -62,26 +63,20 @@ def export_batch(run: Run, items: Iterable[Item], guard: DataUseGuard, path: Pat
         UserError: the file is there already, an item comes twice, or the text of an item may not
             go to the endpoint. Then there is no file.
     """
-    beside = path.with_name(path.name + ".new")
-    beside.unlink(missing_ok=True)
     if path.exists():
         raise UserError(f"{path} is there already. Move it away or name another file.")
+    beside = path.with_name(path.name + ".new")
+    beside.unlink(missing_ok=True)
     written = 0
     try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+        with create_private(beside) as file:
             for request in run.requests(items):
                 body = body_of(request, request.all_parameters)
                 guard.authorize(request, canonical(body).encode(), "answer")
                 if not request.item.is_open:
                     guard.check_place(request.endpoint)
-                line = {
-                    "custom_id": custom_id(request),
-                    "method": "POST",
-                    "url": URL,
-                    "body": body,
-                }
-                file.write(json.dumps(line, ensure_ascii=True) + "\n")
+                name = {"custom_id": custom_id(request), "method": "POST", "url": URL}
+                file.write(f"{json.dumps({**name, 'body': body})}\n".encode())
                 written += 1
         beside.replace(path)
     except OSError as error:
@@ -123,10 +118,9 @@ def import_batch(
                 continue
             cost = None if price is None else price.cost(read.usage)
             charged = cost or Decimal(0)
-            measured["charged"] = str(charged)
             if price is not None or ledger.is_kept:
                 ledger.end(ledger.begin(Decimal(0)), cost, charged, is_new=True)
-            line = answered_line(request, read, cost, measured)
+            line = answered_line(request, read, cost, {**measured, "charged": str(charged)})
             if line["outcome"] == Outcome.ANSWERED and can_read is not None:
                 is_read = can_read(request.item, split_thinking(read.text).answer)
                 line["outcome"] = str(Outcome.ANSWERED if is_read else Outcome.UNPARSED)
@@ -140,25 +134,17 @@ def _matched(
     """Return what is to be written for which request; lines in whose place it comes are gone."""
     unmatched = _by_custom_id(answers)
     imported = Imported()
-    errored = {
-        (line["item"], line["sample"])
-        for line in journal.lines()
-        if line["outcome"] == Outcome.ERRORED
-    }
+    outcomes = {(line["item"], line["sample"]): line["outcome"] for line in journal.lines()}
     matched: list[tuple[Request, Completion | Failure]] = []
-    mended: set[tuple[str, int]] = set()
     for request in run.requests(items):
         read = unmatched.pop(custom_id(request), None)
-        name = (request.item.id, request.item.sample)
-        is_failed = isinstance(read, Failure) and read.kind is not Kind.FILTER
+        before = outcomes.get((request.item.id, request.item.sample))
+        is_failed = isinstance(read, Failure) and read.outcome is Outcome.ERRORED
         if read is None or (isinstance(read, Failure) and read.kind is Kind.TIMEOUT):
             imported.missing.append(request.item.id)
             imported.expired += read is not None
-        elif journal.place(*name) is None:
+        elif before is None or (before == Outcome.ERRORED and not is_failed):
             matched.append((request, read))
-        elif name in errored and not is_failed:
-            matched.append((request, read))
-            mended.add(name)
         else:
             imported.known += 1
     if unmatched:
@@ -167,6 +153,7 @@ def _matched(
             f"{len(unmatched)} answers belong to none of the items (custom_id {shown}...). Import"
             " with the items, model, parameters and prompt version of the export."
         )
+    mended = {(request.item.id, request.item.sample) for request, _ in matched} & set(outcomes)
     if mended:
         journal.discard(lambda line: (line["item"], line["sample"]) in mended)
     imported.new = len(matched)
@@ -181,27 +168,25 @@ def _by_custom_id(paths: Iterable[Path]) -> dict[str, Completion | Failure]:
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"{path} cannot be read ({type(error).__name__}).") from None
         for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            place = f"{path}, line {number}"
-            try:
-                read = json.loads(line)
-                name = read["custom_id"]
-            except (ValueError, TypeError, KeyError, RecursionError):
-                raise UserError(f"{place}: not a line of a batch's answers.") from None
-            if not isinstance(name, str) or name in found:
-                raise UserError(f"{place}: custom_id {str(name)[:12]}... comes twice.")
-            found[name] = _answer(read)
+            if line.strip():
+                read = json_or_none(line)
+                name = read.get("custom_id") if isinstance(read, Mapping) else None
+                if name is None:
+                    raise UserError(f"{path}, line {number}: not a line of a batch's answers.")
+                if not isinstance(name, str) or name in found:
+                    raise UserError(
+                        f"{path}, line {number}: custom_id {str(name)[:12]}... comes twice."
+                    )
+                found[name] = _answer(read)
     return found
 
 
 def _answer(line: Mapping[str, Any]) -> Completion | Failure:
     """Return what one line brought; a request that the endpoint did not come to is a timeout."""
-    told = line.get("error")
+    told, response = line.get("error"), line.get("response")
     if isinstance(told, Mapping):
         code = str(told.get("code", ""))
         return Failure(Kind.TIMEOUT if code in _TIMED_OUT else Kind.REQUEST, code=code[:60])
-    response = line.get("response")
     if not isinstance(response, Mapping):
         return Failure(Kind.BROKEN)
     status, body = response.get("status_code"), response.get("body")

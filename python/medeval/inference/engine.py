@@ -13,26 +13,19 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from medeval.errors import UserError
+from medeval.inference import lines
 from medeval.inference.cost import CostLedger
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure
 from medeval.inference.executor import RequestExecutor
 from medeval.inference.journal import Journal, read_journal
-from medeval.inference.lines import (
-    Line,
-    Totals,
-    answered_line,
-    episode_line,
-    failed_line,
-    failure_of,
-    turn_line,
-    turn_of,
-)
+from medeval.inference.lines import Line, Totals
 from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
 from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
 from medeval.inference.types import (
@@ -111,7 +104,7 @@ def _retried(run: Run, outcomes: frozenset[Outcome]) -> dict[tuple[str, int], bo
         return {}
     return {
         (line["item"], line["sample"]): line["outcome"] == Outcome.ERRORED
-        and failure_of(line).code != TOO_LONG
+        and lines.failure_of(line).code != TOO_LONG
         for line in read_journal(run.journal)
         if line["outcome"] in outcomes
     }
@@ -120,50 +113,42 @@ def _retried(run: Run, outcomes: frozenset[Outcome]) -> dict[tuple[str, int], bo
 def _is_out(line: Line, again: Mapping[tuple[str, int], bool]) -> bool:
     """Tell whether a turn is forgotten: the failed one if its episode goes on, else all of them."""
     goes_on = again.get((line["item"], line["sample"]))
-    return goes_on is not None and (not goes_on or isinstance(turn_of(line), Failure))
+    return goes_on is not None and (not goes_on or isinstance(lines.turn_of(line), Failure))
 
 
 class _StoppedError(Exception):
     """The run stopped while an episode was under way."""
 
 
+@dataclass
 class _Loop:
     """One start of a run."""
 
-    def __init__(
-        self,
-        run: Run,
-        samples: Iterable[Item | Episode],
-        config: RunConfig,
-        journal: Journal,
-        steps: Journal | None,
-        executor: RequestExecutor,
-    ) -> None:
-        self.progress = Progress()
-        self.reasons: Counter[str] = Counter()
-        self._samples = iter(samples)
-        self._further: deque[Item] = deque()
-        self._model = run.required_model
-        self._prompt_version = run.prompt_version
-        self._config = config
-        self._journal = journal
-        self._steps = steps
-        self._executor = executor
-        self._seen: set[tuple[str, int]] = set()
-        self._toolless: set[tuple[str, int]] = set()
-        self._unread: set[tuple[str, int]] = set()
+    run: Run
+    samples: Iterator[Item | Episode]
+    config: RunConfig
+    journal: Journal
+    steps: Journal | None
+    executor: RequestExecutor
+    progress: Progress = field(default_factory=Progress)
+    reasons: Counter[str] = field(default_factory=Counter)
+    further: deque[Item] = field(default_factory=deque)
+    seen: set[tuple[str, int]] = field(default_factory=set)
+    # Those that were told that there are no tools, and those whose calls could not be read.
+    toolless: set[tuple[str, int]] = field(default_factory=set)
+    unread: set[tuple[str, int]] = field(default_factory=set)
 
     def take(self) -> Item | Episode | None:
         """Return the next sample that has not come to its end; None if there is no more."""
         while True:
-            sample = self._further.popleft() if self._further else next(self._samples, None)
+            sample = self.further.popleft() if self.further else next(self.samples, None)
             if sample is None:
                 return None
             name = (sample.id, sample.sample)
-            if name in self._seen:
+            if name in self.seen:
                 raise UserError(f"Item {sample.id!r} (sample {sample.sample}) comes twice.")
-            self._seen.add(name)
-            line = self._known(self._journal, self._request(sample, sample.opening))
+            self.seen.add(name)
+            line = self._known(self.journal, self._request(sample, sample.opening))
             if line is None:
                 return sample
             self._end(sample, line, is_new=False)
@@ -181,41 +166,41 @@ class _Loop:
                 outcome = await self._outcome(sample, ask)
                 line = {**totals.line, "outcome": str(outcome)}
             else:
-                line = episode_line(opening, await sample.play(ask), totals)
+                line = lines.episode_line(opening, await sample.play(ask), totals)
         except _StoppedError:
             return
         except CallFailedError as error:
             if error.stops_the_run:
-                self._executor.stop_for(error.failure)
+                self.executor.stop_for(error.failure)
                 return
             line = totals.line
             if not isinstance(sample, Item):
-                line = episode_line(opening, failed(error.failure), totals)
+                line = lines.episode_line(opening, failed(error.failure), totals)
         except Exception:
             if isinstance(sample, Item) and totals.last is not None:
                 # It is paid for: kept as a reply in which nothing is found, whatever failed.
-                self._journal.append({**totals.line, "outcome": str(Outcome.UNPARSED)})
+                self.journal.append({**totals.line, "outcome": str(Outcome.UNPARSED)})
             raise
-        self._journal.append(line)
+        self.journal.append(line)
         self._end(sample, line, is_new=True)
 
     async def _outcome(self, item: Item, ask: AskModel) -> Outcome:
         """Ask a single question; a reply in which the task finds no answer is unparsed."""
         turn = await ask(item.opening)
-        can_read = self._config.can_read
+        can_read = self.config.can_read
         if turn.completion is None or turn.outcome is not Outcome.ANSWERED or can_read is None:
             return turn.outcome
         is_read = can_read(item, split_thinking(turn.completion.text).answer)
         return Outcome.ANSWERED if is_read else Outcome.UNPARSED
 
     def _request(self, sample: Item | Episode, asked: Ask) -> Request:
-        model = self._model
+        model = self.run.required_model
         return Request(
             Item(sample.id, asked.messages, sample.data_class, sample.sample, asked.parameters),
             model.address,
             model.model,
             model.parameters,
-            self._prompt_version,
+            self.run.prompt_version,
         )
 
     async def _turn(self, request: Request, totals: Totals) -> Turn:
@@ -226,24 +211,24 @@ class _Loop:
             UserError: the endpoint takes no tools, as two episodes in a row were told: that is the
                 end of the run.
         """
-        steps = self._steps
+        steps = self.steps
         line = None if steps is None else self._known(steps, request, totals.turns)
         if line is None:
-            result = await self._executor.call(request)
-            if result is None:
+            made = await self.executor.call(request)
+            if made is None:
                 raise _StoppedError
-            answer, cost, measured = result.answer, result.cost, result.measured
-            if isinstance(answer, Failure):
-                self._require_tools(request, answer)
-                line = failed_line(request, answer, cost, measured)
+            if isinstance(made.answer, Completion):
+                self.toolless.clear()
+                answer = self._with_calls(request, made.answer)
+                line = lines.answered_line(request, answer, made.cost, made.measured())
             else:
-                self._toolless.clear()
-                line = answered_line(request, self._with_calls(request, answer), cost, measured)
+                self._require_tools(request, made.answer)
+                line = lines.failed_line(request, made.answer, made.cost, made.measured())
             if steps is not None:
-                line = turn_line(line, totals.turns)
+                line = lines.turn_line(line, totals.turns)
                 steps.append(line)
         totals.add(line)
-        turn = turn_of(line)
+        turn = lines.turn_of(line)
         if isinstance(turn, Failure):
             # Whether all others would meet it too is decided where the call was made.
             raise CallFailedError(turn, is_of_the_item=True)
@@ -251,8 +236,8 @@ class _Loop:
 
     def _require_tools(self, request: Request, failure: Failure) -> None:
         if "tools" in request.item.parameters and failure.refuses_tools:
-            self._toolless.add((request.item.id, request.item.sample))
-        if len(self._toolless) >= self._config.retries.by_words:
+            self.toolless.add((request.item.id, request.item.sample))
+        if len(self.toolless) >= self.config.retries.by_words:
             raise UserError(
                 f"{request.endpoint} takes no tools for {request.model}: every conversation"
                 f" would fail. {_LET_IT_CALL}"
@@ -267,9 +252,9 @@ class _Loop:
         try:
             return with_calls_in_text(answer, parameters["tools"])
         except UnreadCallError:
-            before = len(self._unread)
-            self._unread.add((request.item.id, request.item.sample))
-        if before < self._config.retries.by_words == len(self._unread):
+            before = len(self.unread)
+            self.unread.add((request.item.id, request.item.sample))
+        if before < self.config.retries.by_words == len(self.unread):
             print(
                 f"medeval: {request.endpoint} does not parse the tool calls of {request.model}:"
                 f" they come as text that cannot be read. {_LET_IT_CALL}",
@@ -296,14 +281,14 @@ class _Loop:
         return journal.read(item.id, item.sample, turn)
 
     def _end(self, sample: Item | Episode, line: Line, is_new: bool) -> None:
-        follow_up = self._config.follow_up
+        follow_up = self.config.follow_up
         if follow_up is not None and isinstance(sample, Item):
             further = follow_up(sample, line)
             if further is not None:
-                self._further.append(further)
+                self.further.append(further)
         self.progress.add(line, is_new)
         reason = line.get("episode", {}).get("reason")
         if reason:
             self.reasons[reason] += 1
-        if self._config.on_progress is not None:
-            self._config.on_progress(self.progress)
+        if self.config.on_progress is not None:
+            self.config.on_progress(self.progress)

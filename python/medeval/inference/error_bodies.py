@@ -24,27 +24,7 @@ FINISH_REASONS = {kind: frozenset(words) for kind, words in VENDORS["finish_reas
 CODES = {kind: frozenset(words) for kind, words in VENDORS["codes"].items()}
 TEXTS = {kind: re.compile("|".join(t), re.IGNORECASE) for kind, t in VENDORS["texts"].items()}
 
-# Nobody means a longer number of seconds, and longer ones fit in no clock.
-_NUMBER = r"\d{1,9}(?:\.\d{1,9})?"
-# Where a number of seconds stands in the body, also inside JSON that is a string of other JSON.
-_DELAY_TEXT = re.compile(
-    rf"retry_?delay\\*[\"']?\s*:\s*\\*[\"']?({_NUMBER})s?(?![\d.])", re.IGNORECASE
-)
-# As OpenAI and Groq ("try again in 1m20.5s", "in 350ms"), Azure ("retry after 12 seconds") and
-# Gemini ("retry in 36.4s") say it in their sentences.
-_WAIT_TEXT = re.compile(
-    rf"""
-    (?:try\ again|retry)\ (?:in|after)\s{{1,3}}(?:
-        (?P<milliseconds>{_NUMBER})\s?(?:ms|milliseconds?)\b
-        |
-        (?=\d)
-        (?:(?P<hours>\d{{1,4}})\s?(?:h|hours?)\s?)?
-        (?:(?P<minutes>\d{{1,6}})\s?(?:m|min|minutes?)(?![a-z])\s?)?
-        (?:(?P<seconds>{_NUMBER})\s?(?:s|sec|seconds?)(?![a-z]))?
-    )
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
+_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 _SECONDS_IN = {"hours": 3600, "minutes": 60, "seconds": 1}
 _WORD = re.compile(r"[a-z0-9_]{1,99}|[^\W\x00-\x7F]", re.IGNORECASE)
 # So many words in a row that stand in the request are repeated from there, and fewer in quotes.
@@ -132,7 +112,7 @@ def retry_after_of(headers: Mapping[str, str], body: Words, now: datetime) -> fl
         None if it does not say.
     """
     for name, in_a_second in (("retry-after-ms", 1000), ("retry-after", 1)):
-        if re.fullmatch(_NUMBER, headers.get(name, "").strip()):
+        if _NUMBER.fullmatch(headers.get(name, "").strip()):
             return float(headers[name]) / in_a_second
     if told := headers.get("retry-after", "").strip():
         try:
@@ -141,7 +121,7 @@ def retry_after_of(headers: Mapping[str, str], body: Words, now: datetime) -> fl
             return max(0.0, (moment - now).total_seconds())
         except (ValueError, OverflowError, TypeError):
             pass  # no moment of this calendar; the body may say it better
-    delay = body.find(_DELAY_TEXT)
+    delay = body.find(TEXTS["delay"])
     return float(delay[1]) if delay else None
 
 
@@ -151,7 +131,7 @@ def wait_told_in(message: Words) -> float | None:
     Args:
         message: of an endpoint that takes no more for now.
     """
-    told = message.find(_WAIT_TEXT)
+    told = message.find(TEXTS["wait"])
     if told is None or not any(told.groups()):
         return None
     whole = sum(float(told[unit] or 0) * seconds for unit, seconds in _SECONDS_IN.items())

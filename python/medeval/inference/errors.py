@@ -35,18 +35,6 @@ NO_SYSTEM_ROLE = "system_role_not_supported"
 _TOO_LARGE = 413
 _MENDED_BY_THE_PROMPT = {400, _TOO_LARGE, 422, 500}
 _PARTS_OF_A_PROMPT = {"", "messages", "prompt", "input", "inputs", "input_text", "input_tokens"}
-_OF_ANOTHER_PARAMETER = re.compile(
-    r"\A\W*(?:(?:unsupported|unknown|unrecogni[sz]ed|unexpected|invalid)"
-    r" (?:parameter|argument|field)"
-    r"|max_\w*tokens\b|temperature\b|top_[pk]\b|stop\b|seed\b|user\b|context_\w+\b)",
-    re.IGNORECASE,
-)
-# vLLM blames max_tokens for a prompt that leaves no room for it: (1024 > 8192 - 7500).
-_TOKENS_OF_PROMPT = re.compile(
-    r"\d (?:input|prompt) tokens"
-    r"(?:[^.]{0,20}\((?P<reply>\d{1,12}) > (?P<limit>\d{1,12}) - \d{1,12}\))?",
-    re.IGNORECASE,
-)
 _LEAVES_IT_TO_THE_CODE = {400, 403, _TOO_LARGE, 422, 429}
 # Limits by the minute are told in the words of a quota too, but with a time to wait.
 _TELLS_A_QUOTA_IN_WORDS = {400, 402, 403, 429}
@@ -177,9 +165,9 @@ class Failure:
 
     def as_json(self) -> dict[str, Any]:
         """Return what is known, for the journal."""
-        known = {"code": self.code, "parameter": self.parameter, "detail": self.detail}
-        status = {} if self.status is None else {"status": self.status}
-        return {"kind": str(self.kind), **status, **{k: v for k, v in known.items() if v}}
+        names = ("status", "code", "parameter", "detail")
+        known = {name: getattr(self, name) for name in names}
+        return {"kind": str(self.kind), **{name: told for name, told in known.items() if told}}
 
     def sentence(self) -> str:
         """Say in words what happened, without anything that the endpoint wrote."""
@@ -301,11 +289,11 @@ def _complaint(status: int, codes: Set[str], parameter: str, message: Words, bod
 
 
 def _is_too_long(status: int, codes: Set[str], parameter: str, message: Words, body: Words) -> bool:
-    told = message.find(_TOKENS_OF_PROMPT)
+    told = message.find(TEXTS["tokens_of_prompt"])
     if told is not None and told["reply"] and int(told["reply"]) >= int(told["limit"]):
         return False  # no prompt is so short that this reply has room
     is_of_the_prompt = re.split(r"[.\[]", parameter)[0] in _PARTS_OF_A_PROMPT
-    if told is None and (not is_of_the_prompt or _OF_ANOTHER_PARAMETER.match(message.own)):
+    if told is None and (not is_of_the_prompt or TEXTS["other_parameter"].match(message.own)):
         return False
     # A request that is too large as a whole is mended by a shorter prompt, whatever the words are.
     is_said = status == _TOO_LARGE or bool(codes & CODES["too_long"])

@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
@@ -31,36 +30,30 @@ _OK = 200
 _UNAUTHORIZED = 401
 
 
-@dataclass(frozen=True)
-class CallResult:
-    """What came of a request after all its attempts.
-
-    Attributes:
-        answer: the reply, or the failure of the last attempt.
-        cost: of all attempts; None if it is unknown.
-        measured: seconds, attempts and the like, which differ from run to run.
-    """
-
-    answer: Completion | Failure
-    cost: Decimal | None
-    measured: dict[str, Any]
-
-
 @dataclass
-class _Attempts:
+class Attempts:
     """What the calls of one request came to.
 
     Attributes:
+        answer: the reply, or the failure of the last attempt.
+        number: so many.
         began: when.
         cost: as far as it is known; None as soon as that of one call is not.
         charged: what was booked against the limit, unknown costs at the most they can be.
         last_call: the number of the last one among all calls of the run.
     """
 
+    answer: Completion | Failure = field(init=False)
+    number: int = 0
     began: float = field(default_factory=time.monotonic)
     cost: Decimal | None = Decimal(0)
     charged: Decimal = Decimal(0)
     last_call: int = 0
+
+    def measured(self) -> dict[str, Any]:
+        """Return seconds, attempts and the like, which differ from run to run."""
+        seconds = round(time.monotonic() - self.began, 3)
+        return {"seconds": seconds, "attempts": self.number, "charged": str(self.charged)}
 
 
 class RequestExecutor:
@@ -163,7 +156,7 @@ class RequestExecutor:
         if errors:
             raise errors[0]
 
-    async def call(self, request: Request) -> CallResult | None:
+    async def call(self, request: Request) -> Attempts | None:
         """Ask until there is a reply or a failure that stays; None if the run stopped before.
 
         Others wait for the first request of a run, for a moment: its refusal would be theirs too.
@@ -180,35 +173,31 @@ class RequestExecutor:
             self._opened.set()  # it takes its time; no other request waits for it again
         return await self._call(request)
 
-    async def _call(self, request: Request) -> CallResult | None:
+    async def _call(self, request: Request) -> Attempts | None:
         name = f"{request.item.id}/{request.item.sample}"
-        spent = _Attempts()
-        for attempt in count(1):
-            if await _within(self._not_before - time.monotonic(), self._stop):
-                return None
-            answer = await self._attempt(request, spent)
+        made = Attempts()
+        while not await _within(self._not_before - time.monotonic(), self._stop):
+            made.number += 1
+            answer = await self._attempt(request, made)
             if answer is None:
                 return None
-            if isinstance(answer, Failure):
-                if self._is_of_all(answer, name):
-                    self.stop_for(answer, request)
-                    return None
-                if self._retries.asks_too_much(answer):
-                    answer = replace(answer, retry_after=None)
-                self._opened.set()  # what it was told is no refusal of all others
-                if self._retries.may_retry(answer, attempt):
-                    if answer.retry_after is not None:  # all other items wait too
-                        until = time.monotonic() + answer.retry_after
-                        self._not_before = max(self._not_before, until)
-                    if await _within(self._retries.wait(answer, name, attempt), self._stop):
-                        return None
-                    continue
-                is_in_doubt = self._breaker.answered < spent.last_call
-                if answer.is_unreached and is_in_doubt and not await self._is_lost(answer, spent):
-                    return None
-            seconds = round(time.monotonic() - spent.began, 3)
-            measured = {"seconds": seconds, "attempts": attempt, "charged": str(spent.charged)}
-            return CallResult(answer, spent.cost, measured)
+            made.answer = answer
+            if isinstance(answer, Completion):
+                return made
+            if self._is_of_all(answer, name):
+                self.stop_for(answer, request)
+                return None
+            self._opened.set()  # what it was told is no refusal of all others
+            if not self._retries.may_retry(answer, made.number):
+                is_in_doubt = answer.is_unreached and self._breaker.answered < made.last_call
+                return made if not is_in_doubt or await self._is_lost(answer, made) else None
+            if self._retries.asks_too_much(answer):
+                answer = replace(answer, retry_after=None)
+            if answer.retry_after is not None:  # all other items wait too
+                until = time.monotonic() + answer.retry_after
+                self._not_before = max(self._not_before, until)
+            if await _within(self._retries.wait(answer, name, made.number), self._stop):
+                return None
         return None
 
     def stop_for(self, failure: Failure, request: Request | None = None) -> None:
@@ -256,7 +245,7 @@ class RequestExecutor:
         self._told[told][name] += 1
         return sum(times >= each for times in self._told[told].values()) >= most
 
-    async def _is_lost(self, failure: Failure, spent: _Attempts) -> bool:
+    async def _is_lost(self, failure: Failure, made: Attempts) -> bool:
         """Hold an item that reached nobody, while others are asked, until it is clear why.
 
         Returns:
@@ -275,33 +264,34 @@ class RequestExecutor:
         self._at_work -= 1
         self._begin_worker()
         try:
-            return await self._breaker.hold(spent.last_call)
+            return await self._breaker.hold(made.last_call)
         finally:
             self._at_work += 1
 
-    async def _attempt(self, request: Request, spent: _Attempts) -> Completion | Failure | None:
+    async def _attempt(self, request: Request, made: Attempts) -> Completion | Failure | None:
         """Make one call when there is a place for it; None if the run stopped before."""
         await self._limiter.enter()
         try:
             if self._stop.is_set():
                 return None
             self._breaker.calls += 1
-            call = spent.last_call = self._breaker.calls
-            answer = await self._paid(request, spent)
+            call = made.last_call = self._breaker.calls
+            answer = await self._within_budget(request, made)
             if isinstance(answer, Completion):
                 self._limiter.succeeded()
                 self._has_answered = True
                 self._told.clear()
-            elif answer is not None and answer.kind is Kind.LIMIT:
-                self._limiter.refused()
-            if isinstance(answer, Completion) or (answer and not answer.is_unreached):
-                self._breaker.hear(call)
+            elif answer is None or answer.is_unreached:
+                return answer
+            elif answer.kind is Kind.LIMIT:
+                await self._limiter.refused()
+            self._breaker.hear(call)
             return answer
         finally:
             self._limiter.leave()
 
-    async def _paid(self, request: Request, spent: _Attempts) -> Completion | Failure | None:
-        """Make one call within the budget; None if the budget does not allow it."""
+    async def _within_budget(self, request: Request, made: Attempts) -> Completion | Failure | None:
+        """Make one call; None if the budget does not allow it."""
         most = Decimal(0)
         if self._price is not None and self._budget.limit is not None:
             most = self._price.at_most(request_bytes(request), self._most_tokens)
@@ -326,8 +316,8 @@ class RequestExecutor:
         finally:
             charged = most if cost is None else cost
             self._budget.book(most, charged)
-            spent.cost = None if spent.cost is None or cost is None else spent.cost + cost
-            spent.charged += charged
+            made.cost = None if made.cost is None or cost is None else made.cost + cost
+            made.charged += charged
             if number and (self._price is not None or self._ledger.is_kept):
                 self._ledger.end(number, cost, charged, is_new=not most)
         self._keep_learned(self._model.fallbacks.learned)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
 
 # Calls that succeed, for each call allowed, before one more is allowed: a limit that stays is met
 # again by about one call in so many rounds.
@@ -30,30 +29,18 @@ class AdaptiveLimiter:
         self._most = most
         self._under_way = 0
         self._succeeded = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._places = asyncio.Semaphore(most)
+        self._too_many = 0
 
     async def enter(self) -> None:
         """Take a place; wait for one if need be."""
-        if self._under_way < self.allowed and not self._waiting:
-            self._under_way += 1
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.leave()
-            raise
+        await self._places.acquire()
+        self._under_way += 1
 
     def leave(self) -> None:
         """Give a place back."""
         self._under_way -= 1
-        while self._waiting and self._under_way < self.allowed:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._under_way += 1
-                turn.set_result(None)
+        self._give()
 
     def succeeded(self) -> None:
         """Hear that the endpoint took a call; call before leaving."""
@@ -61,11 +48,24 @@ class AdaptiveLimiter:
         if self.allowed < self._most and self._succeeded >= ROUNDS_BEFORE_ONE_MORE * self.allowed:
             self.allowed += 1
             self._succeeded = 0
+            self._give()
 
-    def refused(self) -> None:
+    async def refused(self) -> None:
         """Hear that a call was one too many; call before leaving."""
-        self.allowed = max(1, min(self.allowed, self._under_way - 1))
+        allowed = max(1, min(self.allowed, self._under_way - 1))
+        self._too_many += self.allowed - allowed
+        self.allowed = allowed
         self._succeeded = 0
+        while self._too_many and not self._places.locked():
+            await self._places.acquire()
+            self._too_many -= 1
+
+    def _give(self) -> None:
+        """Give a place to whoever waits, unless there are more than are allowed now."""
+        if self._too_many:
+            self._too_many -= 1
+        else:
+            self._places.release()
 
 
 class CircuitBreaker:

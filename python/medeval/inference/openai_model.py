@@ -15,7 +15,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 # What the engine says itself; and names by which keys would get into requests and records.
-_RESERVED = {"messages", "model", "n", "stream"}
-_NOT_OF_A_MODEL = re.compile(r"key|token$|secret|password|authorization|headers|extra_|base_url")
+_NOT_OF_A_MODEL = re.compile(
+    r"^(?:messages|model|n|stream)$|key|token$|secret|password|authorization|headers|extra_|base_url"
+)
 # An address where nobody answers the first packet is not waited for as long as a reply.
 _LONGEST_CONNECT = 10.0
 # All that an endpoint needs to be told; the client would add what the environment holds for others.
@@ -53,7 +54,7 @@ RENAMED = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_
 LEFT_OUT = ""
 RESPONSE_FORMAT = "response_format"
 # A reply is read without them: readers cut off what is made up behind an end without `stop`, too.
-_OPTIONAL = ("temperature", "seed", "stop")
+_OPTIONAL = (RESPONSE_FORMAT, "temperature", "seed", "stop")
 # What an endpoint that takes no schema is sent instead, before the parameter is left out.
 JSON_OBJECT = "json_object"
 # What is learned where a template has no place for a system message.
@@ -97,15 +98,14 @@ class ParameterFallbacks:
         """
         if SYSTEM_ROLE not in self.learned:
             return [dict(message) for message in messages]
-        said = [str(message["content"]) for message in messages if _is_system(message)]
-        rest = [dict(message) for message in messages if not _is_system(message)]
-        if not said:
-            return rest
+        said = [str(message["content"]) for message in messages if message.get("role") == "system"]
+        rest = [dict(message) for message in messages if message.get("role") != "system"]
         first = rest[0] if rest else {}
         if first.get("role") == "user" and isinstance(first.get("content"), str):
-            said.append(first["content"])
-            rest = rest[1:]
-        return [{**first, "role": "user", "content": "\n\n".join(said)}, *rest]
+            first["content"] = "\n\n".join([*said, first["content"]])
+        elif said:
+            rest.insert(0, {"role": "user", "content": "\n\n".join(said)})
+        return rest
 
     def trials(
         self, failure: Failure, request: Request, *, only_named: bool
@@ -118,37 +118,23 @@ class ParameterFallbacks:
             only_named: leave out no part but one that the endpoint names.
         """
         sent = self.parameters(request.all_parameters)
-        messages = self.messages(request.item.messages)
-        if failure.code == NO_SYSTEM_ROLE and any(map(_is_system, messages)):
-            return [{SYSTEM_ROLE: AS_USER}]
+        has_system = any(message.get("role") == "system" for message in request.item.messages)
+        roles = [{SYSTEM_ROLE: AS_USER}] if has_system and SYSTEM_ROLE not in self.learned else []
+        if failure.code == NO_SYSTEM_ROLE and roles:
+            return roles
         if not failure.is_refused_request:
             return []
-        all_parts = list(self._parts(sent, messages))
+        parts: list[dict[str, str]] = []
+        form = sent.get(RESPONSE_FORMAT)
+        if isinstance(form, Mapping) and form.get("type") == "json_schema":
+            parts.append({RESPONSE_FORMAT: JSON_OBJECT})
+        parts += [{name: LEFT_OUT} for name in _OPTIONAL if name in sent]
+        # Refused under both names, a limit of tokens stays an error: a run without it is dear.
+        parts += [{n: o} for n, o in RENAMED.items() if n in sent and o not in self.learned]
+        parts += roles
         named = _named_in(failure, sent)
-        of_named = [one for one in all_parts if named in (*one, *one.values())]
-        if only_named:
-            return of_named
-        return of_named + [one for one in all_parts if one not in of_named]
-
-    def _parts(
-        self, sent: Mapping[str, Any], messages: Sequence[Message]
-    ) -> Iterator[dict[str, str]]:
-        if RESPONSE_FORMAT in sent:
-            form = sent[RESPONSE_FORMAT]
-            if isinstance(form, Mapping) and form.get("type") == "json_schema":
-                yield {RESPONSE_FORMAT: JSON_OBJECT}
-            yield {RESPONSE_FORMAT: LEFT_OUT}
-        yield from ({name: LEFT_OUT} for name in _OPTIONAL if name in sent)
-        for name, other in RENAMED.items():
-            # Refused under both names, a limit of tokens stays an error: a run without it is dear.
-            if name in sent and other not in self.learned:
-                yield {name: other}
-        if any(map(_is_system, messages)):
-            yield {SYSTEM_ROLE: AS_USER}
-
-
-def _is_system(message: Message) -> bool:
-    return message.get("role") == "system"
+        of_named = [part for part in parts if named in (*part, *part.values())]
+        return of_named + [part for part in parts if part not in of_named and not only_named]
 
 
 def _named_in(failure: Failure, sent: Mapping[str, Any]) -> str | None:
@@ -221,11 +207,8 @@ class OpenAIModel:
         self._has_answered = False
         self._experiment = asyncio.Lock()
         self._is_tried = False
-        reserved = {
-            name
-            for name in self.parameters
-            if name in _RESERVED or _NOT_OF_A_MODEL.search(name.lower())
-        } | set(secret_places(self.parameters))
+        reserved = set(secret_places(self.parameters))
+        reserved |= {name for name in self.parameters if _NOT_OF_A_MODEL.search(name.lower())}
         if reserved:
             raise UserError(
                 f"{', '.join(sorted(reserved))} cannot be set as parameters of a model."
@@ -239,15 +222,14 @@ class OpenAIModel:
             known = self.fallbacks.learned
             answer = await self._post(request, self.fallbacks)
             if not isinstance(answer, Failure):
-                self._has_answered = True
                 return answer
             only_named = self._has_answered or self._is_tried
             if not self.fallbacks.trials(answer, request, only_named=only_named):
                 raise CallFailedError(answer)
             async with self._experiment:
-                if self.fallbacks.learned != known:
-                    continue  # what helped another request
-                return await self._without_parts(request, answer)
+                if self.fallbacks.learned == known:
+                    return await self._without_parts(request, answer)
+            # What helped another request may help this one.
 
     async def close(self) -> None:
         """Close the connections."""
@@ -265,22 +247,19 @@ class OpenAIModel:
             CallFailedError: no part helps, or the endpoint fails in another way.
         """
         only_named = self._has_answered or self._is_tried
-        tried, last = ParameterFallbacks(self.fallbacks.learned), refused
-        is_nearer = True
-        while is_nearer:
-            is_nearer = False
-            for without in tried.trials(last, request, only_named=only_named):
-                trial = ParameterFallbacks({**tried.learned, **without})
-                answer = await self._post(request, trial)
-                if not isinstance(answer, Failure):
-                    self._has_answered = True
-                    self.fallbacks.recall(trial.learned)
-                    return answer
-                if not (answer.is_refused_request or answer.code == NO_SYSTEM_ROLE):
-                    raise CallFailedError(answer)
-                if answer.words != last.words:
-                    tried, last, is_nearer = trial, answer, True
-                    break
+        tried, last = self.fallbacks, refused
+        trials = tried.trials(last, request, only_named=only_named)
+        while trials:
+            trial = ParameterFallbacks({**tried.learned, **trials.pop(0)})
+            answer = await self._post(request, trial)
+            if not isinstance(answer, Failure):
+                self.fallbacks.recall(trial.learned)
+                return answer
+            if not (answer.is_refused_request or answer.code == NO_SYSTEM_ROLE):
+                raise CallFailedError(answer)
+            if answer.words != last.words:
+                tried, last = trial, answer
+                trials = tried.trials(last, request, only_named=only_named)
         self._is_tried = self._is_tried or not only_named
         raise CallFailedError(refused)
 
@@ -289,8 +268,10 @@ class OpenAIModel:
             **body_of(request, fallbacks.parameters(request.all_parameters)),
             "messages": fallbacks.messages(request.item.messages),
         }
-        answer = await self.send(request, "/chat/completions", body)
-        return answer if isinstance(answer, Failure) else read_reply(answer, texts_of(body))
+        sent = await self.send(request, "/chat/completions", body)
+        answer = sent if isinstance(sent, Failure) else read_reply(sent, texts_of(body))
+        self._has_answered = self._has_answered or not isinstance(answer, Failure)
+        return answer
 
     async def send(self, request: Request, path: str, body: Mapping[str, Any]) -> str | Failure:
         """Send a body with the text of a request: the one place from which text leaves the machine.

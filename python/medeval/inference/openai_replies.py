@@ -11,12 +11,12 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from medeval.inference.error_bodies import FINISH_REASONS, word
 from medeval.inference.errors import Failure, Kind, failure_in_body
 from medeval.inference.types import Completion, Outcome, ToolCall, Usage
-from medeval.text import split_thinking, whole, whole_json
+from medeval.text import split_thinking, whole_json
 
 if TYPE_CHECKING:
     import httpx2
@@ -38,6 +38,11 @@ _DATA = re.compile(r"^data:.*", re.MULTILINE)
 _BETWEEN_EVENTS = re.compile(r"\n\s*\n|\r\n?\r\n?")
 # Calls of tools, or parts of a content, in one message.
 _MOST_PARTS = 200
+_OUTCOMES = {
+    "complete": Outcome.ANSWERED,
+    "empty": Outcome.EMPTY,
+    "truncated_reasoning": Outcome.TRUNCATED_REASONING,
+}
 # Parts of a call of a tool that some servers repeat in each piece.
 _SENT_WHOLE = {"id", "name", "role", "type"}
 
@@ -108,28 +113,28 @@ def _json_in(body: str) -> Any:
             raise ValueError("more than one value")
         return read
     events: list[Any] = []
+    lines: list[str] = []
     for block in _BETWEEN_EVENTS.split(text):
         lines = [line[5:].strip() for line in _DATA.findall(block)]
-        is_done = _DONE in lines
-        lines = [line for line in lines if line and line != _DONE]
+        told = [line for line in lines if line not in ("", _DONE)]
         try:
-            events += [_DECODER.decode(line) for line in lines]
+            events += [_DECODER.decode(line) for line in told]
         except ValueError:  # one event on several lines
-            events.append(_DECODER.decode("\n".join(lines)))
-        if is_done:
-            return _one_of(events)
-    return _one_of(events, is_cut=True)
+            events.append(_DECODER.decode("\n".join(told)))
+        if _DONE in lines:
+            break
+    return _one_of(events, is_cut=_DONE not in lines)
 
 
-def _one_of(events: Sequence[Any], *, is_cut: bool = False) -> Any:
+def _one_of(events: Sequence[Any], *, is_cut: bool) -> Any:
     """Return the completion, or the error, that the pieces of a stream come to."""
-    whole: dict[str, Any] = {}
+    completion: dict[str, Any] = {}
     choice: dict[str, Any] = {}
     message: dict[str, Any] = {}
     for event in events:
         if not isinstance(event, dict) or event.get("error") or event.get("object") == "error":
             return event
-        whole |= {name: value for name, value in event.items() if value is not None}
+        completion |= {name: value for name, value in event.items() if value is not None}
         pieces = event.get("choices")
         for piece in pieces if isinstance(pieces, list) else ():
             if isinstance(piece, dict) and not piece.get("index"):
@@ -137,11 +142,16 @@ def _one_of(events: Sequence[Any], *, is_cut: bool = False) -> Any:
                 _grow(message, piece.get("delta") or piece.get("message"))
     if is_cut and not choice.get("finish_reason"):
         raise NoCompletionError("the event stream breaks off", "stream_cut")
-    return {**whole, "choices": [{**choice, "message": _joined(message)}]} if choice else whole
+    choices = {"choices": [{**choice, "message": _joined(message)}]} if choice else {}
+    return {**completion, **choices}
 
 
 class _Pieces(list[str]):
     """A text that is still growing."""
+
+
+class _Parts(dict[str, Any]):
+    """A list that is still growing, by the index of each part."""
 
 
 def _grow(grown: dict[str, Any], piece: Any) -> None:
@@ -151,36 +161,32 @@ def _grow(grown: dict[str, Any], piece: Any) -> None:
         ValueError: it comes to more parts than a message has.
     """
     for name, value in piece.items() if isinstance(piece, dict) else ():
-        there = grown.get(name)
-        if isinstance(value, dict):
-            if not isinstance(there, dict):
-                there = grown[name] = {}
-            _grow(there, value)
-        elif isinstance(value, list) and all(isinstance(each, dict) for each in value):
-            if not isinstance(there, list) or not all(isinstance(part, dict) for part in there):
-                there = grown[name] = []
-            for number, each in enumerate(value):
-                place = each.get("index", number)
-                part = next((p for n, p in enumerate(there) if p.get("index", n) == place), None)
-                if part is None:
-                    there.append(part := {})
-                if len(there) > _MOST_PARTS:
-                    raise ValueError("too many parts")
-                _grow(part, each)
+        kind: type | None = dict if isinstance(value, dict) else None
+        if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+            kind = _Parts
+            value = {str(each.get("index", n)): each for n, each in enumerate(value)}
         elif isinstance(value, str) and name not in _SENT_WHOLE:
-            if not isinstance(there, _Pieces):
-                there = grown[name] = _Pieces()
+            kind = _Pieces
+        if kind is None:
+            if value not in (None, "") or name not in grown:
+                grown[name] = value
+            continue
+        there: Any = grown.get(name)
+        there = grown[name] = there if type(there) is kind else kind()
+        if isinstance(there, _Pieces):
             there.append(value)
-        elif value not in (None, "") or name not in grown:
-            grown[name] = value
+        else:
+            _grow(there, value)
+        if isinstance(there, _Parts) and len(there) > _MOST_PARTS:
+            raise ValueError("too many parts")
 
 
 def _joined(grown: Any) -> Any:
     if isinstance(grown, _Pieces):
         return "".join(grown)
-    if isinstance(grown, dict):
-        return {name: _joined(value) for name, value in grown.items()}
-    return [_joined(each) for each in grown] if isinstance(grown, list) else grown
+    if isinstance(grown, _Parts):
+        return [_joined(part) for part in grown.values()]
+    return {n: _joined(part) for n, part in grown.items()} if isinstance(grown, dict) else grown
 
 
 End = Literal["complete", "cut_off", "declined"]
@@ -193,8 +199,7 @@ def end_of(finish_reason: str) -> End | None:
     What stands behind a colon explains the reason ("content_filter: SAFETY").
     """
     name = re.sub(r"[\W_]+", "_", finish_reason.split(":")[0].lower()).strip("_")
-    ends: tuple[End, ...] = ("complete", "cut_off", "declined")
-    return next((end for end in ends if name in FINISH_REASONS[end]), None)
+    return next((end for end in get_args(End) if name in FINISH_REASONS[end]), None)
 
 
 class NoCompletionError(ValueError):
@@ -215,73 +220,63 @@ def read_completion(body: object) -> Completion:
     Raises:
         NoCompletionError: it has no first choice with a message of text, or the endpoint broke off.
     """
-    answer = _mapping(body, "the body")
-    choices = answer.get("choices")
+    body = whole_json(body)
+    choices = _at(body, "choices")
     if not isinstance(choices, list) or not choices:
         raise NoCompletionError("the body has no choices")
     # Several may come though one is asked for, in any order; the first is the one of index 0.
-    number = next((n for n, each in enumerate(choices) if _details(each).get("index") == 0), 0)
-    choice = _mapping(choices[number], f"choices.{number}")
-    finish_reason = _text(choice.get("finish_reason")).lower()
-    if choice.get("error") or end_of(finish_reason) is None:
+    number = next((n for n, each in enumerate(choices) if _at(each, "index") == 0), 0)
+    choice = choices[number]
+    finish_reason = _text_at(choice, "finish_reason").lower()
+    if _at(choice, "error") or end_of(finish_reason) is None:
         named = "" if finish_reason == "error" else word(finish_reason)
         raise NoCompletionError("the endpoint broke off", named)
-    message = _mapping(choice.get("message"), f"choices.{number}.message")
+    message = _at(choice, "message")
+    if not isinstance(message, Mapping):
+        raise NoCompletionError(f"choices.{number}.message is no JSON object")
     calls = tuple(_tool_calls(message))
+    try:
+        is_sendable = bool(calls and json.dumps(message, allow_nan=False))
+    except ValueError:  # a number that is none of JSON
+        is_sendable = False
     return Completion(
         text=text_of(message.get("content")),
-        reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
-        refusal=_text(message.get("refusal")),
+        reasoning=_text_at(message, "reasoning_content") or _text_at(message, "reasoning"),
+        refusal=_text_at(message, "refusal"),
         finish_reason=finish_reason,
-        model=_text(answer.get("model")),
-        fingerprint=_text(answer.get("system_fingerprint")),
-        usage=read_usage(answer.get("usage")),
+        model=_text_at(body, "model"),
+        fingerprint=_text_at(body, "system_fingerprint"),
+        usage=read_usage(_at(body, "usage")),
         tool_calls=calls,
-        message=_sendable(message) if calls else None,
+        message=message if is_sendable else None,
     )
 
 
 def read_usage(usage: object) -> Usage:
     """Read token counts; whatever is absent or no count stays unknown."""
-    if not isinstance(usage, Mapping):
-        return Usage()
-    of_input = _details(usage.get("prompt_tokens_details"))
-    of_output = _details(usage.get("completion_tokens_details"))
     return Usage(
-        input_tokens=_count(usage.get("prompt_tokens")),
-        cached_tokens=_count(of_input.get("cached_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
-        reasoning_tokens=_count(of_output.get("reasoning_tokens")),
+        input_tokens=_count_at(usage, "prompt_tokens"),
+        cached_tokens=_count_at(usage, "prompt_tokens_details", "cached_tokens"),
+        output_tokens=_count_at(usage, "completion_tokens"),
+        reasoning_tokens=_count_at(usage, "completion_tokens_details", "reasoning_tokens"),
     )
 
 
 def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
     """Yield the calls of a message; the oldest endpoints have one, under another name."""
-    found = message.get("tool_calls")
-    calls = found if isinstance(found, list) else []
-    if not calls and isinstance(message.get("function_call"), Mapping):
-        calls = [{"function": message["function_call"]}]
+    calls = message.get("tool_calls")
+    if not (isinstance(calls, list) and calls):
+        called = message.get("function_call")
+        calls = [{"function": called}] if isinstance(called, Mapping) else []
     ids: set[str] = set()
     for number, call in enumerate(calls):
-        parts = _details(call)
-        function = _details(parts.get("function"))
-        arguments = function.get("arguments")
+        arguments = _at(call, "function", "arguments")
         # Some endpoints send the arguments read already.
-        text = _text(arguments) if isinstance(arguments, str) else json.dumps(arguments or {})
-        given = _text(parts.get("id"))
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+        given = _text_at(call, "id")
         name = given if given and given not in ids else f"call_{number}"
         ids.add(name)
-        yield ToolCall(name, _text(function.get("name")), text)
-
-
-def _sendable(message: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return a message as it can be sent again; None if a number in it is none of JSON."""
-    try:
-        json.dumps(message, allow_nan=False)
-    except ValueError:
-        return None
-    mended: Mapping[str, Any] = whole_json(dict(message))
-    return mended
+        yield ToolCall(name, _text_at(call, "function", "name"), text)
 
 
 def text_of(content: object) -> str:
@@ -293,28 +288,26 @@ def text_of(content: object) -> str:
     if isinstance(content, Mapping):
         raise NoCompletionError("the content of the message is a JSON object, not text")
     if isinstance(content, list):
-        return "".join(_text(part.get("text")) for part in content if isinstance(part, Mapping))
-    return _text(content)
+        return "".join(_text_at(part, "text") for part in content)
+    return content if isinstance(content, str) else ""
 
 
-def _mapping(value: object, name: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise NoCompletionError(f"{name} is no JSON object")
+def _at(value: Any, *path: str) -> Any:
+    """Return what stands in objects within objects; None if it is not there."""
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
     return value
 
 
-def _details(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+def _text_at(value: Any, *path: str) -> str:
+    found = _at(value, *path)
+    return found if isinstance(found, str) else ""
 
 
-def _text(value: object) -> str:
-    return whole(value) if isinstance(value, str) else ""
-
-
-def _count(value: object) -> int | None:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST_TOKENS:
-        return value
-    return None
+def _count_at(value: Any, *path: str) -> int | None:
+    found = _at(value, *path)
+    is_count = isinstance(found, int) and not isinstance(found, bool)
+    return found if is_count and 0 <= found < _MOST_TOKENS else None
 
 
 def outcome_of(completion: Completion) -> Outcome:
@@ -326,10 +319,8 @@ def outcome_of(completion: Completion) -> Outcome:
     if end == "cut_off":
         usage = completion.usage
         hidden = usage.reasoning_tokens and usage.reasoning_tokens >= (usage.output_tokens or 0)
-        only_thought = reply.state == "empty" and (completion.reasoning or reply.thinking or hidden)
-        if reply.state == "truncated_reasoning" or only_thought:
-            return Outcome.TRUNCATED_REASONING
-        return Outcome.TRUNCATED
-    if reply.state == "truncated_reasoning":
+        has_thought = completion.reasoning or reply.thinking or hidden
+        if reply.state == "complete" or (reply.state == "empty" and not has_thought):
+            return Outcome.TRUNCATED
         return Outcome.TRUNCATED_REASONING
-    return Outcome.EMPTY if reply.state == "empty" else Outcome.ANSWERED
+    return _OUTCOMES[reply.state]

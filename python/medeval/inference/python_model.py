@@ -9,9 +9,9 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager, suppress
 from copy import deepcopy
-from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -95,7 +95,9 @@ class FunctionFailedError(Exception):
     def __init__(self, raised: BaseException) -> None:
         self.kind = type(raised).__name__
         # The message may hold an input's text, or a key that the function reads for itself.
-        self.place = _place(raised)
+        frames = traceback.extract_tb(raised.__traceback__)
+        where = f"at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+        self.place = where if len(frames) > 1 else ""
         super().__init__(f"{self.kind} {self.place}".rstrip())
 
 
@@ -117,43 +119,31 @@ async def in_a_thread(
         FunctionFailedError: the function raised, or there is no thread to be had for it. A
             KeyboardInterrupt stays what it is.
     """
-    loop = asyncio.get_running_loop()
-    returned: asyncio.Future[Result] = loop.create_future()
-
-    def settle(set_it: Callable[[], None]) -> None:
-        if not returned.done():
-            set_it()
+    returned: Future[Result] = Future()
 
     def call() -> None:
+        result: Any = None
+        failed: BaseException | None = None
         try:
             result = function(value)
         except KeyboardInterrupt as raised:
-            set_it = partial(returned.set_exception, raised)
+            failed = raised
         except BaseException as raised:  # noqa: BLE001  it is raised where it is waited for
-            set_it = partial(returned.set_exception, FunctionFailedError(raised))
-        else:
-            set_it = partial(returned.set_result, result)
-        try:
-            loop.call_soon_threadsafe(settle, set_it)
-        except RuntimeError:
-            return  # the run has ended without it
+            failed = FunctionFailedError(raised)
+        with suppress(InvalidStateError):  # the run has gone on or ended without it
+            if failed is None:
+                returned.set_result(result)
+            else:
+                returned.set_exception(failed)
 
     try:
         threading.Thread(target=call, name="callable", daemon=True).start()
     except RuntimeError as error:
         raise FunctionFailedError(error) from None
     try:
-        done, _ = await asyncio.wait([returned], timeout=timeout)
-        if not done:
-            raise TimeoutError(f"it took longer than {timeout} seconds")
-        return returned.result()
-    finally:
-        returned.cancel()
-
-
-def _place(raised: BaseException) -> str:
-    frames = traceback.extract_tb(raised.__traceback__)
-    return f"at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if len(frames) > 1 else ""
+        return await asyncio.wait_for(asyncio.wrap_future(returned), timeout)
+    except TimeoutError:
+        raise TimeoutError(f"it took longer than {timeout} seconds") from None
 
 
 class FileFailedError(ImportError):
@@ -197,6 +187,7 @@ def module_of(file: Path) -> ModuleType:
 
 @contextmanager
 def _neighbours_of(file: Path) -> Iterator[None]:
+    """Let a file import from its folder; not from an environment somewhere below it."""
     folder = file.resolve().parent
     known = set(sys.modules)
     sys.path.insert(0, str(folder))
@@ -204,16 +195,13 @@ def _neighbours_of(file: Path) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(str(folder))
-        new = set(sys.modules) - known
-        neighbours = {name for name in new if _stands_in(folder, name)}
+        new = {name: sys.modules[name] for name in set(sys.modules) - known}
+        neighbours = set()
+        for name, module in new.items():
+            file_of_it = getattr(module, "__file__", None)
+            places = list(getattr(module, "__path__", None) or filter(None, [file_of_it]))
+            if any(Path(place).resolve().parent == folder for place in places):
+                neighbours.add(name)
         for name in new:
             if name.partition(".")[0] in neighbours:
                 del sys.modules[name]
-
-
-def _stands_in(folder: Path, name: str) -> bool:
-    """Tell whether a module is one of a folder itself, not of an environment somewhere below."""
-    module = sys.modules[name]
-    parts = getattr(module, "__path__", None)
-    places = list(parts) if parts is not None else [getattr(module, "__file__", None)]
-    return any(place and Path(place).resolve().parent == folder for place in places)

@@ -8,17 +8,17 @@ the record of the run.
 from __future__ import annotations
 
 import asyncio
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import count
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeGuard
 
+from medeval.inference.error_bodies import json_or_none
 from medeval.inference.errors import NO_SYSTEM_ROLE, CallFailedError, Failure, Kind, RetryPolicy
 from medeval.inference.openai_model import AS_USER, SYSTEM_ROLE, OpenAIModel
-from medeval.inference.types import OPEN, Item, Message, Model, Request, canonical
+from medeval.inference.types import OPEN, Item, Model, Request, canonical
 
 DEFAULT_LIMIT = 8192
 
@@ -34,11 +34,9 @@ _BYTES_PER_TOKEN = 3.5
 
 
 class Counter(Protocol):
-    """Counts the tokens of prompts."""
+    """Counts the tokens of prompts, as `counted_by` says."""
 
-    @property
-    def counted_by(self) -> CountedBy:
-        """Who counts."""
+    counted_by: CountedBy
 
     async def count(self, item: Item) -> int:
         """Return the tokens of an item's messages and tools, with the template around them.
@@ -78,8 +76,9 @@ class EstimatedTokens:
 
     async def count(self, item: Item) -> int:
         """Return the estimate."""
-        sizes = [len(text.encode("utf-8", "replace")) for text in _texts(item)]
-        return math.ceil(sum(sizes) / _BYTES_PER_TOKEN) + _template(item.messages)
+        texts, around = _texts(item)
+        size = sum(len(text.encode("utf-8", "replace")) for text in texts)
+        return math.ceil(size / _BYTES_PER_TOKEN) + around
 
 
 class TiktokenTokens:
@@ -92,10 +91,9 @@ class TiktokenTokens:
 
     async def count(self, item: Item) -> int:
         """Return the count."""
-        tokens = sum(
-            len(self._encoding.encode(text, disallowed_special=())) for text in _texts(item)
-        )
-        return tokens + _template(item.messages)
+        texts, around = _texts(item)
+        encoded = (self._encoding.encode(text, disallowed_special=()) for text in texts)
+        return sum(map(len, encoded)) + around
 
 
 @dataclass
@@ -113,10 +111,8 @@ class ServerTokens:
 
     async def count(self, item: Item) -> int:
         """Return the count."""
-        provider = self.provider
-        request = Request(item, provider.address, provider.model, provider.parameters, "")
         for attempt in count(1):
-            answer = await self.attempt(request)
+            answer = await self.attempt(item)
             if not isinstance(answer, Failure):
                 return answer
             if self.retries.asks_too_much(answer) or not self.retries.may_retry(answer, attempt):
@@ -124,29 +120,28 @@ class ServerTokens:
             await asyncio.sleep(self.retries.wait(answer, f"{item.id}/{item.sample}", attempt))
         raise AssertionError("there is no end to numbers")
 
-    async def attempt(self, request: Request) -> int | Failure:
+    async def attempt(self, item: Item) -> int | Failure:
         """Ask the server once; what its template refuses is learned as from a reply."""
-        messages = self.provider.fallbacks.messages(request.item.messages)
+        provider, fallbacks = self.provider, self.provider.fallbacks
+        request = Request(item, provider.address, provider.model, provider.parameters, "")
+        tools = {"tools": item.parameters["tools"]} if "tools" in item.parameters else {}
         body: dict[str, Any] = {
-            "model": request.model,
-            "messages": messages,
+            "model": provider.model,
+            "messages": fallbacks.messages(item.messages),
             "add_generation_prompt": True,
+            **tools,
         }
-        if "tools" in request.item.parameters:
-            body["tools"] = request.item.parameters["tools"]
         # The tokenizer stands beside the versioned part of the address, on the same server.
-        address = f"{request.endpoint.removesuffix('/v1')}/tokenize"
-        sent = await self.provider.send(request, address, body)
-        if isinstance(sent, Failure):
-            fallbacks = self.provider.fallbacks
-            if sent.code != NO_SYSTEM_ROLE or SYSTEM_ROLE in fallbacks.learned:
-                return sent
-            fallbacks.recall({SYSTEM_ROLE: AS_USER})
-            return await self.attempt(request)
-        counted = _object(sent).get("count")
-        if isinstance(counted, int) and not isinstance(counted, bool):
-            return counted
-        return Failure(Kind.BROKEN, status=200, detail="the reply holds no count of tokens")
+        address = f"{provider.address.removesuffix('/v1')}/tokenize"
+        sent = await provider.send(request, address, body)
+        if not isinstance(sent, Failure):
+            counted = _object(sent).get("count")
+            detail = "the reply holds no count of tokens"
+            return counted if _is_count(counted) else Failure(Kind.BROKEN, 200, detail=detail)
+        if sent.code != NO_SYSTEM_ROLE or SYSTEM_ROLE in fallbacks.learned:
+            return sent
+        fallbacks.recall({SYSTEM_ROLE: AS_USER})
+        return await self.attempt(item)
 
 
 async def context_window(
@@ -171,11 +166,17 @@ async def context_window(
     if isinstance(provider, OpenAIModel):
         try:
             told = await _told_by_server(provider, is_open)
-            of_server = ServerTokens(provider, retries or RetryPolicy())
-            counter = of_server if await _counts(of_server) else None
+            counter = ServerTokens(provider, retries or RetryPolicy())
+            # Whether the server counts is asked with a word that is nobody's.
+            item = Item("tokenizer", [{"role": "user", "content": "Hello"}], OPEN)
+            counter = None if isinstance(await counter.attempt(item), Failure) else counter
         finally:
             await provider.close()
-    counter = counter or _local_counter()
+    if counter is None:
+        try:
+            counter = TiktokenTokens()
+        except (ImportError, OSError):  # not installed, or its tables neither here nor to be had
+            counter = EstimatedTokens()
     if limit is not None:
         return ContextWindow(limit, "user", counter)
     if told is not None:
@@ -185,32 +186,16 @@ async def context_window(
 
 async def _told_by_server(provider: OpenAIModel, is_open: bool) -> int | None:
     found = await provider.look_up("/models", is_open)
-    listed = {} if isinstance(found, Failure) else _object(found)
-    models = listed.get("data")
+    models = [] if isinstance(found, Failure) else _object(found).get("data")
     for model in models if isinstance(models, list) else []:
         if isinstance(model, Mapping) and model.get("id") == provider.model:
             length = model.get("max_model_len")
-            if isinstance(length, int) and not isinstance(length, bool) and length > 0:
-                return length
+            return length if _is_count(length) and length else None
     return None
 
 
-async def _counts(counter: ServerTokens) -> bool:
-    """Tell whether the server counts; asked once, with a word that is nobody's."""
-    provider = counter.provider
-    item = Item("tokenizer", [{"role": "user", "content": "Hello"}], OPEN)
-    request = Request(item, provider.address, provider.model, provider.parameters, "")
-    return not isinstance(await counter.attempt(request), Failure)
-
-
-def _local_counter() -> Counter:
-    try:
-        return TiktokenTokens()
-    except (ImportError, OSError):  # not installed, or its tables neither here nor to be fetched
-        return EstimatedTokens()
-
-
-def _texts(item: Item) -> list[str]:
+def _texts(item: Item) -> tuple[list[str], int]:
+    """Return what is to be counted, and the tokens that the template puts around it."""
     texts = []
     for message in item.messages:
         content = message.get("content")
@@ -219,16 +204,13 @@ def _texts(item: Item) -> list[str]:
             texts.append(canonical(message["tool_calls"]))
     if "tools" in item.parameters:
         texts.append(canonical(item.parameters["tools"]))
-    return texts
+    return texts, _PER_MESSAGE * len(item.messages) + _BEFORE_THE_REPLY
 
 
-def _template(messages: Sequence[Message]) -> int:
-    return _PER_MESSAGE * len(messages) + _BEFORE_THE_REPLY
+def _is_count(value: Any) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _object(text: str) -> Mapping[str, Any]:
-    try:
-        read = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
+    read = json_or_none(text)
     return read if isinstance(read, Mapping) else {}

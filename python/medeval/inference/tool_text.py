@@ -51,8 +51,12 @@ def with_calls_in_text(completion: Completion, tools: Sequence[Mapping[str, Any]
     left = text[: found[0].start()].strip() if found else ""
     made = tuple(ToolCall(f"call_{n}", *call) for n, call in enumerate(calls))
     parts = [
-        {"id": f"call_{n}", "type": "function", "function": {"name": name, "arguments": arguments}}
-        for n, (name, arguments) in enumerate(calls)
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments},
+        }
+        for call in made
     ]
     message = {"role": "assistant", "content": left or None, "tool_calls": parts}
     return replace(completion, tool_calls=made, message=message)
@@ -63,11 +67,8 @@ def _call(text: str) -> tuple[str, str] | None:
     if function is None:
         return _of_object(text)
     inside = function["inside"].strip()
-    if inside.startswith("{"):
-        read = _object(inside)
-        return None if read is None else (function["name"], json.dumps(read))
-    parameters = _parameters(inside)
-    return None if parameters is None else (function["name"], json.dumps(parameters))
+    read = _object(inside) if inside.startswith("{") else _parameters(inside)
+    return None if read is None else (function["name"], json.dumps(read))
 
 
 def _parameters(text: str) -> dict[str, str] | None:
