@@ -83,7 +83,7 @@ def source_views(
         UserError: what the user must mend: a table or column that is not there, a file that is cut.
     """
     # It imports numpy and pyarrow, for which the commands that lay no source need not wait.
-    from medeval.raw_files import check_columns
+    from medeval.raw_files import check_columns, read_cohort_file
 
     views, extra = Views(), []
     files = [table for table in tables if not is_list(table)]
@@ -91,7 +91,9 @@ def source_views(
     for table in sorted(tables, key=lambda table: str(table["name"])):
         name, columns = table["name"], columns_of(table)
         if is_list(table) and cohort_file:
-            views.queries[name] = _cohort_query(absolute_path(cohort_file))
+            path = absolute_path(cohort_file)
+            read_cohort_file(Path(path))
+            views.queries[name] = _sql("cohort_list", file=_one_file(path))
         elif name in found:
             known = [*columns, *table["config"]["meta"].get("columns_not_read", ())]
             there = found[name]
@@ -210,24 +212,16 @@ def _tables_in_folder(
 
 
 def _reader(file: RawFile, columns: Sequence[str]) -> str:
-    """Return the expression that reads a file.
-
-    No sniffing: the sniffer takes a file for unquoted whose first quoted cell is past its sample.
-    Quoted empty cells stay apart from nothing; staging treats both as missing. A folder called
-    `a=b` is no column. A row with a note may be longer than the two million bytes that DuckDB
-    allows.
-    """
+    """Return the expression that reads a file."""
     path = _literal(str(file.path))
     if file.form == ".parquet":
         return f"read_parquet({path}, hive_partitioning = false)"
-    types = ", ".join(f"{_literal(column)}: 'varchar'" for column in columns)
-    compression = "gzip" if file.form == ".csv.gz" else "none"
-    longest = ", max_line_size = 16777216" if "text" in columns else ""
-    return (
-        f"read_csv({path}, auto_detect = false, header = true, columns = {{{types}}},"
-        f" compression = '{compression}', delim = ',', quote = '\"', escape = '\"', nullstr = '',"
-        " allow_quoted_nulls = false, strict_mode = true, hive_partitioning = false"
-        f"{longest})"
+    return _sql(
+        "csv_file",
+        file=path,
+        types=", ".join(f"{_literal(column)}: 'varchar'" for column in columns),
+        compression="gzip" if file.form == ".csv.gz" else "none",
+        longest=", max_line_size = 16777216" if "text" in columns else "",
     )
 
 
@@ -263,28 +257,6 @@ def _tables_in_database(
     return found
 
 
-def _cohort_query(path: str) -> str:
-    """Return the user's list of admissions as rows, numbered as the lines that are not blank.
-
-    The statement names the file and holds no id, since statements stand in the log.
-
-    Raises:
-        UserError: what is wrong with the file.
-    """
-    from medeval.raw_files import read_cohort_file
-
-    read_cohort_file(Path(path))
-    return (
-        "with lines as (select line, line_number from"
-        f" (select content from read_text({_one_file(path)})) as file,"
-        " unnest(regexp_split_to_array(file.content, '\\r\\n|\\r|\\n')) with ordinality"
-        " as split (line, line_number)),"
-        " ids as (select trim(line, concat(' ', chr(9), chr(65279))) as hadm_id, line_number"
-        " from lines) select cast(row_number() over (order by line_number) as varchar) as"
-        " list_position, hadm_id from ids where hadm_id <> ''"
-    )
-
-
 def _records(path: str) -> Found:
     """Return the records of a JSON file with their places: one array, or one record a line."""
     form, problem = "", ""
@@ -302,15 +274,8 @@ def _records(path: str) -> Found:
     if problem:
         advice = "`python -m medeval load yier FILE --out CLEAN` mends a file."
         raise UserError(f"The file {path} {problem}. {advice}")
-    records = {
-        "array": "select cast(entry.key as bigint) + 1 as line_number,"
-        " cast(entry.value as varchar) as record from file, json_each(file.content) as entry",
-        "lines": "select line_number, record from file,"
-        " unnest(string_to_array(file.content, chr(10))) with ordinality"
-        " as lines (record, line_number) where trim(record, E' \\t\\r') <> ''",
-    }[form]
-    file = f"select content from read_text({_literal(path)})"
-    return Found(path, ("line_number", "record"), f"(with file as ({file}) {records}) as records")
+    query = _sql(f"records_{form}", file=_literal(path))
+    return Found(path, ("line_number", "record"), f"({query}) as records")
 
 
 def _form_of_records(text: str) -> str:
@@ -349,21 +314,19 @@ def _notes(path: str) -> Found:
     from medeval.mtsamples.notes import read_notes
 
     found = read_notes(Path(path))
-    files = ", ".join(_one_file(str(file)) for file in found.paths)
-    if found.form == "folder":
-        said = strictest(note.data_class for note in found.notes)
-        notes = (
-            "select split_part(filename, '/', -1) as filename, content as text,"
-            f" {_literal(said)} as data_class from read_text([{files}])"
-        )
-    else:
-        compression = "gzip" if found.form == "lines.gz" else "none"
-        notes = (
-            "select json ->> 'filename' as filename, json ->> 'text' as text,"
-            f" json ->> 'data_class' as data_class from read_json_objects({files},"
-            f" format = 'newline_delimited', compression = '{compression}')"
-        )
-    return Found(path, ("filename", "text", "data_class"), f"({notes}) as notes")
+    query = _sql(
+        "notes_folder" if found.form == "folder" else "notes_lines",
+        files=", ".join(_one_file(str(file)) for file in found.paths),
+        data_class=_literal(strictest(note.data_class for note in found.notes)),
+        compression="gzip" if found.form == "lines.gz" else "none",
+    )
+    return Found(path, ("filename", "text", "data_class"), f"({query}) as notes")
+
+
+def _sql(name: str, **parts: str) -> str:
+    """Return a text of the folder `sql` without its remarks, and with its parts."""
+    text = (Path(__file__).with_name("sql") / f"{name}.sql").read_text(encoding="utf-8")
+    return re.sub("^--.*\n", "", text, flags=re.MULTILINE).strip().format(**parts)
 
 
 def _literal(text: str) -> str:

@@ -298,18 +298,7 @@ def tolerant_value(
         NotJsonError: there is none.
         ValueError: a hook refuses what it is given.
     """
-    return _Tolerant(text, start, allow, decoder).read()
-
-
-class _Open:
-    """An array or object that is not closed yet."""
-
-    def __init__(self, sign: str) -> None:
-        self.is_list = sign in "[［【"
-        self.closers = _CLOSER_OF[sign]
-        self.parts: list[Any] = []
-        self.pairs: list[tuple[str, Any]] = []
-        self.key = ""
+    return _Tolerant(text, start, allow, decoder).value(start)
 
 
 class _Tolerant:
@@ -323,47 +312,54 @@ class _Tolerant:
         # Behind a string that does not fit, the search goes on inside of it.
         self._string_at: int | None = None
 
-    def read(self) -> tuple[Any, int]:
-        """Return the value, and where it ends."""
-        stack: list[_Open] = []
-        place, due = self._start, "value"
+    def value(self, place: int, depth: int = 0) -> tuple[Any, int]:
+        """Return the value at a place, and where it ends."""
+        kind, sign, at, place = self._token(place)
+        if kind == "quote":
+            return self._string(at)
+        if kind == "open":
+            if depth == DEEPEST:
+                raise NotJsonError("nested too deeply", at, None)
+            self._string_at = None
+            is_list = sign in "[［【"
+            parts, place = self._members(place, depth + 1, _CLOSER_OF[sign], is_list=is_list)
+            return parts if is_list else self._decoder.object_pairs_hook(parts), place
+        if kind in ("word", "number"):
+            value = self._scalar(kind, sign, at)
+            self._string_at = None
+            return value, place
+        raise self._broken(at)
+
+    def _members(
+        self, place: int, depth: int, closers: str, *, is_list: bool
+    ) -> tuple[list[Any], int]:
+        """Return the values of an array, or the pairs of an object, up to what closes it."""
+        parts: list[Any] = []
         while True:
-            kind, token, at, place = self._token(place)
-            top = stack[-1] if stack else None
-            if due == "key" and kind == "quote" and top is not None:
-                top.key, place = self._string(at, is_key=True)
-                due = "colon"
-            elif due == "colon" and kind == "colon":
-                due = "value"
-            elif due == "next" and kind == "comma" and top is not None:
-                due = "value" if top.is_list else "key"
-            elif due == "value" and kind == "open":
-                if len(stack) == DEEPEST:
-                    raise NotJsonError("nested too deeply", at, None)
-                stack.append(_Open(token))
-                due = "value" if stack[-1].is_list else "key"
+            kind, sign, at, behind = self._token(place)
+            if kind == "close":
+                break
+            if is_list:
+                part, place = self.value(place, depth)
             else:
-                if due == "value" and kind in ("quote", "word", "number"):
-                    value, place = self._scalar(kind, token, at, place)
-                elif (
-                    kind == "close"
-                    and top is not None
-                    and token in top.closers
-                    and (due in ("next", "key") or (due == "value" and top.is_list))
-                ):
-                    stack.pop()
-                    value = top.parts if top.is_list else self._decoder.object_pairs_hook(top.pairs)
-                else:
+                if kind != "quote":
                     raise self._broken(at)
-                if not stack:
-                    return value, place
-                if stack[-1].is_list:
-                    stack[-1].parts.append(value)
-                else:
-                    stack[-1].pairs.append((stack[-1].key, value))
-                due = "next"
-            if kind != "quote":
+                key, place = self._string(at, is_key=True)
+                kind, sign, at, place = self._token(place)
+                if kind != "colon":
+                    raise self._broken(at)
                 self._string_at = None
+                value, place = self.value(place, depth)
+                part = (key, value)
+            parts.append(part)
+            kind, sign, at, behind = self._token(place)
+            if kind != "comma":
+                break
+            self._string_at, place = None, behind
+        if kind != "close" or sign not in closers:
+            raise self._broken(at)
+        self._string_at = None
+        return parts, behind
 
     def _token(self, place: int) -> tuple[str, str, int, int]:
         """Return the kind of the next token, its text, where it begins, and where it ends."""
@@ -379,18 +375,16 @@ class _Tolerant:
         resume = at if self._string_at is None else self._string_at + 1
         return NotJsonError("no JSON", at, max(resume, self._start + 1))
 
-    def _scalar(self, kind: str, token: str, at: int, place: int) -> tuple[Any, int]:
-        if kind == "quote":
-            return self._string(at)
+    def _scalar(self, kind: str, token: str, at: int) -> Any:
         if kind == "number":
             decoder = self._decoder
             hook = decoder.parse_int if token.lstrip("-").isdigit() else decoder.parse_float
-            return hook(token), place
+            return hook(token)
         if token in _CONSTANTS:
-            return self._decoder.parse_constant(token), place
+            return self._decoder.parse_constant(token)
         if token not in self._words:
             raise self._broken(at)
-        return self._words[token], place
+        return self._words[token]
 
     def _string(self, at: int, *, is_key: bool = False) -> tuple[str, int]:
         """Return the string that opens at a place, and where it ends."""

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,6 +26,7 @@ settings.register_profile("all", deadline=None, suppress_health_check=[HealthChe
 settings.register_profile("fast", settings.get_profile("all"), max_examples=15, derandomize=True)
 
 _KEPT = {"MEDEVAL_SHARED", "MEDEVAL_REQUIRE_SHARED"}
+_ENGINES = ("duckdb", "postgres")
 
 
 def _clean_environment() -> None:
@@ -50,10 +51,8 @@ def _absent(reason: str) -> NoReturn:
 
 # Whole builds with all tests of dbt that several files share, by the fixtures that make them.
 _SHARED_BUILDS = {
-    "mimic3": {
-        *("open_demo_duckdb", "open_demo_postgres", "synthetic_duckdb", "synthetic_postgres"),
-    },
-    "cdm": {"cdm_duckdb", "cdm_postgres"},
+    "mimic3": {f"{data}_{engine}" for data in ("open_demo", "synthetic") for engine in _ENGINES},
+    "cdm": {f"cdm_{engine}" for engine in _ENGINES},
 }
 # What uses one of these is slow.
 _SLOW = {"postgres_server"}.union(*_SHARED_BUILDS.values())
@@ -219,25 +218,22 @@ def _cpu_seconds() -> float:
     return sum(os.times()[:4]) + sum(server.cpu_seconds for server in commands.servers)
 
 
-@contextmanager
-def _counted(item: pytest.Item, phase: str) -> Iterator[None]:
+def _counted(item: pytest.Item, phase: str) -> Generator[None]:
     began = _cpu_seconds()
     try:
-        yield
+        return (yield)
     finally:
         item.user_properties.append((f"cpu_{phase}", _cpu_seconds() - began))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
-    with _counted(item, "setup"):
-        return (yield)
+    return (yield from _counted(item, "setup"))
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    with _counted(item, "call"):
-        return (yield)
+    return (yield from _counted(item, "call"))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,0 +1,9 @@
+-- The records of a JSON file that is one array, with their places.
+with file as (
+    select content
+    from read_text({file})
+)
+select
+    cast(entry.key as bigint) + 1 as line_number,
+    cast(entry.value as varchar) as record
+from file, json_each(file.content) as entry
