@@ -7,7 +7,8 @@ has `Hours` first and as many cells in each row, and no series is empty.
 from __future__ import annotations
 
 from bisect import bisect_right
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +18,23 @@ Example = dict[str, Any]
 class Reader:
     """The examples of a listfile, by default `listfile.csv` beside the time series."""
 
-    fields = 2
-    # Whether an example ends before its file does.
-    is_bounded = False
-
-    def __init__(self, dataset_dir: Path, listfile: Path | None = None) -> None:
-        self._folder = dataset_dir
+    def __init__(self, task: str, dataset_dir: Path, listfile: Path | None = None) -> None:
+        self._task, self._folder = task, dataset_dir
         lines = (listfile or dataset_dir / "listfile.csv").read_text().splitlines()
         self._rows = [line.split(",") for line in lines[1:]]
-        assert all(len(row) == self.fields for row in self._rows)
+        assert {len(row) for row in self._rows} == {len(lines[0].split(","))}
 
     def get_number_of_examples(self) -> int:
         return len(self._rows)
 
     def read_example(self, index: int) -> Example:
-        if not 0 <= index < len(self._rows):
-            raise ValueError(index)
         name, *cells = self._rows[index]
-        example = {"name": name, **self._labels(cells)}
+        example = {"name": name, **LABELS[self._task](*cells)}
         header, hours, rows = read_series(self._folder / name)
-        if self.is_bounded:
+        if self._task in HOURLY:  # an example ends before its file does
             rows = rows[: bisect_right(hours, example["t"] + 1e-6)]
         assert rows, name
         return {**example, "X": rows, "header": header}
-
-    def _labels(self, cells: list[str]) -> Example:
-        raise NotImplementedError
 
 
 @cache
@@ -56,62 +48,30 @@ def read_series(path: Path) -> tuple[list[str], list[float], list[list[str]]]:
     return header, hours, rows
 
 
-class InHospitalMortalityReader(Reader):
-    period_length = 48.0
-
-    def _labels(self, cells: list[str]) -> Example:
-        return {"t": self.period_length, "y": int(cells[0])}
-
-
-class DecompensationReader(Reader):
-    fields = 3
-    is_bounded = True
-
-    def _labels(self, cells: list[str]) -> Example:
-        return {"t": float(cells[0]), "y": int(cells[1])}
-
-
-class LengthOfStayReader(Reader):
-    fields = 3
-    is_bounded = True
-
-    def _labels(self, cells: list[str]) -> Example:
-        return {"t": float(cells[0]), "y": float(cells[1])}
-
-
-class PhenotypingReader(Reader):
-    fields = 27
-
-    def _labels(self, cells: list[str]) -> Example:
-        return {"t": float(cells[0]), "y": list(map(int, cells[1:]))}
-
-
-class MultitaskReader(Reader):
-    fields = 6
-
-    def _labels(self, cells: list[str]) -> Example:
-        los, mortality, stay, phenotypes, decompensation = cells
-        return {
-            "t": float(los),
-            "ihm": list(map(int, mortality.split(";"))),
-            "los": halves(stay),
-            "pheno": list(map(int, phenotypes.split(";"))),
-            "decomp": halves(decompensation),
-        }
+def multitask(los: str, mortality: str, stay: str, phenotypes: str, decompensation: str) -> Example:
+    return {
+        "t": float(los),
+        "ihm": list(map(int, mortality.split(";"))),
+        "los": halves(stay),
+        "pheno": list(map(int, phenotypes.split(";"))),
+        "decomp": halves(decompensation),
+    }
 
 
 def halves(text: str) -> tuple[list[int], list[float]]:
     """Masks, then labels; a single `;` where there are none."""
     cells = [cell for cell in text.split(";") if cell]
-    assert len(cells) % 2 == 0
     middle = len(cells) // 2
+    assert len(cells) == 2 * middle
     return [int(cell) for cell in cells[:middle]], [float(cell) for cell in cells[middle:]]
 
 
-READERS: dict[str, type[Reader]] = {
-    "in-hospital-mortality": InHospitalMortalityReader,
-    "decompensation": DecompensationReader,
-    "length-of-stay": LengthOfStayReader,
-    "phenotyping": PhenotypingReader,
-    "multitask": MultitaskReader,
+HOURLY = ("decompensation", "length-of-stay")
+LABELS: dict[str, Callable[..., Example]] = {
+    "in-hospital-mortality": lambda died: {"t": 48.0, "y": int(died)},
+    "decompensation": lambda hour, died: {"t": float(hour), "y": int(died)},
+    "length-of-stay": lambda hour, left: {"t": float(hour), "y": float(left)},
+    "phenotyping": lambda los, *labels: {"t": float(los), "y": list(map(int, labels))},
+    "multitask": multitask,
 }
+READERS = {task: partial(Reader, task) for task in LABELS}

@@ -14,8 +14,6 @@ from listfile_readers import READERS, Example, Reader
 
 EPSILON = 1e-6
 PARTS = (("train", "train"), ("train", "val"), ("test", "test"))
-WHOLE_STAY = ("decompensation", "length-of-stay", "phenotyping", "multitask")
-Series = dict[str, list[str]]
 
 
 def layout_of(build: Build) -> Path:
@@ -48,6 +46,12 @@ def hours(lines: list[str]) -> list[float]:
     return [float(line.split(",", 1)[0]) for line in lines]
 
 
+def cut(lines: list[str], end: float) -> list[str]:
+    """Return the lines inside the window of a task."""
+    charted = zip(lines, hours(lines), strict=True)
+    return [line for line, hour in charted if -EPSILON < hour < end + EPSILON]
+
+
 def examples(reader: Reader) -> list[Example]:
     return [reader.read_example(index) for index in range(reader.get_number_of_examples())]
 
@@ -71,26 +75,15 @@ def test_the_published_readers_read_every_example(layout: Path, task: str) -> No
 
 
 def test_mortality_sees_nothing_of_the_time_after_48_hours(layout: Path) -> None:
-    stays = [
-        example["name"]
-        for example in examples(
-            READERS["in-hospital-mortality"](layout / "in-hospital-mortality/train")
-        )
-    ]
-    uncut = {}
-    for name in stays:
-        subject, episode = name.split("_", 1)
-        uncut[name] = (layout / "root/train" / subject / episode).read_text().splitlines()[1:]
+    folder = layout / "in-hospital-mortality/train"
+    longer = []
+    for example in examples(READERS["in-hospital-mortality"](folder)):
+        subject, episode = example["name"].split("_", 1)
+        lines = (layout / "root/train" / subject / episode).read_text().splitlines()[1:]
+        longer.append(hours(lines)[-1] > 48)
+        assert (folder / example["name"]).read_text().splitlines()[1:] == cut(lines, 48.0)
     # A stay of the task lasts that long, so that its whole episode tells of the time after.
-    assert sum(hours(lines)[-1] > 48 for lines in uncut.values()) > len(uncut) * 0.9
-    for name, lines in uncut.items():
-        cut = (layout / "in-hospital-mortality/train" / name).read_text().splitlines()[1:]
-        assert hours(cut)[-1] < 48 + EPSILON
-        assert cut == [
-            line
-            for line, hour in zip(lines, hours(lines), strict=True)
-            if -EPSILON < hour < 48 + EPSILON
-        ]
+    assert sum(longer) > len(longer) * 0.9
 
 
 def test_both_engines_write_the_same_bytes(
@@ -107,7 +100,8 @@ def test_both_engines_write_the_same_bytes(
 # Against what the benchmark's own programs made of the MIMIC-III demo
 
 
-def golden_series(golden: Path) -> dict[str, list[str]]:
+@pytest.fixture(scope="module")
+def whole(golden: Path) -> dict[str, list[str]]:
     """The lines of each whole episode, by the name of its stay."""
     found: dict[str, list[str]] = defaultdict(list)
     with gzip.open(golden / "root_timeseries.csv.gz", "rt", newline="") as file:
@@ -124,41 +118,33 @@ def golden_rows(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("task", READERS)
-def test_series_are_the_golden_ones_cut(golden: Path, demo_layout: Path, task: str) -> None:
+def test_series_are_the_golden_ones_cut(
+    golden: Path, demo_layout: Path, whole: dict[str, list[str]], task: str
+) -> None:
     stays = {row["ICUSTAY_ID"]: row for row in golden_rows(golden / "all_stays.csv")}
     los = {
         f"{row['subject_id']}_episode{row['episode']}_timeseries.csv": 24.0
         * float(stays[row["icustay_id"]]["LOS"])
         for row in golden_rows(golden / "episodes.csv")
     }
-    whole = golden_series(golden)
     # Whether a stay has a series is in no listfile where it is too short for an hourly sample.
-    listing = "in_hospital_mortality" if task not in WHOLE_STAY else "phenotyping"
+    is_whole = task != "in-hospital-mortality"
+    listing = golden / ("phenotyping" if is_whole else "in_hospital_mortality")
     for partition in ("train", "test"):
-        listed = [
-            next(iter(row.values()))
-            for row in golden_rows(golden / listing / partition / "listfile.csv")
-        ]
-        files = {
-            path.name: path for path in (demo_layout / task / partition).glob("*_timeseries.csv")
-        }
-        assert set(listed) == set(files)
-        for name, path in files.items():
-            end = 48.0 if task not in WHOLE_STAY else los[name]
-            expected = [
-                line
-                for line, hour in zip(whole[name], hours(whole[name]), strict=True)
-                if -EPSILON < hour < end + EPSILON
-            ]
-            assert path.read_text().splitlines()[1:] == expected, path
+        folder = demo_layout / task / partition
+        listed = {row["stay"] for row in golden_rows(listing / partition / "listfile.csv")}
+        assert listed == {path.name for path in folder.glob("*_timeseries.csv")}
+        for name in listed:
+            expected = cut(whole[name], los[name] if is_whole else 48.0)
+            assert (folder / name).read_text().splitlines()[1:] == expected, name
 
 
 @pytest.mark.parametrize("task", READERS)
 def test_listfiles_equal_the_golden_ones(golden: Path, demo_layout: Path, task: str) -> None:
-    names = [f"{part}_listfile.csv" for _, part in PARTS]
-    for name in ("train/listfile.csv", "test/listfile.csv", *names):
-        expected = golden / task.replace("-", "_") / name
-        assert (demo_layout / task / name).read_bytes() == expected.read_bytes(), name
+    for part in ("train/", "test/", "train_", "val_", "test_"):
+        expected = golden / task.replace("-", "_") / f"{part}listfile.csv"
+        written = demo_layout / task / f"{part}listfile.csv"
+        assert written.read_bytes() == expected.read_bytes(), part
 
 
 def test_episode_files_equal_the_golden_samples(golden: Path, demo_layout: Path) -> None:
@@ -170,7 +156,9 @@ def test_episode_files_equal_the_golden_samples(golden: Path, demo_layout: Path)
         assert written.read_bytes() == sample.read_bytes()
 
 
-def test_every_episode_file_agrees_with_the_golden_tables(golden: Path, demo_layout: Path) -> None:
+def test_every_episode_file_agrees_with_the_golden_tables(
+    golden: Path, demo_layout: Path, whole: dict[str, list[str]]
+) -> None:
     stays = {row["ICUSTAY_ID"]: row for row in golden_rows(golden / "all_stays.csv")}
     codes: dict[str, set[str]] = defaultdict(set)
     lettered = set()
@@ -178,31 +166,30 @@ def test_every_episode_file_agrees_with_the_golden_tables(golden: Path, demo_lay
         codes[row["ICUSTAY_ID"]].add(row["ICD9_CODE"])
         if not row["ICD9_CODE"].isdigit():
             lettered.add(row["SUBJECT_ID"])
-    whole = golden_series(golden)
-    header = next(iter(golden_rows(golden / "timeseries_samples/10006_episode1.csv")))
+    (sample,) = golden_rows(golden / "timeseries_samples/10006_episode1.csv")
+    columns = {name: name.removeprefix("Diagnosis ") for name in sample if "Diagnosis" in name}
     paths = [
-        path for path in demo_layout.glob("root/*/*/*.csv") if not path.stem.endswith("_timeseries")
+        *demo_layout.glob("root/*/*/episode?.csv"),
+        *demo_layout.glob("root/*/*/episode??.csv"),
     ]
     assert len(paths) == 114
     with_flags = 0
     for path in paths:
         (episode,) = golden_rows(path)
-        assert list(episode) == list(header)
+        assert list(episode) == list(sample)
         stay = stays[episode["Icustay"]]
-        assert (episode["Age"], episode["Length of Stay"]) == (stay["AGE"], stay["LOS"])
-        assert episode["Mortality"] == stay["MORTALITY"]
+        names = ("Age", "Length of Stay", "Mortality")
+        assert [episode[name] for name in names] == [stay["AGE"], stay["LOS"], stay["MORTALITY"]]
         assert episode["Gender"] == {"F": "1", "M": "2"}[stay["GENDER"]]
         lines = whole[f"{path.parent.name}_{path.stem}_timeseries.csv"]
         for variable, column in (("Height", 10), ("Weight", 16)):
-            values = [cells[column] for line in lines if (cells := line.split(","))[column]]
-            assert episode[variable] == (values[0] if values else "")
-        flagged = {
-            name.removeprefix("Diagnosis ")
-            for name, cell in episode.items()
-            if name.startswith("Diagnosis ") and cell == "1"
-        }
-        known = {name.removeprefix("Diagnosis ") for name in header if name.startswith("Diagnosis")}
-        is_read = stay["SUBJECT_ID"] in lettered
-        assert flagged == (codes[episode["Icustay"]] & known if is_read else set())
+            charted = (line.split(",")[column] for line in lines)
+            assert episode[variable] == next(filter(None, charted), "")
+        flagged = {code for name, code in columns.items() if episode[name] == "1"}
+        assert flagged == (
+            codes[episode["Icustay"]] & {*columns.values()}
+            if stay["SUBJECT_ID"] in lettered
+            else set()
+        )
         with_flags += bool(flagged)
     assert with_flags > 40

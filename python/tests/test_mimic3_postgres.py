@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import mimic3_folder
 import pytest
 from builds import PUBLISHED, SYNTHETIC, Build
 from commands import run_dbt, run_medeval
@@ -29,23 +30,13 @@ TYPED_COLUMNS = {
     "dob": "timestamp(0)",
     "dod": "timestamp(0)",
 }
-TABLES = (
-    "admissions",
-    "patients",
-    "icustays",
-    "diagnoses_icd",
-    "d_icd_diagnoses",
-    "chartevents",
-    "labevents",
-    "outputevents",
-)
 
 
 def make_typed_schema(address: dict[str, str], name: str) -> None:
     """Turn the loaded text tables into tables typed as mimic-code types them."""
     with connect(address) as connection:
         connection.execute(f"create schema {name}")
-        for table in TABLES:
+        for table in mimic3_folder.TABLES:
             columns = connection.execute(
                 "select column_name from information_schema.columns where table_schema = "
                 "'mimiciii' and table_name = %s order by ordinal_position",
@@ -85,51 +76,29 @@ def test_a_typed_schema_and_a_prefix_give_the_same_tables(
     assert (build.export("--as-built") / "manifest.json").is_file()
 
 
-def test_a_missing_table_is_named_with_what_to_do(
-    tmp_path: Path, postgres_database: dict[str, str]
-) -> None:
-    done = run_dbt(
-        "run", "--select", "stg_mimic3__admissions", "--target", "postgres",
-        env=postgres_database, folder=tmp_path,
-    )  # fmt: skip
-    assert done.returncode != 0
-    assert "mimiciii.admissions is not in the database" in done.stdout
-    assert "python -m medeval load mimic3" in done.stdout
-
-
-def test_a_missing_column_is_named(tmp_path: Path, postgres_database: dict[str, str]) -> None:
-    with connect(postgres_database) as connection:
-        connection.execute("create schema mimiciii")
-        connection.execute(
-            "create table mimiciii.patients (subject_id text, gender text, dob text)"
-        )
-    done = run_dbt(
-        "run", "--select", "stg_mimic3__patients", "--target", "postgres",
-        env=postgres_database, folder=tmp_path,
-    )  # fmt: skip
-    assert done.returncode != 0
-    assert 'mimiciii.patients has no column "dod"' in done.stdout
+ROWS = "select '1', 'F', '2101-01-01', '' union all select '2', 'M', '2101-01-01', ''"
+CELL = "mimiciii.patients, row 3 (the header not counted), column "
 
 
 @pytest.mark.parametrize(
-    ("column", "cell"),
-    [("subject_id", "12.5"), ("dob", "2182-12-14 0"), ("dod", "2150-02-30 10:00:00")],
+    ("table", "says"),
+    [
+        (None, ("mimiciii.patients is not in the database", "python -m medeval load mimic3")),
+        ("(subject_id text, gender text, dob text)", ('mimiciii.patients has no column "dod"',)),
+        ("'12.5', 'F', '2101-01-01', ''", (f"{CELL}subject_id", "'12.5'")),
+        ("'3', 'F', '2182-12-14 0', ''", (f"{CELL}dob", "'2182-12-14 0'")),
+        ("'3', 'F', '2101-01-01', '2150-02-30 10:00:00'", (f"{CELL}dod", "'2150-02-30 10:00:00'")),
+    ],
 )
-def test_a_cell_that_cannot_be_read_is_found(
-    tmp_path: Path, postgres_database: dict[str, str], column: str, cell: str
+def test_what_cannot_be_read_is_named(
+    tmp_path: Path, postgres_database: dict[str, str], table: str | None, says: tuple[str, ...]
 ) -> None:
     with connect(postgres_database) as connection:
         connection.execute("create schema mimiciii")
-        connection.execute(
-            "create table mimiciii.patients (subject_id text, gender text, dob text, dod text)"
-        )
-        for number in range(1, 6):
-            row = {"subject_id": str(number), "gender": "F", "dob": "2101-01-01", "dod": ""}
-            if number == 4:
-                row[column] = cell
-            connection.execute(
-                "insert into mimiciii.patients values (%s, %s, %s, %s)", list(row.values())
-            )
+        if table:
+            columns = "(subject_id, gender, dob, dod) as "
+            content = table if table[0] == "(" else f"{columns} {ROWS} union all select {table}"
+            connection.execute(f"create table mimiciii.patients {content}".encode())
     nodes = ("stg_mimic3__patients", "open_patients", "mimic3_data_class")
     types = ("--resource-type", "seed", "--resource-type", "model")
     done = run_dbt(
@@ -137,5 +106,4 @@ def test_a_cell_that_cannot_be_read_is_found(
         env=postgres_database, folder=tmp_path,
     )  # fmt: skip
     assert done.returncode != 0
-    assert f"mimiciii.patients, row 4 (the header not counted), column {column}" in done.stdout
-    assert f"'{cell}'" in done.stdout
+    assert all(part in done.stdout for part in says), done.stdout

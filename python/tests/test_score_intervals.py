@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run_medeval
+from in_process import Main, main_in
 from model_server import Body, Script, model_server, prompt_of
 
 OPTIONS = ("red", "green", "blue", "white")
 # F1 of an answer and of two words against three, and the verdict of five that is worth as much.
 ANSWERS = {0.4: ("red white", 2), 0.8: ("red green", 4), 1.0: ("red green blue", 5)}
 MIXED = [0.4, 1.0, 0.8, 0.4, 0.8, 1.0, 1.0, 0.4, 0.4, 0.8]
+TASK = (
+    "task_type: qa\ndata_class: open\njudge: mtsamples_procedures\nmetrics: [token_f1]\ndataset:\n"
+)
+ITEM = "- {{input: {{question: colours of item {0}}}, output: {{answer: red green blue}}}}\n"
 
 
 def reply_of(scores: Sequence[float], body: Body) -> str:
@@ -30,57 +34,28 @@ def reply_of(scores: Sequence[float], body: Body) -> str:
     return f"{marker}\n{json.dumps(told)}"
 
 
-def scored(*args: str | Path) -> dict[str, Any]:
-    done = run_medeval("score", *args)
-    assert done.returncode == 0, done.stderr
-    place = Path(re.findall(r"^saving the results in (.+)$", done.stdout, re.MULTILINE)[-1])
-    report = json.loads(place.read_text(encoding="utf-8"))
-    result: dict[str, Any] = report["detailed_results"][0]
-    return result
-
-
-def judged_task(folder: Path, scores: Sequence[float], *args: str) -> dict[str, Any]:
-    """Ask and judge the items of a task file, and score the run."""
-    file = folder / "colours.yaml"
-    rows = [
-        f"  - {{input: {{question: colours of item {number}}},"
-        " output: {answer: red green blue}}\n"
-        for number in range(len(scores))
-    ]
-    file.write_text(
-        "task_type: qa\ndata_class: open\njudge: mtsamples_procedures\nmetrics: [token_f1]\n"
-        f"dataset:\n{''.join(rows)}",
-        encoding="utf-8",
-    )
+def judged_task(main: Main, scores: Sequence[float]) -> list[str | Path]:
+    """Ask and judge the items of a task file; return how the run is named to `score`."""
+    Path("colours.yaml").write_text(TASK + "".join(map(ITEM.format, range(len(scores)))))
     with model_server(Script(reply=lambda body: reply_of(scores, body))) as server:
-        done = run_medeval(
-            "run", "--task", file, "--out", folder / "runs", "--model", "m", "--base-url",
-            server.url, "--judge-model", "judge", "--judge-base-url", server.url,
-        )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    (run,) = (folder / "runs").iterdir()
-    return scored("--task", file, run, *args)
+        judge = ("--judge-model", "judge", "--judge-base-url", server.url)
+        asked = ("run", "--task", "colours.yaml", "--model", "m", "--base-url", server.url)
+        assert main(*asked, *judge).code == 0
+    return ["colours.yaml", *Path("runs").iterdir()]
 
 
-def question_file(folder: Path, scores: Sequence[float], *args: str) -> dict[str, Any]:
-    """Score a submission of questions that are answered as well, in another order."""
-    questions = [
-        {
-            "sample_id": f"q{number}", "question": "Which colours?", "context": "", "source": "own",
-            "selection": list(OPTIONS), "answer_choices": list(OPTIONS[:3]),
-        }
-        for number in range(len(scores))
-    ]  # fmt: skip
+def question_file(scores: Sequence[float]) -> list[str | Path]:
+    """Hand in answers to questions that are as good, in another order."""
+    gold = {"question": "Which colours?", "context": "", "source": "own", "selection": OPTIONS}
+    gold["answer_choices"] = OPTIONS[:3]
+    gold_records = [{"sample_id": f"q{n}", **gold} for n in range(len(scores))]
     given = [
         {"sample_id": f"q{number}", "predict_answers": ANSWERS[score][0].split()}
         for number, score in enumerate(reversed(scores))
     ]
-    for name, content in (("gold", questions), ("given", given)):
-        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
-    return scored(
-        "--task", "yier", folder / "given.json", "--gold", folder / "gold.json", "--out",
-        folder / "scores.json", *args,
-    )  # fmt: skip
+    Path("gold.json").write_text(json.dumps(gold_records))
+    Path("given.json").write_text(json.dumps(given))
+    return ["yier", "given.json", "--gold", "gold.json"]
 
 
 @pytest.mark.parametrize(
@@ -93,22 +68,28 @@ def question_file(folder: Path, scores: Sequence[float], *args: str) -> dict[str
     ids=["mixed", "another seed", "all right"],
 )
 def test_the_same_item_scores_have_the_same_interval_in_every_task(
-    scores: list[float], args: tuple[str, ...], method: str, tmp_path: Path
+    scores: list[float],
+    args: tuple[str, ...],
+    method: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    judged = judged_task(tmp_path, scores, *args)
-    questions = question_file(tmp_path, scores, *args)
-    places = [
-        (judged, "token_f1"),
-        (judged, "reward_judged"),
-        (questions, "mean_question_f1"),
-    ]
-    found = [result["intervals"][name] for result, name in places]
+    monkeypatch.chdir(tmp_path)
+    main = main_in(monkeypatch, capsys)
+
+    def scored(words: Sequence[str | Path]) -> dict[str, Any]:
+        assert main("score", "--task", *words, "--out", "scores.json", *args).code == 0
+        report = json.loads(Path("scores.json").read_text(encoding="utf-8"))
+        return dict(report["detailed_results"][0])
+
+    judged, questions = scored(judged_task(main, scores)), scored(question_file(scores))
+    places = [(judged, "token_f1"), (judged, "reward_judged"), (questions, "mean_question_f1")]
+    first, *others = [result["intervals"][name] for result, name in places]
     for result, name in places:
         assert sorted(result["item_scores"][name]) == pytest.approx(sorted(scores)), name
-    first = found[0]
     assert (first["method"], first["n"]) == (method, 10)
     assert first["low"] < first["high"]
-    for other in found[1:]:
-        assert other == pytest.approx(first)
+    assert others == [pytest.approx(first)] * 2
     if method == "wilson":
         assert (first["low"], first["high"]) == pytest.approx((0.722467, 1.0), abs=1e-6)

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import compress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,7 +28,7 @@ from medeval.export import (
 )
 from medeval.mimic3 import timeseries
 from medeval.progress import Advance, progress
-from medeval.warehouse import Row, Warehouse, flat, schema_name
+from medeval.warehouse import Warehouse, flat, schema_name
 
 NAME = "mimic3"
 ALIASES = {
@@ -39,7 +39,6 @@ ALIASES = {
 }
 PHENOTYPES = 25
 LABELS = tuple(f"label_{number}" for number in range(1, PHENOTYPES + 1))
-LABEL_FIELDS = ",".join(["%d"] * PHENOTYPES)
 MULTITASK_HEADER = (
     "filename,length of stay,in-hospital mortality task (pos;mask;label),"
     "length of stay task (masks;labels),phenotyping task (labels),"
@@ -97,65 +96,32 @@ class Listfile:
     """How one task's listfile is written.
 
     Attributes:
-        task: the task, also its folder.
-        columns: what `lines` gets of each row, from the table `mimic3_<task>`.
         header: the first line; for phenotyping the names follow.
-        lines: formats a batch of rows.
-        has_sample_times: whether a stay has a row for each sample time.
+        columns: of the table `mimic3_<task>`.
+        line: formats a row, whatever follows the columns.
+        order: the columns by which the rows of a stay are in order.
     """
 
-    task: str
-    columns: tuple[str, ...]
     header: str
-    lines: Callable[[list[Row]], list[str]]
-    has_sample_times: bool = False
-
-    @property
-    def table(self) -> str:
-        """Return the published table that holds the rows."""
-        return f"mimic3_{self.task}"
+    columns: tuple[str, ...]
+    line: Callable[..., str]
+    order: tuple[str, ...] = ()
 
 
-def mortality_lines(rows: list[Row]) -> list[str]:
-    """Format in-hospital mortality: one label a stay."""
-    return [f"{stay},{label:d}\n" for stay, label, *_ in rows]
-
-
-def decompensation_lines(rows: list[Row]) -> list[str]:
-    """Format decompensation: the hour with six decimals, the label as 0 or 1."""
-    return [f"{stay},{hour:.6f},{label:d}\n" for stay, hour, label, *_ in rows]
-
-
-def length_of_stay_lines(rows: list[Row]) -> list[str]:
-    """Format length of stay: both numbers with six decimals.
-
-    Python's formatting is the benchmark's, so a remainder of -1e-7 is `-0.000000` here as well.
-    """
-    return [f"{stay},{hour:.6f},{left:.6f}\n" for stay, hour, left, *_ in rows]
-
-
-def phenotyping_lines(rows: list[Row]) -> list[str]:
-    """Format phenotyping: the length of stay in hours, then 25 labels."""
-    labels = slice(2, 2 + PHENOTYPES)
-    return [f"{row[0]},{row[1]:.6f},{LABEL_FIELDS % row[labels]}\n" for row in rows]
-
-
-def multitask_lines(rows: list[Row]) -> list[str]:
-    """Format the multitask rows, whose fields are lists joined by `;`.
+def multitask_line(*row: Any) -> str:
+    """Format a row of multitask, whose fields are lists joined by `;`.
 
     The benchmark's rule (mimic3-benchmarks, `create_multitask.py`): masks and labels are written
     for every whole hour, also those without a sample, all masks first. The table holds where a
     list changes from 0 to 1; a missing hour means that it never does.
     """
-    lines = []
-    for stay, length, position, mask, died, first_sample, hours, judged, first, *more in rows:
-        left = ";".join([f"{length - hour:.6f}" for hour in range(hours)])
-        phenotypes = ";".join(map(str, more[:PHENOTYPES]))
-        lines.append(
-            f"{stay},{length:.6f},{position:d};{mask:d};{died:d},{_steps(first_sample, hours)};"
-            f"{left},{phenotypes},{_steps(first_sample, judged)};{_steps(first, judged)}\n"
-        )
-    return lines
+    stay, length, position, mask, died, first_sample, hours, judged, first, *more = row
+    left = ";".join([f"{length - hour:.6f}" for hour in range(hours)])
+    phenotypes = ";".join(map(str, more[:PHENOTYPES]))
+    return (
+        f"{stay},{length:.6f},{position:d};{mask:d};{died:d},{_steps(first_sample, hours)};"
+        f"{left},{phenotypes},{_steps(first_sample, judged)};{_steps(first, judged)}\n"
+    )
 
 
 def _steps(first: int | None, hours: int) -> str:
@@ -176,48 +142,34 @@ MULTITASK_COLUMNS = (
     "first_decompensation_hour",
     *LABELS,
 )
-
-LISTFILES: dict[str, Listfile] = {
-    listfile.task: listfile
-    for listfile in (
-        Listfile("in_hospital_mortality", ("stay", "y_true"), "stay,y_true", mortality_lines),
-        Listfile(
-            "decompensation",
-            ("stay", "period_length", "y_true"),
-            "stay,period_length,y_true",
-            decompensation_lines,
-            has_sample_times=True,
-        ),
-        Listfile(
-            "length_of_stay",
-            ("stay", "period_length", "y_true"),
-            "stay,period_length,y_true",
-            length_of_stay_lines,
-            has_sample_times=True,
-        ),
-        Listfile(
-            "phenotyping",
-            ("stay", "period_length", *LABELS),
-            "stay,period_length",
-            phenotyping_lines,
-        ),
-        Listfile("multitask", MULTITASK_COLUMNS, MULTITASK_HEADER, multitask_lines),
-    )
+HOURLY = ("stay", "period_length", "y_true")
+HOUR = ("period_length",)
+# Python's formatting is the benchmark's, so a remainder of -1e-7 hours is `-0.000000` as well.
+LISTFILES = {
+    "in_hospital_mortality": Listfile("stay,y_true", ("stay", "y_true"), "{},{:d}\n".format),
+    "decompensation": Listfile(",".join(HOURLY), HOURLY, "{},{:.6f},{:d}\n".format, HOUR),
+    "length_of_stay": Listfile(",".join(HOURLY), HOURLY, "{},{:.6f},{:.6f}\n".format, HOUR),
+    "phenotyping": Listfile(
+        "stay,period_length",
+        ("stay", "period_length", *LABELS),
+        f"{{}},{{:.6f}},{','.join(['{:d}'] * PHENOTYPES)}\n".format,
+    ),
+    "multitask": Listfile(MULTITASK_HEADER, MULTITASK_COLUMNS, multitask_line),
 }
 
 
-def header_of(warehouse: Warehouse, listfile: Listfile) -> str:
+def header_of(warehouse: Warehouse, task: str) -> str:
     """Return the first line of a listfile; that of phenotyping ends in the names of its labels.
 
     Raises:
         UserError: the seed does not hold the phenotypes 1 to 25.
     """
-    if listfile.task != "phenotyping":
-        return f"{listfile.header}\n"
+    if task != "phenotyping":
+        return LISTFILES[task].header + "\n"
     found = flat(
         warehouse.select(
             ["phenotype_id", "phenotype_name"],
-            schema_name("mimic3"),
+            schema_name(NAME),
             "phenotypes",
             "where phenotype_id is not null order by phenotype_id",
         )
@@ -228,61 +180,42 @@ def header_of(warehouse: Warehouse, listfile: Listfile) -> str:
             f" {PHENOTYPES}. Run `dbt seed --select mimic3`."
         )
     # The names hold `;` but no comma, and the benchmark writes them without quotes.
-    return ",".join([listfile.header, *(str(name) for _, name in found)]) + "\n"
-
-
-def permutation(count: int) -> array[int]:
-    """Return the row numbers in the order of the benchmark's shuffle.
-
-    The benchmark's rule (mimic3-benchmarks, `random.seed(49297)` and `random.shuffle` in
-    `create_*.py`): each task starts from that seed, and only train draws from it. A shuffle
-    depends on the number of rows alone, so numbers are shuffled and the lines stay where they are.
-    """
-    numbers = array("I", range(count))
-    random.Random(SHUFFLE_SEED).shuffle(numbers)  # noqa: S311 (reproduces, protects nothing)
-    return numbers
+    return ",".join([LISTFILES[task].header, *(str(name) for _, name in found)]) + "\n"
 
 
 def _write_listfiles(
-    warehouse: Warehouse,
-    folder: ExportFolder,
-    listfile: Listfile,
-    options: Options,
-    advance: Advance,
-) -> dict[str, int]:
-    """Write the five listfiles of a task; return the rows of each partition.
+    warehouse: Warehouse, folder: ExportFolder, task: str, options: Options, advance: Advance
+) -> list[int]:
+    """Write the five listfiles of a task; return the rows of train and of test.
 
     The benchmark's rule (mimic3-benchmarks, `split_train_val.py`): train and validation are the
     rows of train/listfile.csv, in their order, and test_listfile.csv repeats test/listfile.csv.
     """
-    header = header_of(warehouse, listfile).encode()
-    place = options.layout.folder(listfile.task)
-    counts: dict[str, int] = {}
+    header = header_of(warehouse, task).encode()
+    place = options.layout.folder(task)
+    counts = []
     for partition, parts in (("train", ("train", "val")), ("test", ("test",))):
         names = [f"{partition}/listfile.csv", *(f"{part}_listfile.csv" for part in parts)]
+        total = 0
         with ExitStack() as stack:
-            files = [
-                stack.enter_context(folder.create(f"{place}/{name}", listfile.task))
-                for name in names
-            ]
+            files = [stack.enter_context(folder.create(f"{place}/{name}", task)) for name in names]
             for file in files:
                 file.write(header, 0)
-            counts[partition] = 0
             for lines, validation in listfile_batches(
-                warehouse, listfile, partition, options.order, advance
+                warehouse, task, partition, options.order, advance
             ):
-                counts[partition] += len(lines)
+                total += len(lines)
                 kept = list(compress(lines, [not chosen for chosen in validation]))
-                chosen = list(compress(lines, validation))
-                written = [lines, kept, chosen] if partition == "train" else [lines, lines]
+                written = [lines, kept, list(compress(lines, validation))][: len(files)]
                 for file, part in zip(files, written, strict=True):
                     file.write(b"".join(part), len(part))
+        counts.append(total)
     return counts
 
 
 def listfile_batches(
     warehouse: Warehouse,
-    listfile: Listfile,
+    task: str,
     partition: str,
     order: Order,
     advance: Advance = lambda rows: None,
@@ -297,36 +230,37 @@ def listfile_batches(
     order. That is not the order of the names: folder `731` comes before `7312`, but
     `7312_episode1...` sorts before `731_episode1...`. A shuffle starts from it. All orders are by
     bytes, on both engines.
+
+    A shuffle depends on the number of rows alone (`random.seed(49297)` and `random.shuffle`; each
+    task starts from that seed, and only train draws from it), so numbers are shuffled and the
+    lines, about 80 bytes each, stay where they are.
     """
-    reference = order is Order.REFERENCE
-    is_phenotyping = listfile.task == "phenotyping"
-    is_shuffled = reference and partition == "train" and not is_phenotyping
-    is_listed = is_shuffled or (reference and partition == "test" and is_phenotyping)
-    keys = [
-        *(['cast(subject_id as varchar) collate "C"'] if is_listed else []),
-        'stay collate "C"',
-        *(["period_length"] if listfile.has_sample_times else []),
-    ]
+    listfile = LISTFILES[task]
+    is_train, is_phenotyping = partition == "train", task == "phenotyping"
+    is_shuffled = order is Order.REFERENCE and is_train and not is_phenotyping
+    is_listed = is_shuffled or (order is Order.REFERENCE and not is_train and is_phenotyping)
+    listing = ['cast(subject_id as varchar) collate "C"'] if is_listed else []
+    keys = ", ".join([*listing, 'stay collate "C"', *listfile.order])
     batches = warehouse.select(
-        [*listfile.columns, *(["is_validation"] if partition == "train" else [])],
-        schema_name("mimic3"),
-        listfile.table,
-        f"where partition = $1 order by {', '.join(keys)}",
+        [*listfile.columns, "is_validation"],
+        schema_name(NAME),
+        f"mimic3_{task}",
+        f"where partition = $1 order by {keys}",
         (partition,),
     )
-    # A shuffle can put the last row first: all lines are held, about 80 bytes each.
     all_lines: list[bytes] = []
     all_validation = bytearray()
     for batch in batches:
-        lines = [line.encode() for line in listfile.lines(batch)]
-        validation = [partition == "train" and row[-1] for row in batch]
+        lines = [listfile.line(*row).encode() for row in batch]
+        validation = [is_train and row[-1] for row in batch]
         if is_shuffled:
             all_lines += lines
             all_validation += bytes(validation)
         else:
             yield lines, validation
         advance(len(lines))
-    numbers = permutation(len(all_lines))
+    numbers = array("I", range(len(all_lines)))
+    random.Random(SHUFFLE_SEED).shuffle(numbers)  # noqa: S311 (reproduces, protects nothing)
     for start in range(0, len(numbers), WRITTEN_LINES):
         part = numbers[start : start + WRITTEN_LINES]
         yield [all_lines[i] for i in part], [bool(all_validation[i]) for i in part]
@@ -348,8 +282,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     def rows_of(table: str) -> Callable[[], int]:
         return lambda: warehouse.count(schema_name(NAME), table)
 
-    tables = [LISTFILES[task].table for task in request.tasks]
-    tables += ["mimic3_data_class", "mimic3_source_tables"]
+    tables = [*map("mimic3_{}".format, request.tasks), "mimic3_data_class", "mimic3_source_tables"]
     tables += ["phenotypes"] if "phenotyping" in request.tasks else []
     tables += [timeseries.TABLE] if has_series else []
     tables += [timeseries.EPISODES, timeseries.DIAGNOSES] if is_reference else []
@@ -358,14 +291,10 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     orders: dict[str, str | None] = {}
     with ExportFolder(request.out / (layout if is_reference else NAME)) as folder:
         for task in request.tasks:
-            listfile = LISTFILES[task]
-            with progress(task, rows_of(listfile.table)) as advance:
-                counts = _write_listfiles(warehouse, folder, listfile, options, advance)
+            with progress(task, rows_of(f"mimic3_{task}")) as advance:
+                train, test = _write_listfiles(warehouse, folder, task, options, advance)
             orders[task] = options.order
-            report.append(
-                f"{folder.folder / layout.folder(task)}: {counts['train']:,} train,"
-                f" {counts['test']:,} test"
-            )
+            report.append(f"{folder.folder / layout.folder(task)}: {train:,} train, {test:,} test")
         if has_series:
             own_series = request.tasks if is_reference else ()
             with progress(timeseries.TASK, rows_of(timeseries.TABLE)) as advance:
@@ -384,7 +313,7 @@ EXPORT = BenchmarkExport(
     NAME,
     tuple(LISTFILES),
     ALIASES,
-    tuple(listfile.table for listfile in LISTFILES.values()),
+    tuple(map("mimic3_{}".format, LISTFILES)),
     export,
     Options,
 )

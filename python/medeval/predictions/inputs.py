@@ -214,16 +214,16 @@ def listed_rows(task: Task, warehouse: Warehouse) -> tuple[Source, str]:
     """
     # Here, not above: files alone need no warehouse, and it takes a while to load.
     from medeval.builds import newest_build, read_source
-    from medeval.mimic3.export import LISTFILES, Order, header_of, listfile_batches
+    from medeval.mimic3.export import Order, header_of, listfile_batches
 
-    listfile = LISTFILES[task.name]
-    tables = [listfile.table, "mimic3_data_class", "mimic3_source_tables"]
+    listed = f"mimic3_{task.name}"
+    tables = [listed, "mimic3_data_class", "mimic3_source_tables"]
     newest_build(warehouse, FLOOR, [*tables, "phenotypes"] if task.kind is Kind.LABELS else tables)
-    batches = listfile_batches(warehouse, listfile, "test", Order.CANONICAL)
-    lines = [line for batch, _ in batches for line in batch]
-    name = f"{listfile.table} (test rows, target {warehouse.target.name})"
-    text = header_of(warehouse, listfile).encode() + b"".join(lines)
-    return source_of(name, text), read_source(warehouse, FLOOR)["data_class"]
+    lines = [header_of(warehouse, task.name).encode()]
+    for batch, _ in listfile_batches(warehouse, task.name, "test", Order.CANONICAL):
+        lines += batch
+    name = f"{listed} (test rows, target {warehouse.target.name})"
+    return source_of(name, b"".join(lines)), read_source(warehouse, FLOOR)["data_class"]
 
 
 def _task_of(folder: Path) -> str | None:

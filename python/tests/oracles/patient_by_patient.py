@@ -49,7 +49,7 @@ MULTITASK_HEADER = (
 NEVER = datetime.fromisoformat("9999-12-31")
 EPSILON = 1e-6
 
-Record = dict[str, Any]
+Record = dict[Any, Any]
 Cell = str | float
 Event = tuple[datetime, int, str, Cell]  # time, stay, variable, cleaned value
 Rows = Iterator[tuple[int, list[object]]]
@@ -89,13 +89,14 @@ def find_file(folder: Path, name: str) -> Path:
 
 def read_table(folder: Path, name: str) -> pd.DataFrame:
     """Read a small table whole: column names in upper case, missing cells NaN."""
-    table = pd.read_csv(find_file(folder, name), **AS_TEXT).rename(columns=str.upper)
-    return table.drop(columns=["ROW_ID"], errors="ignore")
+    table: pd.DataFrame = pd.read_csv(find_file(folder, name), **AS_TEXT)
+    return table.rename(columns=str.upper).drop(columns=["ROW_ID"], errors="ignore")
 
 
 def read_facts(name: str) -> pd.DataFrame:
     """Read one of the benchmark's fact tables."""
-    return pd.read_csv(FACTS / f"{name}.csv", **AS_TEXT)
+    facts: pd.DataFrame = pd.read_csv(FACTS / f"{name}.csv", **AS_TEXT)
+    return facts
 
 
 def moment(text: str | float) -> datetime | None:
@@ -174,7 +175,7 @@ def split_events(source: Path, subjects: Iterable[str], work: Path) -> None:
     for table in EVENT_TABLES:
         chunks = pd.read_csv(
             find_file(source, table),
-            usecols=lambda column: column.upper() in EVENT_COLUMNS,
+            usecols=lambda column: str(column).upper() in EVENT_COLUMNS,
             chunksize=CHUNK_ROWS,
             **AS_TEXT,
         )
@@ -187,7 +188,7 @@ def split_events(source: Path, subjects: Iterable[str], work: Path) -> None:
 
 def read_checked_events(path: Path, stays: list[Stay]) -> pd.DataFrame:
     """Read a patient's events that belong to one of the stays and have a value."""
-    events = pd.read_csv(path, names=EVENT_COLUMNS, **AS_TEXT)
+    events: pd.DataFrame = pd.read_csv(path, names=EVENT_COLUMNS, **AS_TEXT)
     for column in ("HADM_ID", "ICUSTAY_ID", "ITEMID"):
         events[column] = pd.to_numeric(events[column])
     charted = events["ICUSTAY_ID"]
