@@ -110,7 +110,7 @@ def test_results_of_other_answers_or_prompts_are_not_read(tmp_path: Path) -> Non
     judge = function_judge("mine", lambda answer, marker: GOOD)
     judging([one, replace(one, sample=1)], [judge], tmp_path).run()
     for listed, variant, folder, said in (
-        ([one, one], None, "", "'case-000' .* comes twice"),
+        ([one, one], None, "", "'case-000#0' .* comes twice"),
         ([subject("case-000", "other")], None, "", "another question, answer or reference"),
         ([one], NO_REFERENCE, "", "of another prompt or rubric"),
         ([one], None, "none", "there are no judgments"),
