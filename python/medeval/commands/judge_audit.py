@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from medeval.tasks.judged import JudgedTask
     from medeval.tasks.run_record import RunRecord
 
-REPORT = "judge-audit.json"
-
 
 def judge_audit(
     context: typer.Context,
@@ -92,6 +90,7 @@ def judge_audit(
     from medeval.judging.audit import ATTACKS, FOLDER, PARTS, audit
     from medeval.judging.human import read_human_ratings
     from medeval.judging.injection import AttackFile
+    from medeval.judging.jury import AUDIT_REPORT
     from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
     from medeval.predictions.layout import require_writable
@@ -144,7 +143,7 @@ def judge_audit(
         **jury.model_dump(include={"repeats", "re_asks", "seed"}),
         **report,
     }
-    place = out or folder / REPORT
+    place = out or folder / AUDIT_REPORT
     write_text(place, json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     cost = "cost unknown" if report["cost"] is None else f"{report['cost']} {read_prices.currency}"
     print(f"{report['calls']:,} calls in all, {cost}")

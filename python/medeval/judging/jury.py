@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from medeval.judging.rubric import Rubric
 
 LOCAL = "local"
+# Beside the files of judges, and none of them.
+AUDIT_REPORT = "judge-audit.json"
 DEFAULT_JUDGE = "gpt-4o-mini"
 OPENAI = "https://api.openai.com/v1"
 KEY_VARIABLE = "JUDGE_API_KEY"
