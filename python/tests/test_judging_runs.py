@@ -110,7 +110,7 @@ def test_results_of_other_answers_or_prompts_are_not_read(tmp_path: Path) -> Non
     judge = function_judge("mine", lambda answer, marker: GOOD)
     judging([one, replace(one, sample=1)], [judge], tmp_path).run()
     for listed, variant, folder, said in (
-        ([one, one], None, "", "'case-000' .* comes twice"),
+        ([one, one], None, "", "'case-000#0' .* comes twice"),
         ([subject("case-000", "other")], None, "", "another question, answer or reference"),
         ([one], NO_REFERENCE, "", "of another prompt or rubric"),
         ([one], None, "none", "there are no judgments"),
@@ -149,7 +149,7 @@ def test_who_may_sit_in_a_jury(tmp_path: Path) -> None:
             judging(subjects(1), judges, tmp_path).run()
     assert Judge("meta-llama/Llama-3.3 70B").label == "meta-llama-Llama-3.3-70B"
     assert Judge("../../x").label == "x"
-    left_out = Judge("m", parameters={"temperature": None, "top_p": 1}, is_structured=False)
+    left_out = Judge("m", parameters={"temperature": None, "response_format": None, "top_p": 1})
     assert left_out.all_parameters(RUBRIC) == {"max_completion_tokens": 1024, "top_p": 1}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
     from medeval.judging.running import Judging
     from medeval.tasks.judged import JudgedTask
     from medeval.tasks.run_record import RunRecord
-
-REPORT = "judge-audit.json"
-_NO_JUDGE = "Name a judge with --judge-model (`local` is a rule that needs no network)."
 
 
 def judge_audit(
@@ -94,6 +90,7 @@ def judge_audit(
     from medeval.judging.audit import ATTACKS, FOLDER, PARTS, audit
     from medeval.judging.human import read_human_ratings
     from medeval.judging.injection import AttackFile
+    from medeval.judging.jury import AUDIT_REPORT
     from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
     from medeval.predictions.layout import require_writable
@@ -102,16 +99,16 @@ def judge_audit(
 
     if out is not None:
         require_writable(out)
+    if run is None and human is not None:
+        raise UserError("--human needs the run whose answers were rated: name its folder.")
     keys = (judge_api_key, judge_key_variable)
     flags = JudgeFlags(judge_model or (), judge_base_url or (), *keys, repeats=judge_repeats)
     record = None if run is None else read_record(run)
-    if record is None and human is not None:
-        raise UserError("--human needs the run whose answers were rated: name its folder.")
     judging = _of_the_shipped(flags, rubric) if record is None else _of_a_run(record, flags, rubric)
-    folder = judging.folder if run is None else run
+    folder, jury = run or judging.folder, judging.jury
     again = same_command(context, "judge-audit")
     if record is not None:
-        refuse_unnamed(record, flags.missing(judging.jury), again)
+        refuse_unnamed(record, flags.missing(jury), again)
     ratings = None if human is None else read_human_ratings(human, judging.rubric)
     own_attacks = None if attacks is None else AttackFile.read(attacks)
     named = [name.strip() for each in parts or () for name in each.split(",") if name.strip()]
@@ -136,18 +133,17 @@ def judge_audit(
         console.print(shown)
     for warning in report["warnings"]:
         print(f"medeval: {warning}", file=sys.stderr)
-    place = out or folder / REPORT
-    jury = judging.jury
     described = {
         "versions": {"medeval": medeval.__version__},
-        "run": None if record is None else record.folder.name,
-        "task": None if record is None else record.task,
+        "run": record and record.folder.name,
+        "task": record and record.task,
         "answering_model": judging.answering_model or None,
         "prompt_version": judging.prompt.version,
         **judging.prompt.record(),
-        **{name: getattr(jury, name) for name in ("repeats", "re_asks", "seed")},
+        **jury.model_dump(include={"repeats", "re_asks", "seed"}),
         **report,
     }
+    place = out or folder / AUDIT_REPORT
     write_text(place, json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     cost = "cost unknown" if report["cost"] is None else f"{report['cost']} {read_prices.currency}"
     print(f"{report['calls']:,} calls in all, {cost}")
@@ -178,18 +174,20 @@ def _of_a_run(record: RunRecord, flags: JudgeFlags, named: str | None) -> Judgin
     task = cast("JudgedTask", resumed(record))
     if not hasattr(task, "subjects"):
         raise UserError(f"The answers to {record.task} are not of a kind that judges grade.")
-    own = task.rubric
+    own, judgings = task.rubric, record.judgings
     rubric = own if named is None else named_rubric(named)
     if rubric is None:
         raise UserError(f"{record.task} has no rubric. Name one with --rubric.")
-    wanted = flags.plan(None if record.judgings else default_judge(task))
+    wanted = flags.plan(None if judgings else default_judge(task)) or next(reversed(judgings), None)
     if wanted is None:
-        if not record.judgings:
-            raise UserError(f"{record.folder} was never judged. {_NO_JUDGE}")
-        wanted = record.judgings[-1]
+        raise UserError(
+            f"{record.folder} was never judged. Name a judge with --judge-model (`local` is a rule"
+            " that needs no network)."
+        )
     # Judgments by another rubric are no judging of this run.
-    known: Sequence[Jury] = record.judgings if own and own.sha256 == rubric.sha256 else ()
-    same = [jury for jury in known if jury.who_judges()[0] == wanted.who_judges()[0]]
+    is_own = own is not None and own.sha256 == rubric.sha256
+    who, _ = wanted.who_judges()
+    same = [one for one in judgings if is_own and one.who_judges()[0] == who]
     jury = same[-1] if same else wanted.changed({"folder": _folder_of(wanted, rubric)})
     if flags.repeats:
         jury = jury.changed({"repeats": flags.repeats})
@@ -210,19 +208,16 @@ def _of_the_shipped(flags: JudgeFlags, named: str | None) -> Judging:
     from medeval.judging.running import Judging
     from medeval.tasks.run_record import RUNS
 
-    jury = flags.plan(DEFAULT_JUDGE)
-    if jury is None:
-        raise UserError(_NO_JUDGE)
-    weak = weak_answers()
+    weak, jury = weak_answers(), cast("Jury", flags.plan(DEFAULT_JUDGE))
     rubric = named_rubric(named or weak.rubric)
     return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
 
 
 def _folder_of(jury: Jury, rubric: Rubric) -> str:
     """Return the name of a folder that the same judges and rubric have again next time."""
-    asked = (
+    judges = [
         {"model": one.model, "base_url": one.base_url, "key_variable": None} for one in jury.judges
-    )
-    judges = "\n".join(json.dumps(one, separators=(",", ":"), ensure_ascii=False) for one in asked)
-    digest = hashlib.sha256(f"{judges}\n{jury.seed}\n{rubric.sha256}".encode()).hexdigest()
-    return f"judge-audit-{digest[:12]}"
+    ]
+    texts = [json.dumps(one, separators=(",", ":"), ensure_ascii=False) for one in judges]
+    key = "\n".join([*texts, str(jury.seed), rubric.sha256])
+    return f"judge-audit-{hashlib.sha256(key.encode()).hexdigest()[:12]}"

@@ -82,9 +82,8 @@ class JudgeFlags:
 
         given = self.key_variable or (self.api_key and KEY_VARIABLE)
         for judge in self.with_key(jury).judges:
-            is_usual = bool(self.models) or judge.base_url == Judge(judge.model).endpoint
-            is_usual = is_usual and judge.key_variable in (None, *KEY_VARIABLES)
-            if is_usual or judge.is_rule:
+            is_named = bool(self.models) or judge.base_url == Judge(judge.model).endpoint
+            if judge.is_rule or (is_named and judge.key_variable in (None, *KEY_VARIABLES)):
                 continue
             try:
                 key = judge.key_name()
@@ -128,22 +127,22 @@ def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFla
     Raises:
         UserError: one of them is no text, nor a list of texts, or it is empty.
     """
-    given: dict[str, Any] = {}
+    given: dict[str, list[str]] = {}
     for name in ("judge_model", "judge_base_url", "judge_api_key"):
         value = options.pop(name, None)
+        texts = value if isinstance(value, list) and name != "judge_api_key" else [value]
         if value is None:
             continue
-        texts = value if isinstance(value, list) and name != "judge_api_key" else [value]
         if not all(isinstance(text, str) for text in texts):
             raise UserError(f"--env-args: {name} is a text{'' if len(texts) == 1 else ' each'}.")
-        if not texts or not all(text.strip() for text in texts):
+        if not texts or not all(map(str.strip, texts)):
             raise UserError(f"--env-args: {name} is empty. Leave it away, or say what is meant.")
         given[name] = texts
     return replace(
         flags,
         models=flags.models or given.get("judge_model", ()),
         base_urls=flags.base_urls or given.get("judge_base_url", ()),
-        api_key=flags.api_key or next(iter(given.get("judge_api_key", ())), None),
+        api_key=flags.api_key or given.get("judge_api_key", [None])[0],
     )
 
 
@@ -220,28 +219,26 @@ def print_verdicts(results: JudgingResults, currency: str) -> None:
     from medeval.commands.run_progress import cost_of
     from medeval.inference.guard import IN_PROCESS
     from medeval.judging.results import counted
+    from medeval.judging.verdict import OF_VERDICTS
     from medeval.terminal import Terminal
 
     table = Table(title="what the judges said")
     for name in ("judge", "complete", "partial", "failed", "calls", "tokens in, out", "cost"):
         table.add_column(name, justify="left" if name == "judge" else "right")
     for judge in results.judges:
-        own = [str(one.status) for one in judge.judgments]
-        sums = judge.progress
+        counts, sums = judge.counts(), judge.progress
         table.add_row(
             judge.judge,
-            *(f"{own.count(status):,}" for status in ("ok", "partial", "failed")),
+            *(f"{counts[status]:,}" for status in OF_VERDICTS),
             f"{sums.ledger.asked + sums.retries:,}",
             f"{sums.input_tokens:,}, {sums.output_tokens:,}",
             "none" if judge.endpoint == IN_PROCESS else cost_of(sums, currency),
         )
     told = []
-    reasons = counted(each.reason for each in results.subjects)
-    if reasons:
+    if reasons := counted(each.reason for each in results.subjects):
         named = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
         told.append(f"{sum(reasons.values()):,} answers were not judged and earn 0: {named}")
-    further = sum(judge.further.ledger.asked for judge in results.judges)
-    if further:
+    if further := sum(judge.further.ledger.asked for judge in results.judges):
         told.append(f"{further:,} further verdicts are kept, of repeats that are not wanted now")
     table.caption = "\n".join(told) or None
     Terminal().print(table)

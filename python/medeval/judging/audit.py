@@ -31,7 +31,6 @@ from medeval.judging.prompt import (
     CRITERIA_REVERSED,
     NO_REFERENCE,
     Subject,
-    checked,
 )
 from medeval.judging.results import JudgingResults, sum_of
 from medeval.judging.running import Judging, OnJudging
@@ -106,9 +105,8 @@ def audit(
     options = options or RunConfig()
     budget = options.budget or Budget(options.max_cost)
     options = replace(options, budget=budget, max_cost=None)
-    listed = checked(judging.subjects)
     if human is not None:
-        human.count_of(listed)  # raises before a judge is paid
+        human.count_of(judging.subjects)  # raises before a judge is paid
     made: list[JudgingResults] = []
 
     def judged(one: Judging) -> JudgingResults:
@@ -159,7 +157,7 @@ def audit(
             report[part] = moves(results, weak, tried.attacks)
             report[f"{ATTACKS}_sha256"] = tried.sha256
         else:
-            report[part] = sanity(part_of(SANITY, subjects=control_subjects(listed)))
+            report[part] = sanity(part_of(SANITY, subjects=control_subjects(judging.subjects)))
     judges = [judge.progress for results in made for judge in results.judges]
     report["calls"] = sum(sums.ledger.asked + sums.retries for sums in judges)
     cost = sum_of(results.costs()[0] for results in made)

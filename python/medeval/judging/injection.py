@@ -160,12 +160,12 @@ class WeakAnswers(YamlFile):
 
 def shipped_attacks() -> AttackFile:
     """Return the attacks that come with the package."""
-    return AttackFile.from_yaml(_FOLDER.joinpath("attacks.yaml").read_bytes(), "attacks.yaml")
+    return AttackFile.read(_FOLDER.joinpath("attacks.yaml"))
 
 
 def weak_answers() -> WeakAnswers:
     """Return the poor answers that come with the package."""
-    return WeakAnswers.from_yaml(_FOLDER.joinpath("subjects.yaml").read_bytes(), "subjects.yaml")
+    return WeakAnswers.read(_FOLDER.joinpath("subjects.yaml"))
 
 
 def attacked(

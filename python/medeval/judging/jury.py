@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from medeval.judging.rubric import Rubric
 
 LOCAL = "local"
+# Beside the files of judges, and none of them.
+AUDIT_REPORT = "judge-audit.json"
 DEFAULT_JUDGE = "gpt-4o-mini"
 OPENAI = "https://api.openai.com/v1"
 KEY_VARIABLE = "JUDGE_API_KEY"
@@ -35,7 +37,7 @@ _REASONING = re.compile(
     r"(?:^|[/-])(?:o\d|gpt-5|gpt-oss|qwq|magistral)|deepseek-r|reason|think|[-_]r1\b", re.IGNORECASE
 )
 # What no record may say.
-_OWN = frozenset({"name", "parameters", "is_structured", "is_reasoning", "timeout", "function"})
+_OWN = frozenset({"name", "parameters", "timeout", "function"})
 _NOT_RECORDED = Field(exclude=True)
 
 Pooling = Literal["mean", "median", "trimmed_mean"]
@@ -53,9 +55,6 @@ class Judge:
             `OPENAI_API_KEY`.
         name: of its files and rows; made from the model's name if it is not given.
         parameters: put over the usual ones; one that is None is left out.
-        is_structured: the form of the verdict is asked for by a JSON schema, where the endpoint
-            takes one.
-        is_reasoning: it thinks before it replies; None to tell by its name.
         timeout: seconds for one call.
         function: judges in this process instead of an endpoint; takes an item, returns a text.
     """
@@ -65,8 +64,6 @@ class Judge:
     key_variable: str | None = None
     name: Annotated[str, _NOT_RECORDED] = ""
     parameters: Annotated[Mapping[str, Any], _NOT_RECORDED] = field(default_factory=dict)
-    is_structured: Annotated[bool, _NOT_RECORDED] = True
-    is_reasoning: Annotated[bool | None, _NOT_RECORDED] = None
     timeout: Annotated[float, _NOT_RECORDED] = 300.0
     function: Annotated[Callable[..., str] | None, _NOT_RECORDED] = None
 
@@ -119,15 +116,10 @@ class Judge:
         from medeval.inference.cost import TOKEN_LIMITS
         from medeval.judging.rubric import response_format
 
-        thinks = self.is_reasoning
-        if thinks is None:
-            thinks = _REASONING.search(self.model) is not None
         usual: dict[str, Any] = {"temperature": 0}
         if not any(name in self.parameters for name in TOKEN_LIMITS):
-            usual["max_completion_tokens"] = 4096 if thinks else 1024
-        if self.is_structured:
-            usual["response_format"] = response_format(rubric)
-        asked = {**usual, **self.parameters}
+            usual["max_completion_tokens"] = 4096 if _REASONING.search(self.model) else 1024
+        asked = {**usual, "response_format": response_format(rubric), **self.parameters}
         return {name: value for name, value in asked.items() if value is not None}
 
     def provider(self, rubric: Rubric, gate: DataUseGuard) -> Model:
@@ -140,16 +132,11 @@ class Judge:
         from medeval.inference.python_model import PythonModel
         from medeval.judging.local import LocalJudge
 
-        if self.function is not None:
-            if self.model == LOCAL:
-                raise UserError(
-                    f"{LOCAL!r} is the rule that is built in. Give the function a name."
-                )
-            return PythonModel(
-                self.function, self.model, gate, purpose="judgment", timeout=self.timeout
-            )
-        if self.is_rule:
-            return PythonModel(LocalJudge(rubric), LOCAL, gate, purpose="judgment")
+        if self.function is not None and self.model == LOCAL:
+            raise UserError(f"{LOCAL!r} is the rule that is built in. Give the function a name.")
+        function = LocalJudge(rubric) if self.is_rule else self.function
+        if function is not None:
+            return PythonModel(function, self.model, gate, purpose="judgment", timeout=self.timeout)
         return OpenAIModel(
             self.endpoint,
             self.model,
@@ -191,23 +178,21 @@ class Jury(BaseModel):
         """
         if not self.judges:
             raise UserError("There is no judge. Name at least one.")
-        told_apart = list(self.judges)
+        seated = list(self.judges)
         for is_whole in (False, True):
-            alike = Counter(judge.label.lower() for judge in told_apart)
-            told_apart = [
-                replace(judge, name=f"{judge.model}@{_address(judge, is_whole)}")
-                if alike[now.label.lower()] > 1
-                and not (judge.name or judge.function or judge.is_rule)
-                else now
-                for judge, now in zip(self.judges, told_apart, strict=True)
-            ]
-        (twice, count), *_ = Counter(judge.label.lower() for judge in told_apart).most_common(1)
+            alike = Counter(judge.label.lower() for judge in seated)
+            for place, (judge, now) in enumerate(zip(self.judges, seated, strict=True)):
+                is_plain = not (judge.name or judge.function or judge.is_rule)
+                if is_plain and alike[now.label.lower()] > 1:
+                    name = f"{judge.model}@{_address(judge, is_whole)}"
+                    seated[place] = replace(judge, name=name)
+        (twice, count), *_ = Counter(judge.label.lower() for judge in seated).most_common(1)
         if count > 1:
             raise UserError(
                 f"Two judges are called {twice!r}. Leave one of them away, or give it another name"
                 " or address."
             )
-        return told_apart
+        return seated
 
     def changed(self, fields: Mapping[str, Any]) -> Jury:
         """Return the same with other fields; the folder may be any.
@@ -254,15 +239,14 @@ def jury_of(
             f"There are {len(models)} judges and {len(base_urls)} addresses. Give one address for"
             " all of them, or one for each."
         )
-    urls: list[str | None] = list(base_urls) or [None]
+    urls = base_urls if len(base_urls) > 1 else [*base_urls, None][:1] * len(models)
     given = {name: value for name, value in choices.items() if value is not None}
-    judges = []
     with _meant():
-        for model, url in zip(models, urls * (len(models) if len(urls) == 1 else 1), strict=True):
-            judge = Judge(model=model, base_url=url)
-            if not judge.is_rule:
-                judge = replace(judge, base_url=judge.endpoint, key_variable=key_variable)
-            judges.append(judge)
+        named = [Judge(model=model, base_url=url) for model, url in zip(models, urls, strict=True)]
+        judges = (
+            one if one.is_rule else replace(one, base_url=one.endpoint, key_variable=key_variable)
+            for one in named
+        )
         return Jury(judges=tuple(judges), **given)
 
 
@@ -276,22 +260,20 @@ def _meant() -> Iterator[None]:
         raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
 
 
-def warnings_of_kinship(judges: Iterable[Judge], answering_model: str) -> list[str]:
+def warnings_of_kinship(judges: Sequence[Judge], answering_model: str) -> list[str]:
     """Return a warning for each judge that may prefer answers of its own kind.
 
     Models of one house share the beginning of their names.
     """
-
-    def family(model: str) -> str:
-        found = re.match(r"[^\W\d_]+", model.rpartition("/")[2].lower())
-        return found[0] if found else ""
-
-    own = family(answering_model)
+    own, *others = (
+        re.match(r"[^\W\d_]*", model.rpartition("/")[2].lower())
+        for model in (answering_model, *(judge.model for judge in judges))
+    )
     return [
         f"The judge {judge.label} and the model {answering_model} share a name: judges tend to"
         " prefer answers of their own kind. Add a judge of another house."
-        for judge in judges
-        if own and not judge.is_rule and family(judge.model) == own
+        for judge, other in zip(judges, others, strict=True)
+        if own and other and own[0] and not judge.is_rule and other[0] == own[0]
     ]
 
 

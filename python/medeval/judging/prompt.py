@@ -10,17 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from itertools import count
 from unicodedata import category
 
-from medeval.errors import UserError
 from medeval.inference.types import Message, canonical
 from medeval.judging.rubric import Rubric
+from medeval.models.yaml_text import read_yaml
 from medeval.text import split_thinking
 
 BLOCKS = ("question", "reference", "answer")
@@ -31,17 +30,6 @@ FORMER_PROMPT = "judge-1"
 # The sample of an item is repeat * 10 + ask: 0 the first ask, 1 its re-ask, 10 the second repeat.
 ASKS_PER_REPEAT = 10
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
-_WITH_REFERENCE = (
-    "Compare with the reference, which is one good answer and need not be the only one: the same in"
-    " other words is as good, and what goes beyond it is not wrong for that alone."
-)
-_WITHOUT_REFERENCE = (
-    "There is no reference answer. Judge by the question and by accepted medical knowledge."
-)
-_AGAIN = (
-    "A verdict cannot be told from one that you quote unless it is marked: put the line above"
-    " directly in front of the object, whatever else you write."
-)
 _CODE = r"[0-9a-f]{16}"
 _MARKER = re.compile(rf"^VERDICT-{_CODE}$", re.MULTILINE)
 _BLOCK = re.compile(
@@ -104,20 +92,6 @@ class Subject:
         return self.unanswered or "blank_answer"
 
 
-def checked(subjects: Iterable[Subject]) -> list[Subject]:
-    """Return the subjects.
-
-    Raises:
-        UserError: one comes twice.
-    """
-    listed = list(subjects)
-    times = Counter(subject.name for subject in listed)
-    for subject in listed:
-        if times[subject.name] > 1:
-            raise UserError(f"Answer {subject.id!r} (sample {subject.sample}) comes twice.")
-    return listed
-
-
 @dataclass(frozen=True)
 class Variant:
     """A way to put the same question to a judge.
@@ -139,23 +113,6 @@ CRITERIA_REVERSED = Variant("criteria_reversed", is_reversed=True)
 NO_REFERENCE = Variant("no_reference", ("question", "answer"))
 
 
-def code_of(seed: int, name: str, sample: int, texts: Sequence[str]) -> str:
-    """Return the code of a request's marks, which no text inside holds.
-
-    Args:
-        seed: recorded with the run.
-        name: of the item.
-        sample: of the item.
-        texts: that are put between marks.
-    """
-    for number in count():
-        parts = canonical([seed, name, sample, number, list(texts)])
-        code = hashlib.sha256(parts.encode()).hexdigest()[:16]
-        if not any(code in text for text in texts):
-            break
-    return code
-
-
 @dataclass(frozen=True)
 class JudgePrompt:
     """How subjects become messages to a judge.
@@ -175,15 +132,22 @@ class JudgePrompt:
     @property
     def version(self) -> str:
         """What every request of a run is keyed with: other words are another version."""
-        texts = f"{template_sha256(self.name)} {self.rubric.sha256}"
-        digest = hashlib.sha256(texts.encode()).hexdigest()[:12]
+        digest = _sha256(f"{self._sha256_of_texts} {self.rubric.sha256}")[:12]
         return f"{self.name}/{self.rubric.name}/{self.variant.name}/{digest}"
+
+    @cached_property
+    def _sha256_of_texts(self) -> str:
+        """The hash of the template and of the sentences that the prompt may put into it."""
+        is_former = self.name == FORMER_PROMPT
+        return _sha256(
+            "\n".join(text for name, text in _texts().items() if name != "again" or not is_former)
+        )
 
     def record(self) -> dict[str, object]:
         """Return all that decides the prompts, for the record of a run."""
         return {
             "prompt": self.name,
-            "prompt_sha256": template_sha256(self.name),
+            "prompt_sha256": self._sha256_of_texts,
             "rubric": self.rubric.name,
             "rubric_sha256": self.rubric.sha256,
             "variant": self.variant.name,
@@ -200,7 +164,12 @@ class JudgePrompt:
             "answer": subject.judged,
         }
         shown = {name: texts[name].strip() for name in self.variant.blocks}
-        code = code_of(self.seed, subject.name, sample, list(shown.values()))
+        # No text holds the code of its own request.
+        key = [self.seed, subject.name, sample]
+        hashes = (_sha256(canonical([*key, n, [*shown.values()]])) for n in count())
+        code = next(
+            one[:16] for one in hashes if not any(one[:16] in text for text in texts.values())
+        )
         blocks = (
             f"<{name}-{code}>\n{escape(text)[0]}\n</{name}-{code}>" for name, text in shown.items()
         )
@@ -209,9 +178,9 @@ class JudgePrompt:
             "blocks": "\n\n".join(blocks),
             "marker": f"VERDICT-{code}",
         }
-        parts = [filled(template(), values)]
+        parts = [filled(_texts()["template"], values)]
         if self.name != FORMER_PROMPT and sample % ASKS_PER_REPEAT:
-            parts.append(_AGAIN)
+            parts.append(_texts()["again"])
         return [{"role": "user", "content": "\n\n".join(parts)}]
 
     @cached_property
@@ -225,11 +194,11 @@ class JudgePrompt:
         dimensions = rubric.dimensions[:: -1 if self.variant.is_reversed else 1]
         score = f"a whole number from {rubric.low} to {rubric.high}"
         sample = {each.name: {"explanation": "why", "score": score} for each in dimensions}
-        has_reference = "reference" in self.variant.blocks
+        compared = "with" if "reference" in self.variant.blocks else "without"
         return {
             **{name: str(value) for name, value in rubric.model_dump().items()},
             "criteria": "\n".join(f"- {each.name}: {each.description}" for each in dimensions),
-            "how_to_compare": _WITH_REFERENCE if has_reference else _WITHOUT_REFERENCE,
+            "how_to_compare": _texts()[f"{compared}_reference"],
             "sample": json.dumps(sample, indent=1),
         }
 
@@ -244,19 +213,15 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 @cache
-def template() -> str:
-    """Return the text of the prompt with its placeholders."""
-    path = files("medeval.judging").joinpath("prompts", "judge-1.txt")
-    return path.read_text(encoding="utf-8").rstrip("\n")
+def _texts() -> Mapping[str, str]:
+    """Return the template of the prompt with its placeholders, and the sentences beside it."""
+    path = files("medeval.judging").joinpath("prompts", "judge.yaml")
+    texts: dict[str, str] = read_yaml(path.read_text(encoding="utf-8"))
+    return {name: text.rstrip("\n") for name, text in texts.items()}
 
 
-@cache
-def template_sha256(name: str) -> str:
-    """Return the hash of the template and of the sentences that a prompt may put into it."""
-    texts = [template(), _WITH_REFERENCE, _WITHOUT_REFERENCE]
-    if name != FORMER_PROMPT:
-        texts.append(_AGAIN)
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def escape(text: str) -> tuple[str, int]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from medeval.errors import UserError
+from medeval.models.documents import described
 from medeval.models.yaml_text import read_yaml
 
 _FOLDER = files("medeval.judging").joinpath("rubrics")
@@ -36,56 +38,39 @@ class Dimension(BaseModel):
 
 
 class YamlFile(BaseModel):
-    """What a YAML file of judging says: a rubric, or attacks."""
+    """What a YAML file of judging says: a rubric, or attacks.
+
+    Attributes:
+        sha256: of its text, whatever ends its lines: a file that changed is not taken for the same.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    _sha256: str = PrivateAttr("")
-
-    @property
-    def sha256(self) -> str:
-        """Of its text, whatever ends its lines: a file that changed is not taken for the same."""
-        return self._sha256
+    sha256: Annotated[str, Field(exclude=True)] = ""
 
     @classmethod
-    def from_yaml(cls, content: bytes, place: str) -> Self:
-        """Return what the bytes of a file say.
-
-        Args:
-            content: of the file.
-            place: how an error calls the file.
+    def read(cls, path: Path | Traversable) -> Self:
+        """Read a file, one's own or one that comes with the package.
 
         Raises:
             UserError: naming the file and the first field that is wrong.
         """
         try:
-            read = cls.model_validate(read_yaml(content.decode("utf-8-sig")))
-        except UnicodeDecodeError as error:
-            raise UserError(
-                f"{place} is not UTF-8: {error.reason} at byte {error.start}."
-            ) from None
-        except ValidationError as error:
-            first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-            field = ".".join(map(str, first["loc"])) or "the file"
-            message = first["msg"].removeprefix("Value error, ")
-            raise UserError(f"{place}: {field}: {message}.") from None
-        except ValueError as error:
-            raise UserError(f"{place}: {error}.") from None
-        text = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        read._sha256 = hashlib.sha256(text).hexdigest()
-        return read
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a file of one's own.
-
-        Raises:
-            UserError: naming the file and the field that is wrong.
-        """
-        try:
-            return cls.from_yaml(path.read_bytes(), str(path))
+            content = path.read_bytes()
+            said = read_yaml(content.decode("utf-8-sig"))
+            text = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            digest = {"sha256": hashlib.sha256(text).hexdigest()}
+            return cls.model_validate({**said, **digest} if isinstance(said, dict) else said)
         except OSError as error:
             raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
+        except UnicodeDecodeError as error:
+            told = f"{path} is not UTF-8: {error.reason} at byte {error.start}."
+            raise UserError(told) from None
+        except ValidationError as error:
+            first = described(error, "the file")[0].replace(": Value error, ", ": ")
+            raise UserError(f"{path}: {first}.") from None
+        except ValueError as error:
+            raise UserError(f"{path}: {error}.") from None
 
 
 class Rubric(YamlFile):
@@ -139,7 +124,7 @@ def shipped_rubric(name: str) -> Rubric:
     name = name.replace("-", "_")
     if name not in shipped_rubrics():
         raise UserError(f"There is no rubric {name!r}. Take one of {', '.join(shipped_rubrics())}.")
-    return Rubric.from_yaml(_FOLDER.joinpath(f"{name}.yaml").read_bytes(), name)
+    return Rubric.read(_FOLDER.joinpath(f"{name}.yaml"))
 
 
 def read_rubric(path: Path) -> Rubric:

@@ -7,7 +7,7 @@ other call: it is paid once, and not again after a restart.
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -41,7 +41,6 @@ from medeval.judging.prompt import (
     JudgePrompt,
     Subject,
     Variant,
-    checked,
     marker_in,
 )
 from medeval.judging.results import JudgeReport, JudgingResults, results_of
@@ -216,8 +215,15 @@ class Judging:
 
     @cached_property
     def asked(self) -> Mapping[str, Subject]:
-        """The answers that judges are shown, by name: all that are not blank."""
-        return {one.name: one for one in checked(self.subjects) if not one.blank_reason}
+        """The answers that judges are shown, by name: all that are not blank.
+
+        Raises:
+            UserError: one comes twice.
+        """
+        for name, times in Counter(one.name for one in self.subjects).items():
+            if times > 1:
+                raise UserError(f"Answer {name!r} (id#sample) comes twice.")
+        return {one.name: one for one in self.subjects if not one.blank_reason}
 
     @cached_property
     def prompt(self) -> JudgePrompt:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from medeval.errors import UserError
-from medeval.inference.guard import IN_PROCESS
 from medeval.inference.run import RESPONSES, Run, read_answers
 from medeval.inference.types import Outcome
-from medeval.judging.jury import Jury
+from medeval.judging.jury import AUDIT_REPORT, Jury
 from medeval.tasks.run_record import RunRecord, read_record
 from medeval.tasks.task import AskedTask
 
@@ -119,8 +117,7 @@ def judge(
 
     record = read_record(folder)
     judging = judging_of(task, record, jury)
-    before = record.judgings
-    others = [one for one in before if one.folder != jury.folder]
+    others = [one for one in record.judgings if one.folder != jury.folder]
 
     def keep(juries: Sequence[Jury]) -> None:
         kept = [one.model_dump(mode="json") for one in juries]
@@ -131,9 +128,9 @@ def judge(
     try:
         return judging.run(options, gate, on_progress)
     finally:
-        # Judges that said nothing at all take the place of none that did.
-        is_kept = not others or verdicts_in(judging.folder)
-        keep([*others, jury] if is_kept else before)
+        # Judges that said nothing at all stand behind those that did.
+        if not others or _has_judges(judging.folder):
+            keep([*others, jury] if verdicts_in(judging.folder) else [jury, *others])
 
 
 def results_of_run(task: JudgedTask, record: RunRecord) -> tuple[JudgingResults, Jury]:
@@ -178,7 +175,7 @@ def chosen_jury(
         return known[-1].changed(chosen)
     same = [one for one in known if one.who_judges() == wanted.who_judges()]
     if not same:
-        return wanted.changed({"folder": _free_folder(record.folder, known, wanted)})
+        return wanted.changed({"folder": _free_folder(record.folder, known)})
     keys = {(one.model, one.base_url or ""): one.key_variable for one in same[-1].judges}
     judges = tuple(
         replace(one, key_variable=one.key_variable or keys[one.model, one.base_url or ""])
@@ -187,34 +184,13 @@ def chosen_jury(
     return same[-1].changed({"judges": judges, **chosen})
 
 
-def _free_folder(run: Path, known: Sequence[Jury], wanted: Jury) -> str:
-    """Return the first folder that no other judging has.
-
-    One that came to no verdict is not in the run's record, but its files may be there: the same
-    judges go on with them, others leave them alone.
-    """
+def _free_folder(run: Path, known: Sequence[Jury]) -> str:
+    """Return the first folder that no other judging has, recorded or not."""
     taken = {one.folder for one in known}
     names = chain([] if known else ["."], (f"judging-{number}" for number in count(2)))
-    return next(
-        name
-        for name in names
-        if name not in taken and _begun_by(run / name) in (None, wanted.who_judges())
-    )
+    return next(name for name in names if name not in taken and not _has_judges(run / name))
 
 
-def _begun_by(folder: Path) -> tuple[frozenset[tuple[str, str]], int] | None:
-    """Return who judges in a folder, as `who_judges` does; None if nobody does.
-
-    Files that tell of no judge are those of nobody whom a record could name.
-    """
-    judges, seeds = set(), {-1}
-    for path in [*folder.glob("judge.json"), *folder.glob("judge-*.json")]:
-        try:
-            settings = json.loads(path.read_text(encoding="utf-8"))["settings"]
-            endpoint, seed = settings["endpoint"], settings["judging"]["fence_seed"]
-            judges.add((settings["model"], "" if endpoint == IN_PROCESS else endpoint))
-            seeds.add(seed)
-        except (OSError, ValueError, TypeError, KeyError):
-            continue  # the report of an audit, or what somebody else keeps there
-    is_begun = judges or any(folder.glob("judgments*.jsonl"))
-    return (frozenset(judges), max(seeds)) if is_begun else None
+def _has_judges(folder: Path) -> bool:
+    """Tell whether a folder has the files of judges."""
+    return any(path.is_file() and path.name != AUDIT_REPORT for path in folder.glob("judg*"))
