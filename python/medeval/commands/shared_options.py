@@ -1,15 +1,18 @@
-"""Options that several commands have, with the same words; and what a task has no use for."""
+"""Options that several commands have, with the same words; and what a task has no place for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import make_dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from medeval.errors import UserError
+from medeval.predictions.tasks import Interval
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -121,21 +124,59 @@ Endpoints = Annotated[
     ),
 ]
 ENDPOINTS = Path("endpoints.toml")
+# Of flags that a file describes.
+_TYPES: dict[str, Any] = {
+    "interval": Interval,
+    "number": int,
+    "path": Path,
+    "paths": list[Path],
+    "real": float,
+    "switch": bool,
+    "text": str,
+    "texts": list[str],
+}
 
 
-def refuse_flags(task: str, given: Mapping[str, object]) -> None:
-    """Refuse flags that a task has no use for.
+def flags_in(file: str) -> type:
+    """Return the flags of a TOML file of this folder, in its order, as `with_options` takes them.
+
+    A flag has `type`, `help` and what else `typer.Option` takes (`words` are its names); `like`
+    takes its type and help from this module. One that not every task has a place for is `of` some.
+    """
+    flags = []
+    for name, one in _described(file).items():
+        default = one.pop("default", None)
+        one.pop("of", None)
+        if "like" in one:
+            annotation = globals()[one["like"]]
+        else:
+            kind = _TYPES[one.pop("type")]
+            option = typer.Option(*one.pop("words", ()), **one)
+            annotation = Annotated[kind if default is not None else kind | None, option]
+        flags.append((name, annotation, default))
+    return make_dataclass("Flags", flags)
+
+
+def refuse_flags(file: str, task: str, kinds: Iterable[str], given: Mapping[str, Any]) -> None:
+    """Refuse flags that a task has no place for.
 
     Args:
+        file: describes the flags.
         task: its name.
-        given: flag to value; what is false or None was not given.
+        kinds: what flags that are `of` some tasks may be of here.
+        given: each flag's value.
 
     Raises:
-        UserError: one was given.
+        UserError: one was given that is of other tasks.
     """
-    for flag, value in given.items():
-        if value not in (None, False):
-            raise UserError(f"{task} has no place for {flag}: leave it away.")
+    for name, one in _described(file).items():
+        is_given = given[name] not in (one.get("default"), None, [])
+        if is_given and one.get("of") not in (None, *kinds):
+            raise UserError(f"{task} has no place for --{name.replace('_', '-')}: leave it away.")
+
+
+def _described(file: str) -> dict[str, dict[str, Any]]:
+    return tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
 
 
 def one_of(kind: type[Choice], flag: str, value: str) -> Choice:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any, cast
 
 from medeval.errors import UserError
 from medeval.tasks.options import read_options
 from medeval.tasks.run_record import RunRecord
-from medeval.tasks.task import AskedTask
+from medeval.tasks.task import AskedTask, Method, TaskScore
 
 # Tasks with a module of their own, each with what it is scored by.
 BUILT_IN = {
@@ -27,6 +28,8 @@ _MODULES = {
     "yier": ("medeval.tasks.yier", "YierOptions"),
 }
 _TASK_FILES = ("medeval.tasks.medical", "MedicalOptions")
+# What scores a file of answers that was handed in, where a task has such.
+_SUBMISSIONS = {"yier": "medeval.tasks.yier_score"}
 _ALIASES = {"mtsamples": "mtsamples_procedures"}
 
 
@@ -76,6 +79,27 @@ def begin(name: str, given: Mapping[str, Any]) -> AskedTask:
         )
     options = getattr(module, _TASK_FILES[1])
     return cast("AskedTask", module.begin(asked, read_options(options, given, asked)))
+
+
+def score_submission(
+    name: str, path: Path, gold: Path | None, method: Method, allow_extra: bool
+) -> TaskScore:
+    """Score a file of answers that was handed in.
+
+    Args:
+        name: of the task, as it is recorded.
+        path: the file.
+        gold: the file with gold answers; None takes the task's own.
+        method: of intervals and groups.
+        allow_extra: leave out answers that the gold does not have.
+
+    Raises:
+        UserError: the task has no such files, or they do not fit.
+    """
+    if name not in _SUBMISSIONS:
+        raise UserError(f"{path} is a file; scores of {name} are made of runs, which are folders.")
+    module = import_module(_SUBMISSIONS[name])
+    return cast("TaskScore", module.score_file(path, gold, method, allow_extra=allow_extra))
 
 
 def resumed(record: RunRecord, named: str | None = None) -> AskedTask:

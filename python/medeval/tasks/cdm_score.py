@@ -215,7 +215,9 @@ def score_of(
         gaps = gap_table(people)
         tables += [gaps] if gaps.rows else []
     details = detail_tables(found, conduct)
-    return TaskScore(result, DIAGNOSIS, warnings, groups, notes, tables, details)
+    # Where nothing failed, means over the answered cases say the same again.
+    again = [] if found.n_failed else [name for name in answered if ANSWERED_ONLY in name]
+    return TaskScore(result, DIAGNOSIS, warnings, groups, notes, tables, details, again)
 
 
 def _conduct(transcripts: Sequence[Transcript]) -> dict[str, Any]:

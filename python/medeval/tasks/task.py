@@ -73,6 +73,7 @@ class TaskScore:
         notes: in sentences, for whoever reads the tables.
         tables: further ones.
         details: tables that a report has room for, but no terminal.
+        said_again: metrics that say here what others say, and are left out on a terminal.
     """
 
     result: EvaluationResult
@@ -82,6 +83,7 @@ class TaskScore:
     notes: Sequence[str] = ()
     tables: Sequence[Table] = ()
     details: Sequence[Table] = ()
+    said_again: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from medeval.scoring.compare import Difference, paired_difference
 from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_interval, samples
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.task import Method, TaskScore
+from medeval.tasks.yier import questions_file
 from medeval.yier.matching import canonical
 from medeval.yier.questions import (
     Answered,
@@ -91,19 +92,26 @@ def yier_method(method: Method) -> Method:
     return replace(method, groupings=tuple(method.groupings) or tuple(GROUPINGS))
 
 
-def score_submission(
-    prediction: Path, gold: Path, method: Method, *, allow_extra: bool = False
-) -> Report:
+def score_file(
+    prediction: Path, gold: Path | None, method: Method, *, allow_extra: bool = False
+) -> TaskScore:
     """Score a file that is handed in against a file with gold answers.
 
     Raises:
         UserError: a file that cannot be read, ids that do not fit, or no gold answers.
     """
-    truth, given = read_file(gold), read_file(prediction)
+    truth, given = read_file(gold or questions_file(None)), read_file(prediction)
     questions = usable_records(truth.records, truth.name)
     submitted = submitted_records(given.records, given.name)
     answered = join(questions, submitted, allow_extra=allow_extra)
-    return report(answered, method, n_left_out=len(truth.records) - len(questions))
+    made = report(answered, yier_method(method), n_left_out=len(truth.records) - len(questions))
+    facts = {
+        "prediction": prediction.name,
+        "gold": Path(truth.name).name,
+        "prediction_sha256": given.sha256,
+        "data": {"sha256": truth.sha256},
+    }
+    return score_of(made, prediction.name, facts)
 
 
 def join(
