@@ -127,8 +127,8 @@ class HuggingFaceModel(BatchModel):
                 return self._summarized(batch)
             return self._continued(batch, call.task)
 
-    def close(self) -> None:
-        """Give back the memory of the device."""
+    def unload(self) -> None:
+        """See `LoadedModel`."""
         self._model.to("cpu")
         if self._torch.cuda.is_available():
             self._torch.cuda.empty_cache()

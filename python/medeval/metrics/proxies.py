@@ -15,50 +15,44 @@ from typing import Any
 from medeval.metrics.consistency import rationale_of
 from medeval.metrics.metric import Item, metric
 from medeval.metrics.rouge import plain_rouge_l
+from medeval.metrics.text import vocabulary
 
 Record = Mapping[str, Any]
 
-CUES = ("because", "due to", "based on", "given")
-KEYWORDS = frozenset(
-    {"patient", "diagnosis", "treatment", "history", "medication", "lab", "symptom"}
-)
-_DEFINED = "always defined"
-_EQUAL = "answers equal but for case and outer space"
+# Words of giving reasons, and of medicine.
+_WORDS = vocabulary("proxies")
 _DROPPED = str.maketrans("", "", ".,!?;:-()[]{}'\"")
 
 
-@metric("reasoning_cue_rate", "the rationale has a word of giving reasons", _DEFINED, binary=True)
+@metric("reasoning_cue_rate")
 def cue_rate(item: Item) -> float:
     """Return 1 if the explanation, else the rationale, contains a word of giving reasons."""
     output = item.output
     reasons = str(output.get("explanation") or output.get("rationale") or "").lower()
-    return float(any(cue in reasons for cue in CUES))
+    return float(any(cue in reasons for cue in _WORDS["cues"]))
 
 
-@metric("accuracy_proxy", _EQUAL, _DEFINED, binary=True)
-@metric("clinical_correctness_proxy", _EQUAL, _DEFINED, binary=True)
-@metric("diagnostic_accuracy_proxy", _EQUAL, _DEFINED, binary=True)
+@metric("accuracy_proxy", "clinical_correctness_proxy", "diagnostic_accuracy_proxy")
 def same_answer(item: Item) -> float:
     """Return 1 if both answers are equal but for case and outer whitespace, else 0."""
     return float(_shown(item.reference, item).strip() == _shown(item.output, item).strip())
 
 
-@metric("rouge_l_proxy", "share of the gold's distinct tokens that the output has", _DEFINED)
+@metric("rouge_l_proxy")
 def token_recall(item: Item) -> float:
     """Return the share of the reference's distinct tokens that the output has; order is ignored."""
     wanted, given = (set(_shown(one, item).split()) for one in (item.reference, item.output))
     return len(wanted & given) / len(wanted) if wanted else 0.0
 
 
-@metric("clinical_relevance_proxy", "share of seven clinical keywords in the output", _DEFINED)
+@metric("clinical_relevance_proxy")
 def keyword_rate(item: Item) -> float:
     """Return the share of seven clinical keywords that are tokens of the output."""
-    return len(KEYWORDS & set(_shown(item.output, item).split())) / len(KEYWORDS)
+    keywords = set(_WORDS["keywords"])
+    return len(keywords & set(_shown(item.output, item).split())) / len(keywords)
 
 
-@metric(
-    "factual_consistency_proxy", "share of the output's digit tokens that the gold has", _DEFINED
-)
+@metric("factual_consistency_proxy")
 def digit_support(item: Item) -> float:
     """Return the share of the output's distinct digit tokens that the reference has; 1 for none.
 
