@@ -262,27 +262,20 @@ def _runnable(data: Mapping[str, Any]) -> EvaluatedTask:
     # The rows are left to the class, which knows other names of the input: `case` for `symptoms`,
     # `text` for `document`. A row without keys stands in for them.
     rows = {"dataset": data["dataset"]} if data.get("dataset") else {}
-    task = MedicalTask.model_validate({**data, **({"dataset": [{}]} if rows else {})})
-    fields = dict(task) | rows
-    if not task.inputs:
+    plain = MedicalTask.model_validate({**data, **({"dataset": [{}]} if rows else {})})
+    fields = dict(plain) | rows
+    if rows or not plain.inputs:
         del fields["inputs"]
-    shown, fields["output_schema"] = task.schemas()
-    for schema in () if task.input_schema else (shown, {}):
+    shown, fields["output_schema"] = plain.schemas()
+    in_class = TASK_CLASSES[plain.task_type].model_validate
+    for schema in () if plain.input_schema else (shown, {}):
         with suppress(ValueError):
-            candidate = _in_class(task.task_type, {**fields, "input_schema": schema})
-            candidate.validate()
-            return candidate
-    return _in_class(task.task_type, {**fields, "input_schema": shown})
-
-
-def _in_class(task_type: TaskType, fields: Mapping[str, Any]) -> EvaluatedTask:
-    task = TASK_CLASSES[task_type].model_validate(fields)
-    validate_task_dataset(task)
-    if not task.dataset:
-        return task
-    task.inputs, outputs = task.pairs()
-    given = fields["expected_outputs"]
-    if not any(outputs):
-        outputs = given if len(given) == len(task.inputs) else []
-    task.expected_outputs = outputs
+            task = in_class({**fields, "input_schema": schema})
+            task.validate()
+            break
+    else:
+        task = in_class({**fields, "input_schema": shown})
+        validate_task_dataset(task)
+    if rows and not (any(task.expected_outputs) and len(task.expected_outputs) == len(task.inputs)):
+        task.expected_outputs = []
     return task

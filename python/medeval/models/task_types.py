@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -206,10 +206,10 @@ class EvaluatedTask(MedicalTask):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name == "dataset" and value and _is_blank(self.inputs):
+        if name == "dataset":
             # Assignment checks nothing: `validate` and `evaluate` name what is wrong.
             with suppress(ValueError, TypeError, AttributeError):
-                self.inputs, self.expected_outputs = self.pairs()
+                self._take_rows()  # type: ignore[operator]  # pydantic leaves the function
 
     @model_validator(mode="before")
     @classmethod
@@ -231,16 +231,16 @@ class EvaluatedTask(MedicalTask):
         for name in ("inputs", "dataset"):
             if isinstance(rows := fields.get(name), list):
                 fields[name] = [cls._renamed_row(row, shown) for row in rows]
-        rows, inputs = fields.get("dataset", ()), fields.get("inputs")
-        are_rows = isinstance(rows, list) and rows and all(isinstance(row, Mapping) for row in rows)
-        # The inputs are left out or blank; an explicit empty list is neither, and an error.
-        if are_rows and ("inputs" not in fields or (inputs and _is_blank(inputs))):
-            fields["inputs"], expected = split_rows(
-                rows, cls.own_type, shown, fields["output_schema"]
-            )
-            if any(expected) or not fields.get("expected_outputs"):
-                fields["expected_outputs"] = expected
         return fields
+
+    @model_validator(mode="after")
+    def _take_rows(self) -> Self:
+        """Let rows give the inputs that are left out or blank, and what is expected of them."""
+        if self.dataset and _is_blank(self.inputs):
+            self.inputs, expected = self.pairs()
+            if any(expected) or not self.expected_outputs:
+                self.expected_outputs = expected
+        return self
 
     @classmethod
     def _renamed_row(cls, row: Any, schema: Any) -> Any:
