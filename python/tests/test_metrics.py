@@ -28,18 +28,7 @@ from medeval.scoring.table import interval, wilson
 
 TABLES = table("metrics")
 
-LEXICON = Lexicon(
-    {
-        "fever": ["fever", "febrile"],
-        "cough": ["cough"],
-        "rash": ["rash"],
-        "pain": ["pain"],
-        "chest_pain": ["chest pain"],
-        "chest_pain_on_effort": ["chest pain on effort"],
-        "crohn": ["Crohn's disease"],
-        "高血压": ["高血压"],
-    }
-)
+LEXICON = Lexicon(TABLES["LEXICON"])
 REGISTRY = default_registry()
 NAMES = [metric.name for metric in REGISTRY]
 # Undefined for an output that claims nothing; all else must be at its worst.
@@ -95,19 +84,11 @@ def test_the_gold_scores_the_maximum_and_an_empty_output_the_minimum_or_nothing(
 TEXT = st.sampled_from(
     [*(gold["answer"] for gold in GOLD), "", "MI", "no pain 5 mg", "高血压 3", "."]
 )
-OUTPUT = st.fixed_dictionaries(
-    {},
-    optional={
-        "answer": TEXT,
-        "rationale": TEXT,
-        "differential_diagnosis": st.lists(TEXT),
-        "confidence": st.floats(-0.5, 1.5),
-    },
-)
+PARTS = {"answer": TEXT, "rationale": TEXT, "confidence": st.floats(-0.5, 1.5)}
+OUTPUT = st.fixed_dictionaries({}, optional={**PARTS, "differential_diagnosis": st.lists(TEXT)})
+SOURCES = st.fixed_dictionaries({"case": TEXT})
 SOME_ITEMS = st.lists(
-    st.builds(Item, st.fixed_dictionaries({"case": TEXT}), OUTPUT, OUTPUT, st.just("answer")),
-    min_size=1,
-    max_size=6,
+    st.builds(Item, SOURCES, OUTPUT, OUTPUT, st.just("answer")), min_size=1, max_size=6
 )
 
 
@@ -133,12 +114,13 @@ def test_names_are_taken_once_and_aliases_lead_to_their_metric() -> None:
         assert REGISTRY.find(alias) is REGISTRY.find(name)
     for proxy in (name for name in NAMES if name.endswith("_proxy")):
         assert REGISTRY.find(proxy) is not REGISTRY.find(proxy.removesuffix("_proxy"))
-    assert "macro average" in REGISTRY.find("f1_score").description
-    with pytest.raises(ValueError, match="a metric 'mean' already"):
-        MetricRegistry([MEAN, MEAN])
-    for alias, name in (("average", "median"), ("share", "mean")):
-        with pytest.raises(ValueError, match="taken or leads nowhere"):
-            MetricRegistry([MEAN, SHARE], {alias: name})
+    for names, aliases in (
+        ([MEAN, MEAN], {}),
+        ([MEAN], {"a": "median"}),
+        ([MEAN], {"mean": "mean"}),
+    ):
+        with pytest.raises(ValueError, match=r"a metric 'mean' already|taken or leads"):
+            MetricRegistry(names, aliases)
     with pytest.raises(UserError, match=r"Unknown metric 'rouge_L'\. Did you mean .*rouge_l"):
         REGISTRY.find("rouge_L")
     with pytest.raises(UserError, match="Known: accuracy, accuracy_proxy"):
@@ -156,19 +138,6 @@ def test_what_two_texts_or_records_score(
     name: str, reference: Any, output: Any, expected: Any, source: Any
 ) -> None:
     assert value_of(name, reference, output, source) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(
-    ("reference", "ranks"),
-    [("myocardial infarction", 1), ("pulmonary embolism", 2), ("sepsis", 3), ("gout", None)],
-)
-def test_ranked_diagnoses_are_read_from_the_differential(reference: str, ranks: int | None) -> None:
-    # Two names of one diagnosis take one place, and the diagnosis itself is the first choice.
-    output = {"answer": "MI", "differential_diagnosis": ["PE", "heart attack", "", None, "sepsis"]}
-    found = [value_of(name, reference, output) for name in ("top_1", "top_3", "top_5", "mrr")]
-    expected = [float(ranks is not None and ranks <= k) for k in (1, 3, 5)]
-    assert found == [*expected, 1 / ranks if ranks else 0]
-    assert value_of("mrr", " ", output) is None
 
 
 @pytest.mark.parametrize(("reference", "hypothesis", "same"), TABLES["abbreviations"])
@@ -293,18 +262,6 @@ def test_undefined_items_are_left_out_and_counted() -> None:
     assert aggregate(MEAN, []).reason == "no items"
     one = aggregate(MEAN, [scored(0.5)])
     assert (one.value, one.low, one.high, one.method, one.reason) == (0.5, None, None, "", None)
-
-
-def test_a_bootstrap_interval_is_the_percentiles_of_the_means() -> None:
-    scores = np.random.default_rng(7).random(200)
-    items = [scored(float(score)) for score in scores]
-    found = aggregate(MEAN, items, draws=2000, seed=1)
-    assert (found.method, found.level, found.n) == ("bootstrap_percentile", 0.95, 200)
-    half = 1.96 * scores.std() / np.sqrt(len(scores))
-    assert found.low == pytest.approx(scores.mean() - half, abs=0.1 * half)
-    assert found.high == pytest.approx(scores.mean() + half, abs=0.1 * half)
-    assert found == aggregate(MEAN, items, draws=2000, seed=1)
-    assert found != aggregate(MEAN, items, draws=2000, seed=2)
 
 
 @given(st.integers(1, 300), st.data())

@@ -16,22 +16,12 @@ from medeval.metrics.metric import Item
 from medeval.metrics.registry import default_registry
 from medeval.metrics.rouge import plain_rouge_l, rouge
 from medeval.metrics.text import fold_accents, has_cjk
-from medeval.models.task_types import (
-    ClinicalSummarizationTask,
-    CommunicationTask,
-    DiagnosticReasoningTask,
-    EvaluatedTask,
-    MedicalQATask,
-)
+from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
 
 TOLERANCE = 1e-9
-FAMILIES: dict[str, tuple[type[EvaluatedTask], int]] = {
-    "qa": (MedicalQATask, 30),
-    "diagnostic": (DiagnosticReasoningTask, 18),
-    "summarization": (ClinicalSummarizationTask, 28),
-    "communication": (CommunicationTask, 8),
-}
-CASES = [(family, number) for family, (_, size) in FAMILIES.items() for number in range(size)]
+FAMILIES = {"qa": 30, "diagnostic": 18, "summarization": 28, "communication": 8}
+CLASSES = dict(zip(FAMILIES, TASK_CLASSES.values(), strict=True))
+CASES = [(family, number) for family, size in FAMILIES.items() for number in range(size)]
 each_case = pytest.mark.parametrize(("family", "number"), CASES)
 
 
@@ -45,7 +35,7 @@ def golden(shared: Path) -> dict[str, Any]:
 
 
 def task_of(family: str, case: dict[str, Any]) -> EvaluatedTask:
-    task = FAMILIES[family][0]("golden")
+    task = CLASSES[family]("golden")
     task.expected_outputs = case["references"]
     return task
 
@@ -59,7 +49,7 @@ def assert_same(found: dict[str, float | None], expected: dict[str, float | None
 
 def test_no_golden_case_is_left_out(golden: dict[str, Any]) -> None:
     sizes = {family: len(golden[family]["cases"]) for family in FAMILIES}
-    assert sizes == {family: size for family, (_, size) in FAMILIES.items()}
+    assert sizes == FAMILIES
     assert len(golden["proper_metrics"]["cases"]) == 20
 
 
@@ -104,7 +94,7 @@ def test_rouge_gives_the_packages_numbers(golden: dict[str, Any], family: str, n
     assert ("rouge" in case) == (family in ("summarization", "communication"))
     if "rouge" not in case:
         return
-    target = FAMILIES[family][0].own_output
+    target = CLASSES[family].own_output
     pairs = zip(case["references"], case["predictions"], strict=False)
     for (reference, output), expected in zip(pairs, case.get("rouge", []), strict=True):
         texts = reference[target], output.get(target, "")

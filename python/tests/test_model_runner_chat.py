@@ -90,18 +90,6 @@ def test_a_reply_without_an_answer_is_an_error_with_its_outcome(
     assert outputs == [output]
 
 
-def test_a_refused_key_stops_the_run_with_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TESTED_KEY", KEY)
-    with model_server(Script(fault=lambda body, before: BAD_KEY)) as server:
-        runner = chat_runner(server.url, tmp_path, key_variable="TESTED_KEY", concurrency=1)
-        with pytest.warns(ModelStoppedWarning, match="HTTP 401"):
-            outputs = runner.run_model("m", TASK.inputs, task=TASK)
-    assert outputs == [{"error": {"type": "not_asked", "attempts": 0}}] * len(TASK.inputs)
-    assert server.seen.requests == 1
-
-
 def test_the_key_comes_from_the_environment_and_is_written_nowhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,12 +97,20 @@ def test_the_key_comes_from_the_environment_and_is_written_nowhere(
     with model_server(PANCREAS) as server:
         runner = chat_runner(server.url, tmp_path, key_variable="TESTED_KEY")
         outputs = runner.run_model("m", TASK.inputs, task=TASK)
-    assert server.seen.headers[0]["authorization"] == f"Bearer {KEY}"
-    model = runner.load_model({"name": "n", "type": "openai", "base_url": server.url})
-    told = json.dumps([outputs, runner.describe("m"), runner.measured("m")]) + repr(model)
-    written = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert len(written) == 3  # settings, answers and the audit
-    assert KEY not in told + "".join(path.read_text(encoding="utf-8") for path in written)
+        assert server.seen.headers[0]["authorization"] == f"Bearer {KEY}"
+        model = runner.load_model({"name": "n", "type": "openai", "base_url": server.url})
+        told = json.dumps([outputs, runner.describe("m"), runner.measured("m")]) + repr(model)
+        written = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert len(written) == 3  # settings, answers and the audit
+        assert KEY not in told + "".join(path.read_text(encoding="utf-8") for path in written)
+        # One that is refused stops the run with a warning.
+        server.script = Script(fault=lambda body, before: BAD_KEY)
+        before = server.seen.requests
+        runner = chat_runner(server.url, tmp_path / "a", key_variable="TESTED_KEY", concurrency=1)
+        with pytest.warns(ModelStoppedWarning, match="HTTP 401"):
+            outputs = runner.run_model("m", TASK.inputs, task=TASK)
+        assert server.seen.requests == before + 1
+    assert outputs == [{"error": {"type": "not_asked", "attempts": 0}}] * len(TASK.inputs)
 
 
 def test_credentialed_inputs_go_to_no_endpoint_that_is_not_declared(tmp_path: Path) -> None:
@@ -142,10 +138,8 @@ def test_credentialed_inputs_go_to_no_endpoint_that_is_not_declared(tmp_path: Pa
 
 def test_it_runs_where_an_event_loop_runs_already(tmp_path: Path) -> None:
     async def in_a_notebook(runner: ModelRunner) -> list[Any]:
-        return [
-            runner.run_model("m", TASK.inputs[:1], task=TASK),
-            await runner.run_model_async("m", TASK.inputs[:1], task=TASK),
-        ]
+        again = runner.run_model_async("m", TASK.inputs[:1], task=TASK)
+        return [runner.run_model("m", TASK.inputs[:1], task=TASK), await again]
 
     with model_server(PANCREAS) as server:
         found = asyncio.run(in_a_notebook(chat_runner(server.url, tmp_path)))

@@ -131,7 +131,14 @@ def _get(url: str, rules: FetchRules, deadline: float) -> Fetched | str:
             if response.status != http.client.OK:
                 status = f"{response.status} {response.reason}".rstrip()
                 raise ValueError(f"{url}: HTTP status {status}")
-            content = _body(response, url, rules, deadline)
+            content = b""
+            while chunk := response.read1(_CHUNK):
+                content += chunk
+                if len(content) > rules.max_bytes:
+                    raise ValueError(f"{url}: larger than {rules.max_bytes} bytes")
+                _left(deadline)
+            if response.length:  # what the server announced and did not send
+                raise http.client.IncompleteRead(content, response.length)
             return Fetched(content, response.getheader("Content-Type") or "")
 
 
@@ -157,13 +164,21 @@ def _connected(
 ) -> http.client.HTTPConnection:
     host = parts.hostname or ""
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    addresses = [found[4][0] for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
-    if not rules.allow_private_hosts:
-        for address in addresses:
-            if not _is_public(str(address)):
-                raise ValueError(f"{url}: the host has the address {address}, which is not public")
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
+    for address in addresses:
+        if not (rules.allow_private_hosts or _is_public(address)):
+            raise ValueError(f"{url}: the host has the address {address}, which is not public")
     connection = http.client.HTTPConnection(host, port)
-    connection.sock = _socket(list(dict.fromkeys(map(str, addresses))), port, deadline)
+    failed = OSError("the host has no address")
+    for address in addresses:
+        try:
+            connection.sock = socket.create_connection((address, port), timeout=_left(deadline))
+            break
+        except OSError as error:
+            failed = error
+    else:
+        raise failed
     if parts.scheme == "https":
         try:
             context = ssl.create_default_context()
@@ -174,35 +189,11 @@ def _connected(
     return connection
 
 
-def _socket(addresses: list[str], port: int, deadline: float) -> socket.socket:
-    failed: OSError | None = None
-    for address in addresses:
-        try:
-            return socket.create_connection((address, port), timeout=_left(deadline))
-        except OSError as error:
-            failed = error
-    raise failed or OSError("the host has no address")
-
-
 def _is_public(address: str) -> bool:
     number = ipaddress.ip_address(address.partition("%")[0])
     if any(number in network for network in _CARRIERS):
         return False
     return number.is_global and not number.is_multicast
-
-
-def _body(
-    response: http.client.HTTPResponse, url: str, rules: FetchRules, deadline: float
-) -> bytes:
-    content = bytearray()
-    while chunk := response.read1(_CHUNK):
-        content += chunk
-        if len(content) > rules.max_bytes:
-            raise ValueError(f"{url}: larger than {rules.max_bytes} bytes")
-        _left(deadline)
-    if response.length:  # what the server announced and did not send
-        raise http.client.IncompleteRead(bytes(content), response.length)
-    return bytes(content)
 
 
 def _left(deadline: float) -> float:

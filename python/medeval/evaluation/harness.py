@@ -6,22 +6,20 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from medeval.errors import UserError
 from medeval.evaluation.harness_plan import (
     CATEGORIES,
-    Averages,
     CategoryMap,
     NotPlanned,
     Planned,
+    Scoring,
     plan,
 )
 from medeval.evaluation.harness_report import (
     ItemsFailedError,
     MisalignedError,
-    Scoring,
     failed_result,
     finish_report,
     outputs_in,
@@ -98,20 +96,16 @@ class EvaluationHarness:
         self.runner = runner or ModelRunner()
         self.results_dir = Path(results_dir)
         self.cache_dir = None if cache_dir is None else Path(cache_dir)
-        self._scoring = Scoring(metrics or default_registry(), draws, seed)
-        self._on_task_start, self._on_task_end = on_task_start, on_task_end
-        self._on_progress, self._on_error, self._on_metrics = on_progress, on_error, on_metrics
+        self._metrics, self._draws, self._seed = metrics or default_registry(), draws, seed
+        self._on_task_start, self._on_task_end = on_task_start or _ignore, on_task_end or _ignore
+        self._on_progress, self._on_error = on_progress or _ignore, on_error or _ignore
+        self._on_metrics = on_metrics or _ignore
         self._loaded: str | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -170,12 +164,15 @@ class EvaluationHarness:
         from medeval.reporting.report import check_formats, write_reports
 
         formats = check_formats(report_formats or ())
-        averages = Averages(
+        scoring = Scoring(
+            self._metrics,
+            self._draws,
+            self._seed,
             CATEGORIES if category_map is None else category_map,
             combined_weights or {},
             combined_metric_name or "combined_score",
         )
-        planned = plan(task_ids, self.tasks, self._scoring.metrics, averages)
+        planned = plan(task_ids, self.tasks, scoring)
         for one in planned if strict_validation else ():
             if isinstance(one, NotPlanned):
                 raise one.reason
@@ -187,11 +184,11 @@ class EvaluationHarness:
             self._load(model_id, model_type, model_kwargs)
             described = self.runner.describe(model_id)
             settings = model_settings(model_id, model_type, model_kwargs, described)
+            how = scoring, settings, batch_size, use_cache, strict_validation
             for number, one in enumerate(planned, start=1):
-                _tell(self._on_progress, number, len(planned), one.task_id)
-                _tell(self._on_task_start, one.task_id)
-                result = self._result(one, settings, batch_size, use_cache, strict_validation)
-                report.add_evaluation_result(result)
+                self._on_progress(number, len(planned), one.task_id)
+                self._on_task_start(one.task_id)
+                report.add_evaluation_result(self._result(one, *how))
         finally:
             self.close()
         name = run_id(started, settings, planned)
@@ -203,7 +200,7 @@ class EvaluationHarness:
             "strict_validation": strict_validation,
             "seconds": (datetime.now(UTC) - started).total_seconds(),
         }
-        finish_report(report, averages, self._scoring, about)
+        finish_report(report, scoring, about)
         if save_results:
             write_reports(report, self.results_dir, name, ["json"], keep_outputs=True)
         write_reports(report, Path(report_dir or self.results_dir), f"{name}-report", formats)
@@ -229,6 +226,7 @@ class EvaluationHarness:
     def _result(
         self,
         planned: Planned | NotPlanned,
+        scoring: Scoring,
         settings: ModelSettings,
         batch_size: int,
         use_cache: bool,
@@ -243,7 +241,7 @@ class EvaluationHarness:
             # Only a model that is described by data alone is found again: two objects of a program
             # may differ in anything.
             folder = None
-            if self.cache_dir is not None and not settings.opaque:
+            if self.cache_dir is not None and settings.is_data:
                 folder = self.cache_dir / f"answers-{settings.key_for(planned.hash)}"
             given = self.runner.run_model(
                 model_id,
@@ -255,9 +253,9 @@ class EvaluationHarness:
             )
             outputs = outputs_in(given, len(planned.inputs))
             seconds = time.monotonic() - begun
-            result = scored_result(model_id, planned, outputs, self._scoring, strict)
+            result = scored_result(model_id, planned, outputs, scoring, strict)
         except Exception as error:  # whatever a model or a task raises
-            _tell(self._on_error, planned.task_id, error)
+            self._on_error(planned.task_id, error)
             if strict or isinstance(error, MisalignedError):
                 raise
             return failed_result(planned, error, outputs, settings)
@@ -265,11 +263,10 @@ class EvaluationHarness:
         measured = self.runner.measured(model_id)
         result.metadata |= {"from_cache": is_known, "seconds": seconds, "measured": measured}
         if result.metrics_results:
-            _tell(self._on_metrics, planned.task_id, dict(result.metrics_results))
-        _tell(self._on_task_end, planned.task_id, result)
+            self._on_metrics(planned.task_id, dict(result.metrics_results))
+        self._on_task_end(planned.task_id, result)
         return result
 
 
-def _tell(callback: Callable[..., None] | None, *told: Any) -> None:
-    if callback is not None:
-        callback(*told)
+def _ignore(*told: object) -> None:
+    """Stand in for a callback that is not given."""

@@ -61,30 +61,97 @@ class NotPlanned:
 
 
 @dataclass(frozen=True)
-class Averages:
-    """How scores are averaged beyond single metrics.
+class Scoring:
+    """How outputs are scored, and scores averaged beyond single metrics.
 
     Attributes:
+        metrics: where names are found.
+        draws: resamples of the bootstrap.
+        seed: of the bootstrap.
         categories: category to metrics.
         weights: metric or category to weight; empty for no combined score.
         combined_name: what the combined score is called.
     """
 
+    metrics: MetricRegistry
+    draws: int
+    seed: int
     categories: CategoryMap
     weights: Mapping[str, float]
     combined_name: str
 
+    def members(self, metrics: Iterable[str]) -> dict[str, list[str]]:
+        """Return the metrics of each category that a task has, as the task calls them.
 
-def plan(
-    refs: Iterable[str], tasks: TaskRegistry, metrics: MetricRegistry, averages: Averages
-) -> list[Planned | NotPlanned]:
+        Names of one metric (`rouge1`, `rouge_1`) are one member. A category without any is left
+        out.
+        """
+
+        def canonical(name: str) -> str:
+            return self.metrics.find(name).name if name in self.metrics else name
+
+        named: dict[str, str] = {}
+        for metric in metrics:
+            named.setdefault(canonical(metric), metric)
+        wanted = {
+            category: dict.fromkeys(map(canonical, names))
+            for category, names in self.categories.items()
+        }
+        found = {
+            category: [named[name] for name in names if name in named]
+            for category, names in wanted.items()
+        }
+        return {category: present for category, present in found.items() if present}
+
+    def check(self, scored: Sequence[str]) -> None:
+        """Check that scores of all these metrics can be averaged as wanted.
+
+        Raises:
+            UserError: a name stands for two things, a weight is of nothing that is scored, weights
+                cannot be used, or a metric of which higher is not better would be averaged.
+        """
+        if taken := sorted(set(self.categories) & set(scored)):
+            raise UserError(f"Category {taken[0]!r} has the name of a metric. Choose another name.")
+        present = self.members(scored)
+        for category, named in present.items():
+            for metric in named:
+                self._check_direction(metric, f"category {category!r}")
+        if not self.weights:
+            return
+        if self.combined_name in {*scored, *self.categories}:
+            raise UserError(
+                f"The combined score cannot be called {self.combined_name!r}: that is scored."
+            )
+        for name in self.weights:
+            if name in scored:
+                self._check_direction(name, f"combined score {self.combined_name!r}")
+            elif name not in present:
+                known = ", ".join([*scored, *present])
+                raise UserError(
+                    f"A weight is given for {name!r}, which no task has. Known: {known}."
+                )
+        try:
+            BenchmarkReport(model_id="x").add_combined_score(self.weights, self.combined_name)
+        except ValueError as error:
+            raise UserError(f"The combined score cannot be made: {error}.") from None
+
+    def _check_direction(self, metric: str, place: str) -> None:
+        direction = self.metrics.find(metric).direction
+        if direction != "higher":
+            better = "lower is better" if direction == "lower" else "neither way is better"
+            raise UserError(
+                f"{metric!r} is in {place}, but {better}: a mean with other scores says nothing."
+                " Leave it out."
+            )
+
+
+def plan(refs: Iterable[str], tasks: TaskRegistry, scoring: Scoring) -> list[Planned | NotPlanned]:
     """Load the tasks and check all that can be checked without a model.
 
     Args:
         refs: ids, paths or URLs; one that comes twice counts once.
         tasks: where they are found.
-        metrics: where their metrics are found.
-        averages: what is to be averaged.
+        scoring: how they will be scored.
 
     Raises:
         UserError: there is no task, two tasks share an id, a metric is not known, or averages
@@ -104,63 +171,11 @@ def plan(
     for one in ready:
         for name in one.metrics:
             try:
-                metrics.find(name)
+                scoring.metrics.find(name)
             except UserError as error:
                 raise UserError(f"Task {one.task_id!r}: {error}") from None
-    _check_averages(averages, [name for one in ready for name in one.metrics], metrics)
+    scoring.check(list(dict.fromkeys(name for one in ready for name in one.metrics)))
     return planned
-
-
-def members(
-    categories: CategoryMap, metrics: Iterable[str], registry: MetricRegistry
-) -> dict[str, list[str]]:
-    """Return the metrics of each category that a task has, as the task calls them.
-
-    Names of one metric (`rouge1`, `rouge_1`) are one member. A category without any is left out.
-    """
-    named: dict[str, str] = {}
-    for metric in metrics:
-        named.setdefault(_canonical(metric, registry), metric)
-    found = {
-        category: [
-            named[one]
-            for one in dict.fromkeys(_canonical(name, registry) for name in wanted)
-            if one in named
-        ]
-        for category, wanted in categories.items()
-    }
-    return {category: present for category, present in found.items() if present}
-
-
-def _check_averages(averages: Averages, metrics: Iterable[str], registry: MetricRegistry) -> None:
-    """Check that scores of all these metrics can be averaged as wanted.
-
-    Raises:
-        UserError: a name stands for two things, a weight is of nothing that is scored, weights
-            cannot be used, or a metric of which higher is not better would be averaged.
-    """
-    scored, categories = list(dict.fromkeys(metrics)), averages.categories
-    weights, combined_name = averages.weights, averages.combined_name
-    if taken := sorted(set(categories) & set(scored)):
-        raise UserError(f"Category {taken[0]!r} has the name of a metric. Choose another name.")
-    present = members(categories, scored, registry)
-    for category, named in present.items():
-        for metric in named:
-            _check_direction(metric, registry, f"category {category!r}")
-    if not weights:
-        return
-    if combined_name in scored or combined_name in categories:
-        raise UserError(f"The combined score cannot be called {combined_name!r}: that is scored.")
-    for name in weights:
-        if name in scored:
-            _check_direction(name, registry, f"combined score {combined_name!r}")
-        elif name not in present:
-            known = ", ".join([*scored, *present])
-            raise UserError(f"A weight is given for {name!r}, which no task has. Known: {known}.")
-    try:
-        BenchmarkReport(model_id="weights").add_combined_score(weights, combined_name)
-    except ValueError as error:
-        raise UserError(f"The combined score cannot be made: {error}.") from None
 
 
 def _planned(ref: str, tasks: TaskRegistry) -> Planned | NotPlanned:
@@ -179,28 +194,20 @@ def _planned(ref: str, tasks: TaskRegistry) -> Planned | NotPlanned:
         wanted, gold = task.schemas()
         # An item of which nothing is expected is asked, and not scored.
         golds = [row or None for row in expected]
-        found_broken = (
-            *_broken_rules(task),
-            *violations(inputs, wanted, "inputs"),
-            *violations(golds, gold, "expected_outputs"),
-        )
+        broken = [*violations(inputs, wanted, "inputs")]
+        broken += violations(golds, gold, "expected_outputs")
+        try:
+            task.validate()
+        except ValidationError as error:
+            # Rows that lack keys are found one by one, and rows that are none have been refused.
+            broken[:0] = [rule for rule in described(error) if not rule.startswith("dataset")]
+        except ValueError:
+            pass  # a row that lacks a key
         names = tuple(task.metrics or task.simple_metrics)
         content = task_hash(task)
     except (OSError, ValueError, TypeError, AttributeError, UserError) as error:
         return NotPlanned(task_id, error)
-    return Planned(task_id, task, names, tuple(inputs), any(expected), content, found_broken)
-
-
-def _broken_rules(task: EvaluatedTask) -> list[str]:
-    """Return the rules of fields that are broken, as assignment checks none."""
-    try:
-        task.validate()
-    except ValidationError as error:
-        # Rows that lack keys are found one by one, and rows that are none have been refused.
-        return [rule for rule in described(error) if not rule.startswith("dataset")]
-    except ValueError:
-        return []  # a row that lacks a key
-    return []
+    return Planned(task_id, task, names, tuple(inputs), any(expected), content, tuple(broken))
 
 
 def violations(
@@ -211,17 +218,3 @@ def violations(
         missing = [] if row is None else [key for key in required_keys(schema) if key not in row]
         if missing:
             yield f"{label}[{index}] missing required keys: {missing}"
-
-
-def _canonical(name: str, registry: MetricRegistry) -> str:
-    return registry.find(name).name if name in registry else name
-
-
-def _check_direction(metric: str, registry: MetricRegistry, place: str) -> None:
-    direction = registry.find(metric).direction
-    if direction != "higher":
-        better = "lower is better" if direction == "lower" else "neither way is better"
-        raise UserError(
-            f"{metric!r} is in {place}, but {better}: a mean with other scores says nothing."
-            " Leave it out."
-        )

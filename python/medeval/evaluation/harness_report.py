@@ -6,25 +6,16 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import fmean
 from typing import Any
 
 from medeval import __version__
 from medeval.errors import UserError
-from medeval.evaluation.harness_plan import (
-    Averages,
-    CategoryMap,
-    NotPlanned,
-    Planned,
-    members,
-    violations,
-)
+from medeval.evaluation.harness_plan import NotPlanned, Planned, Scoring, violations
 from medeval.evaluation.harness_settings import ModelSettings
 from medeval.evaluation.model_kinds import failed, writable
 from medeval.inference.types import Ledger, Outcome, canonical
-from medeval.metrics.registry import MetricRegistry
 from medeval.metrics.text import text_of
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
@@ -33,13 +24,7 @@ from medeval.models.schemas import Row
 from medeval.models.scores import LEVEL
 from medeval.reporting.resampling import TaskScores, made_of_others, mean_interval
 
-STATUS_OK = "ok"
-STATUS_ERROR = "error"
 _KIND = re.compile(r"[A-Za-z0-9_.-]{1,60}")
-STATUS_UNSCORED = "unscored"
-
-# What a runner gives in place of an output, with `type` and `attempts`.
-_ERROR = "error"
 
 
 class ItemsFailedError(RuntimeError):
@@ -48,21 +33,6 @@ class ItemsFailedError(RuntimeError):
 
 class MisalignedError(ValueError):
     """A runner returned more or fewer outputs than inputs, so none can be told to be whose."""
-
-
-@dataclass(frozen=True)
-class Scoring:
-    """How outputs are scored.
-
-    Attributes:
-        metrics: where names are found.
-        draws: resamples of the bootstrap.
-        seed: of the bootstrap.
-    """
-
-    metrics: MetricRegistry
-    draws: int
-    seed: int
 
 
 def outputs_in(outputs: Sequence[Any], count: int) -> list[Row]:
@@ -99,13 +69,16 @@ def scored_result(
 
     task = planned.task
     outcomes = [_outcome(output, task.target) for output in outputs]
+    kinds = [_kind_of_error(output) for output in outputs]
     failed = outcomes.count(Outcome.ERRORED)
     if failed == len(outcomes) or (strict and failed):
-        kinds = {str(one[_ERROR]["type"]) for one in outputs if _is_error(one)}
         # A model writes what it likes there: what is not the name of a kind may quote an input.
-        told = ", ".join(sorted(kind if _KIND.fullmatch(kind) else "other" for kind in kinds))
+        named = {kind if _KIND.fullmatch(kind) else "other" for kind in kinds if kind is not None}
+        told = ", ".join(sorted(named))
         raise ItemsFailedError(f"{task.task_id}: {failed} of {len(outcomes)} items failed ({told})")
-    answers = [None if _is_error(output) else output for output in outputs]
+    answers = [
+        output if kind is None else None for output, kind in zip(outputs, kinds, strict=True)
+    ]
     broken = list(violations(answers, task.schemas()[1], "model_outputs"))
     if strict and broken:
         raise ValueError(f"{task.task_id}: {broken[0]}")
@@ -114,6 +87,7 @@ def scored_result(
         outputs_or_nothing = [answer or {} for answer in answers]
         table = task.table(outputs_or_nothing, planned.metrics, registry=scoring.metrics)
     scores = table.summary(draws=scoring.draws, seed=scoring.seed)
+    described = {name: scoring.metrics.find(name) for name in scores}
     return EvaluationResult(
         model_id=model_id,
         task_id=task.task_id,
@@ -121,20 +95,18 @@ def scored_result(
         model_outputs=list(outputs),
         **result_fields(table, scores),
         metadata={
-            "status": STATUS_OK if planned.has_gold else STATUS_UNSCORED,
-            **_about_task(planned),
-            "outcomes": _ledger(outcomes).as_json(),
+            "status": "ok" if planned.has_gold else "unscored",
+            **_about_task(planned, outcomes),
             "item_outcomes": [str(outcome) for outcome in outcomes],
             "metrics": {
                 name: {
                     "n": score.n,
                     "n_undefined": score.n_undefined,
                     "reason": score.reason,
-                    "description": metric.description,
-                    "direction": metric.direction,
+                    "description": described[name].description,
+                    "direction": described[name].direction,
                 }
                 for name, score in scores.items()
-                for metric in [scoring.metrics.find(name)]
             },
             "validation_errors": [*planned.violations, *broken],
         },
@@ -157,73 +129,50 @@ def failed_result(
         settings: what must not be quoted either.
     """
     reason = {"type": type(error).__name__}
-    about: dict[str, Any] = {}
     may_quote = isinstance(planned, NotPlanned) or planned.task.data_class == "open"
     if may_quote or isinstance(error, UserError | ItemsFailedError):
         reason["message"] = settings.scrubbed(str(error))
+    about: dict[str, Any] = {}
     if isinstance(planned, Planned):
         outcomes = [Outcome.ERRORED] * len(planned.inputs)
         if outputs is not None:
             outcomes = [_outcome(output, planned.task.target) for output in outputs]
-        about = _about_task(planned) | {"outcomes": _ledger(outcomes).as_json()}
+        about = _about_task(planned, outcomes)
     return EvaluationResult(
         model_id=settings.model_id,
         task_id=planned.task_id,
-        metadata={"status": STATUS_ERROR, "error": reason, **about},
+        metadata={"status": "error", "error": reason, **about},
     )
 
 
-def _about_task(planned: Planned) -> dict[str, Any]:
+def _about_task(planned: Planned, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    ledger = Ledger()
+    for outcome in outcomes:
+        ledger.add(outcome)
     return {
         "task_hash": planned.hash,
         "task_type": str(planned.task.task_type),
         "task_name": planned.task.name,
         "data_class": planned.task.data_class,
         "input_ids": input_ids(planned.inputs),
+        "outcomes": ledger.as_json(),
     }
 
 
 def _outcome(output: Row, target: str) -> Outcome:
-    if _is_error(output):
+    kind = _kind_of_error(output)
+    if kind is not None:
         # A reply that was refused or cut off came from the model: the call did not fail.
-        kind = str(output[_ERROR]["type"])
         return Outcome(kind) if kind in set(Outcome) else Outcome.ERRORED
     if text_of(output.get(target)).strip():
         return Outcome.ANSWERED
     return Outcome.UNPARSED if text_of(output).strip() else Outcome.EMPTY
 
 
-def _is_error(output: Row) -> bool:
-    error = output.get(_ERROR)
-    return isinstance(error, Mapping) and "type" in error
-
-
-def _ledger(outcomes: Sequence[Outcome]) -> Ledger:
-    ledger = Ledger()
-    for outcome in outcomes:
-        ledger.add(outcome)
-    return ledger
-
-
-def _roll_up(
-    report: BenchmarkReport, categories: CategoryMap, registry: MetricRegistry
-) -> dict[str, dict[str, list[str]]]:
-    """Store each category beside the metrics: the mean of those that a task has.
-
-    Returns:
-        Task to category to the metrics that went into it.
-    """
-    used: dict[str, dict[str, list[str]]] = {}
-    overall: dict[str, list[float]] = {}
-    for task_id, scores in report.task_scores.items():
-        for category, metrics in members(categories, list(scores), registry).items():
-            value = fmean(scores[metric] for metric in metrics)
-            report.task_scores[task_id][category] = value
-            report.metric_counts.setdefault(task_id, {})[category] = 1
-            overall.setdefault(category, []).append(value)
-            used.setdefault(task_id, {})[category] = metrics
-    report.overall_scores.update({name: fmean(values) for name, values in overall.items()})
-    return used
+def _kind_of_error(output: Row) -> str | None:
+    """Return the kind of what a runner gives in the place of an output; None for an output."""
+    error = output.get("error")
+    return str(error["type"]) if isinstance(error, Mapping) and "type" in error else None
 
 
 def run_id(
@@ -236,50 +185,57 @@ def run_id(
     return f"{started.astimezone(UTC):%Y%m%dT%H%M%S%fZ}-{digest}"
 
 
-def finish_report(
-    report: BenchmarkReport, averages: Averages, scoring: Scoring, about: Mapping[str, Any]
-) -> None:
+def finish_report(report: BenchmarkReport, scoring: Scoring, about: Mapping[str, Any]) -> None:
     """Add roll-ups, their intervals and the metadata to a report of all results.
 
     Args:
         report: has the results of the run, each task once.
-        averages: what is rolled up.
-        scoring: how the results were scored.
+        scoring: how the results were scored, and are averaged.
         about: metadata of the run beyond what the results tell.
     """
-    used = _roll_up(report, averages.categories, scoring.metrics)
+    used = _roll_up(report, scoring)
     combined = None
-    if averages.weights:
-        report.add_combined_score(averages.weights, averages.combined_name)
-        combined = {"name": averages.combined_name, "weights": dict(averages.weights)}
-    results = report.detailed_results
+    if scoring.weights:
+        report.add_combined_score(scoring.weights, scoring.combined_name)
+        combined = {"name": scoring.combined_name, "weights": dict(scoring.weights)}
+    told = {one.task_id: one.metadata for one in report.detailed_results}
     outcomes: Counter[str] = Counter()
-    for one in results:
-        outcomes.update(one.metadata.get("outcomes", {}))
-    failed = [one.task_id for one in results if one.metadata["status"] == STATUS_ERROR]
+    for one in told.values():
+        outcomes.update(one.get("outcomes", {}))
+    kept = ("status", "task_hash", "data_class")
+    errors = [error for one in told.values() for error in one.get("validation_errors", ())]
     report.metadata |= {
         **about,
         "medeval_version": __version__,
         "bootstrap": {"draws": scoring.draws, "seed": scoring.seed, "level": LEVEL},
         "tasks": {
-            one.task_id: {
-                key: one.metadata[key]
-                for key in ("status", "task_hash", "data_class")
-                if key in one.metadata
-            }
-            for one in results
+            task_id: {key: one[key] for key in kept if key in one} for task_id, one in told.items()
         },
-        "failed_tasks": failed,
+        "failed_tasks": [task_id for task_id, one in told.items() if one["status"] == "error"],
         "outcomes": dict(outcomes),
         "categories": used,
         "combined": combined,
         "intervals": _intervals(report, used, combined, scoring),
-        "validation_errors": list(
-            dict.fromkeys(
-                error for one in results for error in one.metadata.get("validation_errors", ())
-            )
-        ),
+        "validation_errors": list(dict.fromkeys(errors)),
     }
+
+
+def _roll_up(report: BenchmarkReport, scoring: Scoring) -> dict[str, dict[str, list[str]]]:
+    """Store each category beside the metrics: the mean of those that a task has.
+
+    Returns:
+        Task to category to the metrics that went into it.
+    """
+    used: dict[str, dict[str, list[str]]] = {}
+    overall: dict[str, list[float]] = {}
+    for task_id, scores in report.task_scores.items():
+        for category, metrics in scoring.members(list(scores)).items():
+            value = scores[category] = fmean(scores[metric] for metric in metrics)
+            report.metric_counts.setdefault(task_id, {})[category] = 1
+            overall.setdefault(category, []).append(value)
+            used.setdefault(task_id, {})[category] = metrics
+    report.overall_scores.update({name: fmean(values) for name, values in overall.items()})
+    return used
 
 
 def _intervals(
@@ -287,25 +243,20 @@ def _intervals(
     used: Mapping[str, Mapping[str, Sequence[str]]],
     combined: dict[str, Any] | None,
     scoring: Scoring,
-) -> dict[str, Any]:
+) -> dict[str, dict[str, Any]]:
     """Return the intervals of overall scores, and of what is rolled up within tasks."""
     tasks: dict[str, TaskScores] = {}
     rolled: dict[str, dict[str, Any]] = {}
     for result in report.detailed_results:
-        scores = report.task_scores[result.task_id]
-        made_of = made_of_others(scores, used.get(result.task_id, {}), combined)
-        task = tasks[result.task_id] = TaskScores(result, made_of, scoring.draws, scoring.seed)
+        task_id, scores = result.task_id, report.task_scores[result.task_id]
+        made_of = made_of_others(scores, used.get(task_id, {}), combined)
+        task = tasks[task_id] = TaskScores(result, made_of, scoring.draws, scoring.seed)
         found = {name: task.interval(name, LEVEL) for name in made_of}
-        rolled[result.task_id] = {name: one.model_dump() for name, one in found.items() if one}
-    overall = {
-        name: mean_interval(
-            [tasks[task_id] for task_id, scores in report.task_scores.items() if name in scores],
-            name,
-            LEVEL,
-        )
-        for name in report.overall_scores
-    }
-    return {
-        "overall_scores": {name: one.model_dump() for name, one in overall.items() if one},
-        "task_scores": {task_id: found for task_id, found in rolled.items() if found},
-    }
+        if known := {name: one.model_dump() for name, one in found.items() if one}:
+            rolled[task_id] = known
+    overall: dict[str, Any] = {}
+    for name in report.overall_scores:
+        having = [tasks[task_id] for task_id, one in report.task_scores.items() if name in one]
+        if interval := mean_interval(having, name, LEVEL):
+            overall[name] = interval.model_dump()
+    return {"overall_scores": overall, "task_scores": rolled}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +23,7 @@ from medeval.inference.secrets import (
 )
 from medeval.inference.types import canonical
 
-__all__ = ["WITHHELD", "ModelSettings", "is_secret", "model_settings"]
+__all__ = ["WITHHELD", "ModelSettings", "model_settings"]
 
 # Of headers the names alone are written: what they carry is for their reader.
 _HEADERS = "headers"
@@ -38,40 +38,32 @@ class ModelSettings:
     """How a model was loaded, fit to be written down.
 
     Attributes:
+        model_id: its name.
         recorded: name, type, parameters and the runner's description as JSON values, without
             secrets.
         decisive: the same with the state of the model's files, for keys of caches.
         prompt_version: of the text that the runner puts around inputs; empty for none.
-        opaque: why no key can be made: parameters that are objects of the program, or a model
-            that was loaded elsewhere.
-        secrets: texts that must be written nowhere.
+        is_data: it is told apart by these: no parameter is an object of the program, and the model
+            was not loaded elsewhere.
+        secrets: texts that must be written nowhere, the longest first.
     """
 
+    model_id: str
     recorded: Mapping[str, Any]
     decisive: Mapping[str, Any]
     prompt_version: str
-    opaque: tuple[str, ...]
-    secrets: frozenset[str]
-
-    @property
-    def model_id(self) -> str:
-        """The name of the model."""
-        return str(self.recorded["id"])
+    is_data: bool
+    secrets: tuple[str, ...]
 
     def key_for(self, task_hash: str) -> str:
         """Return the SHA-256 of all that decides the answers to a task of this content."""
-        parts = {
-            "model": dict(self.decisive),
-            "prompt_version": self.prompt_version,
-            "task": task_hash,
-        }
+        model, prompt = dict(self.decisive), self.prompt_version
+        parts = {"model": model, "prompt_version": prompt, "task": task_hash}
         return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
     def scrubbed(self, text: str) -> str:
         """Return a text without the secrets."""
-        for secret in sorted(self.secrets, key=len, reverse=True):
-            text = text.replace(secret, WITHHELD)
-        return text
+        return _scrubbed(text, self.secrets)
 
 
 def model_settings(
@@ -88,31 +80,38 @@ def model_settings(
         parameters: what it was loaded with.
         described: what the runner says of it.
     """
-    secrets = frozenset(_secrets_in(parameters) + _secrets_in(described))
-    opaque = [] if model_type else ["loaded before"]
-    prompt_version = str(described.get("prompt_version", ""))
-    settings = ModelSettings({}, {}, prompt_version, (), secrets)
+    found = {secret for given in (parameters, described) for secret in _secrets_in(given)}
+    secrets = tuple(sorted(found, key=len, reverse=True))
+    objects: list[str] = []
     recorded = {
         "id": model_id,
         "type": model_type or described.get("type"),
-        "parameters": _written(parameters, "", settings, opaque),
-        "described": _written(described, "described", settings, opaque),
+        "parameters": _written(parameters, secrets, objects),
+        "described": _written(described, secrets, objects),
     }
     decisive = {**recorded, "files": _states(parameters)}
-    return ModelSettings(recorded, decisive, prompt_version, tuple(opaque), secrets)
+    prompt_version = str(described.get("prompt_version", ""))
+    is_data = model_type is not None and not objects
+    return ModelSettings(model_id, recorded, decisive, prompt_version, is_data, secrets)
 
 
-def _written(value: Any, place: str, settings: ModelSettings, opaque: list[str]) -> Any:
-    """Return a value as JSON without its secrets; `opaque` gets the places of what is none."""
-    is_headers = place.rpartition(".")[2] == _HEADERS
+def _scrubbed(text: str, secrets: tuple[str, ...]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, WITHHELD)
+    return text
+
+
+def _written(
+    value: Any, secrets: tuple[str, ...], objects: list[str], is_headers: bool = False
+) -> Any:
+    """Return a value as JSON without its secrets; `objects` gets the classes of what is none."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, Mapping):
         if is_headers:
             return dict.fromkeys(sorted(map(str, value)), WITHHELD)
-        before = f"{place}." if place else ""
         return {
-            str(name): _written(each, f"{before}{name}", settings, opaque)
+            str(name): _written(each, secrets, objects, name == _HEADERS)
             for name, each in value.items()
             if not holds_secret(str(name), each)
         }
@@ -120,30 +119,26 @@ def _written(value: Any, place: str, settings: ModelSettings, opaque: list[str])
         return WITHHELD
     if isinstance(value, str | Path):
         # Names tell where secrets stand, so what has a name goes first.
-        return settings.scrubbed(text_without_secrets(str(value)))
+        return _scrubbed(text_without_secrets(str(value)), secrets)
     if isinstance(value, list | tuple):
-        return [_written(member, place, settings, opaque) for member in value]
-    opaque.append(place)
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+        return [_written(member, secrets, objects) for member in value]
+    objects.append(f"{type(value).__module__}.{type(value).__qualname__}")
+    return objects[-1]
 
 
-def _secrets_in(value: Any, is_hidden: bool = False) -> list[str]:
-    """Return the texts of a parameter, however deep, that are secrets or have some in them."""
+def _secrets_in(value: Any, is_hidden: bool = False) -> Iterator[str]:
+    """Yield the texts of a parameter, however deep, that are secrets or have some in them."""
     if isinstance(value, Mapping):
-        return [
-            secret
-            for name, each in value.items()
-            for secret in _secrets_in(each, is_hidden or name == _HEADERS or is_secret(str(name)))
-        ]
-    if isinstance(value, list | tuple):
-        return [secret for each in value for secret in _secrets_in(each, is_hidden)]
-    if not isinstance(value, str | Path):
-        return []
-    text = str(value)
-    found = secrets_in_text(text)
-    if is_hidden:
-        found += [text, *_SCHEME.findall(text)]
-    return [secret for secret in found if len(secret) >= _SHORTEST_SECRET]
+        for name, each in value.items():
+            yield from _secrets_in(each, is_hidden or name == _HEADERS or is_secret(str(name)))
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _secrets_in(each, is_hidden)
+    elif isinstance(value, str | Path):
+        text = str(value)
+        own = [text, *_SCHEME.findall(text)] if is_hidden else []
+        found = [*secrets_in_text(text), *own]
+        yield from (secret for secret in found if len(secret) >= _SHORTEST_SECRET)
 
 
 def _states(parameters: Mapping[str, Any]) -> dict[str, Any]:

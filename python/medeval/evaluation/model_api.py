@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from medeval.evaluation.model_kinds import BatchModel, Call, failed
 from medeval.inference.endpoints import normalized
@@ -20,12 +20,9 @@ from medeval.inference.errors import (
 )
 from medeval.inference.guard import DataUseGuard, key_from_environment
 from medeval.inference.secrets import without_key
-from medeval.inference.types import Model, Request, texts_of
+from medeval.inference.types import Request, texts_of
 from medeval.models.schemas import Row
 from medeval.text import whole_json
-
-if TYPE_CHECKING:
-    import httpx2
 
 
 class ApiModel(BatchModel):
@@ -76,18 +73,16 @@ class ApiModel(BatchModel):
         settings = {"endpoint": self.address, "header_names": sorted(headers or {})}
         retries = RetryPolicy(max_retries + 1, backoff_factor, seed=seed)
         super().__init__(name, self, settings, retries=retries)
-        self._gate = gate
-        self._key = key
+        self._gate, self._key, self._timeout = gate, key, timeout
         own = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
         self._headers = {"Authorization": f"Bearer {key}", **(headers or {}), **own}
-        self._timeout = timeout
-        self._client: httpx2.AsyncClient | None = None
+        self._client: Any = None
 
     def __repr__(self) -> str:
         """Return name and address."""
-        return f"ApiModel({self.name!r}, endpoint={self.address!r})"
+        return f"ApiModel({self.model!r}, endpoint={self.address!r})"
 
-    def answering(self, rows: Sequence[Row], call: Call) -> Model:
+    def answering(self, call: Call) -> Self:
         """See `LoadedModel`.
 
         Raises:
@@ -95,7 +90,7 @@ class ApiModel(BatchModel):
         """
         if call.options:
             raise ValueError(f"an api model takes no options: {', '.join(sorted(call.options))}")
-        return super().answering(rows, call)
+        return super().answering(call)
 
     def body(self, batch: Sequence[Row]) -> str:
         """Return a batch as it is posted.
@@ -109,7 +104,7 @@ class ApiModel(BatchModel):
             kind = type(error).__name__
             raise ValueError(f"an input cannot be posted as JSON ({kind})") from None
 
-    async def reply(self, batch: list[Row], request: Request, call: Call) -> str:
+    async def reply(self, batch: list[Row], request: Request) -> str:
         """Post a batch: the one place from which text leaves the machine.
 
         Raises:
@@ -119,11 +114,13 @@ class ApiModel(BatchModel):
 
         body = self.body(batch).encode()
         self._gate.authorize(request, body, "answer")
-        client = self._client = self._client or self._gate.client(self.address, self._timeout)
+        self._client = self._client or self._gate.client(self.address, self._timeout)
         # Nothing is raised inside `except`: the client's exceptions hold the request with its key.
         try:
             async with asyncio.timeout(self._timeout):
-                response = await client.post(self.address, content=body, headers=self._headers)
+                response = await self._client.post(
+                    self.address, content=body, headers=self._headers
+                )
                 text = without_key(response.text, self._key)
             if response.is_success:
                 return json.dumps(whole_json(json.loads(text)))
@@ -133,19 +130,18 @@ class ApiModel(BatchModel):
             )
         except (TimeoutError, httpx2.TimeoutException):
             failure = Failure(Kind.TIMEOUT)
-        except httpx2.DecodingError as error:
-            failure = Failure(Kind.BROKEN, code=type(error).__name__)
         except httpx2.RequestError as error:
-            failure = Failure(Kind.CONNECTION, code=type(error).__name__)
+            is_broken = isinstance(error, httpx2.DecodingError)
+            kind = Kind.BROKEN if is_broken else Kind.CONNECTION
+            failure = Failure(kind, code=type(error).__name__)
         except (ValueError, RecursionError):
             failure = Failure(Kind.BROKEN, status=response.status_code)
         raise CallFailedError(failure)
 
-    async def close_connections(self) -> None:
-        """See `BatchModel`."""
+    async def close(self) -> None:
+        """See `Model`."""
         if self._client is not None:
-            client, self._client = self._client, None
-            await client.aclose()
+            await self._client.aclose()
 
     def output(self, given: Any, attempts: int) -> Row:
         """Return an output as it is; a bare value is read as a label."""

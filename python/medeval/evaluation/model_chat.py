@@ -82,7 +82,6 @@ class ChatModel(LoadedModel):
         given = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
         named = {key: value for key, value in given.items() if value is not None}
         self.handle = self
-        self._folder = folder
         self._json_schema = json_schema
         self._concurrency = concurrency
         self._retries = RetryPolicy(max_retries + 1, backoff_factor)
@@ -105,21 +104,15 @@ class ChatModel(LoadedModel):
             "json_schema": json_schema,
             "prompt_version": TASK_PROMPT_VERSION,
         }
+        readable = re.sub(r"[^\w.-]+", "-", made.model).strip("-.")[:60]
+        decisive = canonical(settings_of(made, TASK_PROMPT_VERSION))
+        self.folder = folder / f"{readable}-{hashlib.sha256(decisive.encode()).hexdigest()[:16]}"
 
     def __repr__(self) -> str:
         """Return model and address."""
         return f"ChatModel({self.settings['model']!r}, base_url={self.address!r})"
 
-    def folder(self) -> Path | None:
-        """See `LoadedModel`."""
-        settings = settings_of(self._model(), TASK_PROMPT_VERSION)
-        readable = re.sub(r"[^\w.-]+", "-", self.settings["model"]).strip("-.")[:60]
-        digest = hashlib.sha256(canonical(settings).encode()).hexdigest()[:16]
-        return self._folder / f"{readable}-{digest}"
-
-    def items(
-        self, rows: Sequence[Row], lines: Iterable[Line], call: Call
-    ) -> list[tuple[Item, Sequence[int]]]:
+    def items(self, call: Call, lines: Iterable[Line]) -> list[tuple[Item, Sequence[int]]]:
         """See `LoadedModel`.
 
         Raises:
@@ -127,15 +120,15 @@ class ChatModel(LoadedModel):
         """
         task = _task_of(call)
         found: dict[str, tuple[Item, list[int]]] = {}
-        for place, row in enumerate(rows):
+        form = {"response_format": response_format_for(task)} if self._json_schema else {}
+        for place, row in enumerate(call.rows):
             messages = messages_for(task, row)
-            form = {"response_format": response_format_for(task)} if self._json_schema else {}
             name = hashlib.sha256(canonical([messages, form]).encode()).hexdigest()[:32]
             item = Item(name, messages, call.data_class, parameters=form)
             found.setdefault(name, (item, []))[1].append(place)
         return list(found.values())
 
-    def answering(self, rows: Sequence[Row], call: Call) -> Model:
+    def answering(self, call: Call) -> Model:
         """See `LoadedModel`."""
         return self._model()
 

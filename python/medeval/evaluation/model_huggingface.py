@@ -16,16 +16,13 @@ from medeval.evaluation.task_prompts import messages_for, output_from_reply
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 
-CLASSIFICATION = "text-classification"
-SUMMARIZATION = "summarization"
-GENERATION = "text-generation"
-
-_ALIASES = {"text2text-generation": SUMMARIZATION}
+# What each task loads, and another word for one of them.
 _LOADERS = {
-    CLASSIFICATION: "AutoModelForSequenceClassification",
-    SUMMARIZATION: "AutoModelForSeq2SeqLM",
-    GENERATION: "AutoModelForCausalLM",
+    "text-classification": "AutoModelForSequenceClassification",
+    "summarization": "AutoModelForSeq2SeqLM",
+    "text-generation": "AutoModelForCausalLM",
 }
+_ALIASES = {"text2text-generation": "summarization"}
 # Where the text of an input stands, the first of these that it has.
 _TEXT_KEYS = ("text", "document", "note", "prompt", "question", "case", "patient_message")
 _PAIR = ("premise", "hypothesis")
@@ -74,7 +71,7 @@ class HuggingFaceModel(BatchModel):
         allow_download: bool = False,
         seed: int = 0,
     ) -> None:
-        named = hf_task or task or CLASSIFICATION
+        named = hf_task or task or "text-classification"
         self._task = _ALIASES.get(named, named)
         if self._task not in _LOADERS:
             known = ", ".join([*_LOADERS, *_ALIASES])
@@ -100,12 +97,10 @@ class HuggingFaceModel(BatchModel):
                 f" allow_download=True. ({type(error).__name__})"
             ) from error
         self._model.to(device).eval()
-        self._device = device
-        self._text_key = text_key
+        self._device, self._text_key, self._seed = device, text_key, seed
         self._labels = dict(label_map or {})
-        self._generation = {"do_sample": False, "max_new_tokens": _NEW_TOKENS}
-        self._generation.update(generation_kwargs or {})
-        self._seed = seed
+        greedy = {"do_sample": False, "max_new_tokens": _NEW_TOKENS}
+        self._generation = {**greedy, **(generation_kwargs or {})}
         settings = {
             "model_path": str(place),
             "hf_task": self._task,
@@ -121,14 +116,18 @@ class HuggingFaceModel(BatchModel):
         """See `BatchModel`."""
         self._torch.manual_seed(self._seed)
         with self._torch.inference_mode():
-            if self._task == CLASSIFICATION:
-                return self._classified(batch)
-            if self._task == SUMMARIZATION:
-                return self._summarized(batch)
-            return self._continued(batch, call.task)
+            if self._task == "text-classification":
+                found = self._classified(batch)
+            elif self._task == "summarization":
+                texts = self._generated([self._texts(row)[0] for row in batch])
+                found = [{"summary": text, "prediction": text} for text in texts]
+            else:
+                # One at a time: with padding, the same prompt could be continued otherwise.
+                found = [self._continued(row, call.task) for row in batch]
+        return [{**output, "input": row} for output, row in zip(found, batch, strict=True)]
 
-    def close(self) -> None:
-        """Give back the memory of the device."""
+    def unload(self) -> None:
+        """See `LoadedModel`."""
         self._model.to("cpu")
         if self._torch.cuda.is_available():
             self._torch.cuda.empty_cache()
@@ -139,46 +138,35 @@ class HuggingFaceModel(BatchModel):
         encoded = self._encoded([pair[0] for pair in pairs], second)
         shares = self._model(**encoded).logits.float().softmax(dim=-1)
         found = []
-        for row, share in zip(batch, shares, strict=True):
+        for share in shares:
             best = int(share.argmax())
             raw = str(self._model.config.id2label[best])
             label = self._labels.get(raw, raw)
-            score = float(share[best])
-            found.append({"label": label, "score": score, "raw_label": raw, "input": row})
+            found.append({"label": label, "score": float(share[best]), "raw_label": raw})
         return found
 
-    def _summarized(self, batch: list[Row]) -> list[Row]:
-        encoded = self._encoded([self._texts(row)[0] for row in batch])
-        written = self._decoded(self._model.generate(**encoded, **self._generation))
-        return [
-            {"summary": text, "prediction": text, "input": row}
-            for row, text in zip(batch, written, strict=True)
-        ]
-
-    def _continued(self, batch: list[Row], task: MedicalTask | None) -> list[Row]:
-        found = []
-        # One at a time: with padding, the same prompt could be continued otherwise.
-        for row in batch:
-            prompt = self._prompt(task, row) if task else self._texts(row)[0]
-            encoded = self._encoded([prompt])
-            shown = encoded["input_ids"].shape[1]
-            written = self._model.generate(**encoded, **self._generation)
-            text = self._decoded(written[:, shown:])[0]
-            raw: Row = {"text": text, "prediction": text, "input": row}
-            if task:
-                read = output_from_reply(task, text)
-                raw |= read or failed("unparsed" if text else "empty", 1)
-            found.append(raw)
-        return found
-
-    def _prompt(self, task: MedicalTask, row: Row) -> str:
-        messages = messages_for(task, row)
-        if self._tokenizer.chat_template:
-            prompt: str = self._tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True
+    def _continued(self, row: Row, task: MedicalTask | None) -> Row:
+        if task is None:
+            prompt = self._texts(row)[0]
+        elif self._tokenizer.chat_template:
+            prompt = self._tokenizer.apply_chat_template(
+                messages_for(task, row), tokenize=False, add_generation_prompt=True
             )
-            return prompt
-        return "\n\n".join([*(message["content"] for message in messages), ""])
+        else:
+            prompt = "\n\n".join([*(one["content"] for one in messages_for(task, row)), ""])
+        (text,) = self._generated([prompt], shows_prompt=True)
+        read: Row = {}
+        if task:
+            read = output_from_reply(task, text) or failed("unparsed" if text else "empty", 1)
+        return {"text": text, "prediction": text, **read}
+
+    def _generated(self, texts: Sequence[str], shows_prompt: bool = False) -> list[str]:
+        """Return what the model writes; `shows_prompt` if it repeats the text first."""
+        encoded = self._encoded(texts)
+        written = self._model.generate(**encoded, **self._generation)
+        shown = encoded["input_ids"].shape[1] if shows_prompt else 0
+        decoded = self._tokenizer.batch_decode(written[:, shown:], skip_special_tokens=True)
+        return [text.strip() for text in decoded]
 
     def _texts(self, row: Row) -> list[str]:
         """Return the text of an input; two of them for a premise and a hypothesis."""
@@ -204,7 +192,3 @@ class HuggingFaceModel(BatchModel):
             return_tensors="pt",
         )
         return encoded.to(self._device)
-
-    def _decoded(self, written: Any) -> list[str]:
-        texts = self._tokenizer.batch_decode(written, skip_special_tokens=True)
-        return [text.strip() for text in texts]

@@ -10,10 +10,11 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from medeval.errors import UserError
 from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
@@ -34,16 +35,18 @@ class MissingExtraError(UserError, ImportError):
 
 @dataclass(frozen=True)
 class Call:
-    """How a list of inputs is put to a model.
+    """Inputs, and how they are put to a model.
 
     Attributes:
+        rows: the inputs.
         batch_size: inputs at a time, for models that take several.
         task: which the inputs are of; None if the caller does not say.
         data_class: of the inputs; what is not `open` may not go to an endpoint at will.
         options: more for the model's own function.
     """
 
-    batch_size: int
+    rows: Sequence[Row] = ()
+    batch_size: int = 1
     task: MedicalTask | None = None
     data_class: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -55,32 +58,31 @@ class LoadedModel(ABC):
     Attributes:
         handle: what loading it returns: the object behind it where there is one.
         settings: what decides its answers, as JSON values, and never a key.
+        folder: where its answers are kept; None if it keeps none of its own accord.
+        asked: how many items of the last call were asked, and not known from earlier ones.
+        measured: what is known of each input of the last call.
     """
 
     handle: Any
     settings: Mapping[str, Any]
-
-    def folder(self) -> Path | None:
-        """Return where its answers are kept; None if it keeps none of its own accord."""
-        return None
+    folder: Path | None = None
+    asked: int = 0
+    measured: Sequence[Mapping[str, Any]] = ()
 
     @abstractmethod
-    def items(
-        self, rows: Sequence[Row], lines: Iterable[Line], call: Call
-    ) -> list[tuple[Item, Sequence[int]]]:
+    def items(self, call: Call, lines: Iterable[Line]) -> list[tuple[Item, Sequence[int]]]:
         """Return what is asked, with the places of the inputs that each item is made of.
 
         Args:
-            rows: the inputs.
+            call: the inputs.
             lines: of the journal, from earlier starts.
-            call: how the inputs are put.
 
         Raises:
             ValueError: the inputs cannot be put so.
         """
 
     @abstractmethod
-    def answering(self, rows: Sequence[Row], call: Call) -> Model:
+    def answering(self, call: Call) -> Model:
         """Return who answers the items of these inputs."""
 
     @abstractmethod
@@ -91,8 +93,8 @@ class LoadedModel(ABC):
     def outputs(self, line: Line | None, count: int, call: Call) -> list[Row]:
         """Return the outputs of an item of so many inputs; `{"error": ...}` for a failed one."""
 
-    def close(self) -> None:  # noqa: B027  most have opened nothing
-        """Give back what was opened."""
+    def unload(self) -> None:  # noqa: B027  most hold nothing
+        """Give back the memory that it holds."""
 
 
 def failed(kind: str, attempts: int, **more: Any) -> Row:
@@ -117,6 +119,15 @@ def failed_line(line: Line | None, **more: Any) -> Row:
     if kind == Kind.CALLABLE:
         kind = told.pop("code")
     return failed(str(kind), line["measured"]["attempts"], **told)
+
+
+def writable(output: Any) -> Any:
+    """Return an output, or the error of one that holds values that JSON lacks."""
+    try:
+        json.dumps(output, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return failed("NotJson", 1)
+    return output
 
 
 class BatchModel(LoadedModel):
@@ -144,31 +155,32 @@ class BatchModel(LoadedModel):
         is_per_item: bool = False,
         retries: RetryPolicy | None = None,
     ) -> None:
-        self.name = name
+        self.model = name
         self.handle = handle
         self.settings = settings
         self.is_per_item = is_per_item
+        self.parameters: Mapping[str, Any] = {}
+        self.fallbacks = ParameterFallbacks()
         self._retries = retries or RetryPolicy(attempts=1)
+        self._call = Call()
 
-    def items(
-        self, rows: Sequence[Row], lines: Iterable[Line], call: Call
-    ) -> list[tuple[Item, Sequence[int]]]:
+    def items(self, call: Call, lines: Iterable[Line]) -> list[tuple[Item, Sequence[int]]]:
         """See `LoadedModel`; a batch that is answered stays as it was made, whatever its size."""
         whole = [line["item"] for line in lines if line["outcome"] == Outcome.ANSWERED]
         batches = [[int(place) for place in name.split(",")] for name in whole]
         known = {place for batch in batches for place in batch}
-        left = [place for place in range(len(rows)) if place not in known]
+        left = [place for place in range(len(call.rows)) if place not in known]
         size = 1 if self.is_per_item else call.batch_size
         batches += [left[start : start + size] for start in range(0, len(left), size)]
         made: list[tuple[Item, Sequence[int]]] = []
         for batch in batches:
-            content = self.body([rows[place] for place in batch])
-            messages = [{"role": "user", "content": content}]
+            # The batch as text names the request.
+            messages = [{"role": "user", "content": self.body([call.rows[one] for one in batch])}]
             made.append((Item(",".join(map(str, batch)), messages, call.data_class), batch))
         return made
 
     def body(self, batch: Sequence[Row]) -> str:
-        """Return a batch as text, which names the request."""
+        """Return a batch as text."""
         return json.dumps(batch, default=repr)
 
     def config(self, call: Call) -> RunConfig:
@@ -181,15 +193,23 @@ class BatchModel(LoadedModel):
         again = frozenset(Outcome) - {Outcome.ANSWERED}
         return RunConfig(concurrency=1, retries=self._retries, retry=again, can_read=can_read)
 
-    def answering(self, rows: Sequence[Row], call: Call) -> Model:
+    def answering(self, call: Call) -> Self:
         """See `LoadedModel`."""
-        return _BatchEndpoint(self, rows, call)
+        asked = copy(self)
+        asked._call = call
+        return asked
 
     def predict(self, batch: list[Row], call: Call) -> Any:
         """Return the outputs of a batch, for a model of this process."""
         raise NotImplementedError
 
-    async def reply(self, batch: list[Row], request: Request, call: Call) -> str:
+    async def ask(self, request: Request) -> Completion:
+        """See `Model`."""
+        batch = [self._call.rows[int(place)] for place in request.item.id.split(",")]
+        text = await self.reply(batch, request)
+        return Completion(text, finish_reason="stop", model=self.model)
+
+    async def reply(self, batch: list[Row], request: Request) -> str:
         """Return the outputs of a batch as JSON; values that JSON lacks are errors.
 
         Whatever a function raises is an error, also what would end the caller; KeyboardInterrupt
@@ -199,7 +219,7 @@ class BatchModel(LoadedModel):
             CallFailedError: there are none.
         """
         try:
-            outputs = whole_json(self.predict(batch, call))
+            outputs = whole_json(self.predict(batch, self._call))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # noqa: BLE001  whatever a user's function raises
@@ -209,8 +229,8 @@ class BatchModel(LoadedModel):
             return json.dumps([writable(each) for each in outputs] if is_list else None)
         raise CallFailedError(failure)
 
-    async def close_connections(self) -> None:
-        """Close what was opened for one run."""
+    async def close(self) -> None:
+        """See `Model`."""
 
     def outputs(self, line: Line | None, count: int, call: Call) -> list[Row]:
         """See `LoadedModel`."""
@@ -225,50 +245,16 @@ class BatchModel(LoadedModel):
 
     def _aligned(self, text: str, count: int, attempts: int) -> list[Row]:
         """Return one output for each input of a batch, none of them shifted."""
-        wrong: dict[str, Any] = {"batch": count}
+        kind, wrong = "NotAList", {"batch": count}
         try:
             given = json.loads(text)
         except (ValueError, RecursionError):
-            kind = str(Kind.BROKEN)
-        else:
-            if isinstance(given, list) and len(given) == count:
+            kind, given = str(Kind.BROKEN), None
+        if isinstance(given, list):
+            if len(given) == count:
                 return [self.output(each, attempts) for each in given]
-            kind = "NotAList"
-            if isinstance(given, list):
-                kind, wrong["returned"] = "WrongLength", len(given)
+            kind, wrong["returned"] = "WrongLength", len(given)
         return [failed(kind, attempts, **wrong) for _ in range(count)]
-
-
-class _BatchEndpoint:
-    """Answers the batches of one list of inputs by a model; see `Model`."""
-
-    def __init__(self, model: BatchModel, rows: Sequence[Row], call: Call) -> None:
-        self.address = model.address
-        self.model = model.name
-        self.parameters: Mapping[str, Any] = {}
-        self.fallbacks = ParameterFallbacks()
-        self._model = model
-        self._rows = rows
-        self._call = call
-
-    async def ask(self, request: Request) -> Completion:
-        """See `Model`."""
-        batch = [self._rows[int(place)] for place in request.item.id.split(",")]
-        text = await self._model.reply(batch, request, self._call)
-        return Completion(text, finish_reason="stop", model=self.model)
-
-    async def close(self) -> None:
-        """See `Model`."""
-        await self._model.close_connections()
-
-
-def writable(output: Any) -> Any:
-    """Return an output, or the error of one that holds values that JSON lacks."""
-    try:
-        json.dumps(output, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return failed("NotJson", 1)
-    return output
 
 
 class FunctionModel(BatchModel):

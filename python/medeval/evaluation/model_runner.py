@@ -61,11 +61,8 @@ class ModelRunner:
         folder: str | Path = "runs/models",
         endpoints: str | Path = "endpoints.toml",
     ) -> None:
-        self._gate = gate
-        self._folder = Path(folder)
-        self._endpoints = Path(endpoints)
-        self._models: dict[str, tuple[str, LoadedModel]] = {}
-        self._last: dict[str, tuple[int, list[dict[str, Any]]]] = {}
+        self._gate, self._folder, self._endpoints = gate, Path(folder), Path(endpoints)
+        self._models: dict[str, LoadedModel] = {}
 
     @property
     def loaded(self) -> tuple[str, ...]:
@@ -126,14 +123,14 @@ class ModelRunner:
             )
         else:
             model = self._new(model_name, model_type, model_path, parameters)
-            self._models[model_name] = (model_type, model)
-        return self._models[model_name][1].handle
+            model.settings = {"name": model_name, "type": model_type, **model.settings}
+            self._models[model_name] = model
+        return self._models[model_name].handle
 
     def unload_model(self, model_name: str) -> None:
         """Let go of a model; a name that is not loaded is none."""
-        _, model = self._models.pop(model_name, ("", None))
-        if model is not None:
-            model.close()
+        if model_name in self._models:
+            self._models.pop(model_name).unload()
 
     def describe(self, model_name: str) -> dict[str, Any]:
         """Return type and settings of a model: what decides its answers, and never a key.
@@ -141,8 +138,7 @@ class ModelRunner:
         Raises:
             ValueError: no such model is loaded.
         """
-        model_type, model = self._found(model_name)
-        return {"name": model_name, "type": model_type, **model.settings}
+        return dict(self._found(model_name).settings)
 
     def measured(self, model_name: str) -> list[dict[str, Any]]:
         """Return outcome, time, tokens and cost of each input of the last run, as far as known.
@@ -152,8 +148,7 @@ class ModelRunner:
         Raises:
             ValueError: no such model is loaded.
         """
-        self._found(model_name)
-        return [dict(each) for each in self._last.get(model_name, (0, []))[1]]
+        return [dict(each) for each in self._found(model_name).measured]
 
     def asked(self, model_name: str) -> int:
         """Return how many items of the last run were asked, and not known from earlier ones.
@@ -161,8 +156,7 @@ class ModelRunner:
         Raises:
             ValueError: no such model is loaded.
         """
-        self._found(model_name)
-        return self._last.get(model_name, (0, []))[0]
+        return self._found(model_name).asked
 
     def run_model(
         self,
@@ -199,66 +193,26 @@ class ModelRunner:
         """
         if isinstance(model_id, str):
             name = model_id
+        elif inputs is not None:
+            raise ValueError("the first argument is the name of the model")
+        elif len(self._models) != 1:
+            known = ", ".join(self._models) or "none"
+            raise ValueError(
+                f"name the model to be run, as not exactly one is loaded; loaded are: {known}"
+            )
         else:
-            if inputs is not None:
-                raise ValueError("the first argument is the name of the model")
-            if len(self._models) != 1:
-                known = ", ".join(self._models) or "none"
-                raise ValueError(
-                    f"name the model to be run, as not exactly one is loaded; loaded are: {known}"
-                )
             name, inputs = self.loaded[0], model_id
-        _, model = self._found(name)
+        model = self._found(name)
         if batch_size < 1:
             raise ValueError("batch_size must be at least 1")
         rows = _rows(inputs, task)
         if not rows:
             return []
         stated = data_class or (task.data_class if task is not None else None)
-        call = Call(batch_size, task, stated, options)
+        call = Call(rows, batch_size, task, stated, options)
         with TemporaryDirectory() as passing:
-            place = model.folder() or folder or Path(passing) / "run"
-            return self._run(name, rows, call, place, ask_anew and place == folder)
-
-    def _run(
-        self,
-        name: str,
-        rows: list[Row],
-        call: Call,
-        place: Path,
-        ask_anew: bool,
-    ) -> list[Row]:
-        """Run a model on the engine, and put outputs where their inputs stand."""
-        _, model = self._found(name)
-        config = model.config(call)
-        if ask_anew:
-            config = replace(config, retry=frozenset(Outcome))
-        asked = model.answering(rows, call)
-        prompt_version = str(model.settings.get("prompt_version", ""))
-        run = Run(place, settings_of(asked, prompt_version), asked)
-        items = model.items(rows, () if ask_anew else run.lines(), call)
-        samples = [item for item, _ in items]
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            ended = run.execute(samples, config)
-        else:  # in a notebook
-            with ThreadPoolExecutor(max_workers=1) as pool:
-                ended = pool.submit(run.execute, samples, config).result()
-        if ended.stopped:
-            warnings.warn(ended.stopped, ModelStoppedWarning, stacklevel=3)
-        lines = {line["item"]: line for line in run.lines()}
-        outputs: list[Row] = [{} for _ in rows]
-        measured: list[dict[str, Any]] = [{} for _ in rows]
-        for item, places in items:
-            line = lines.get(item.id)
-            known = {key: line[key] for key in _KEPT_MEASURES if key in line} if line else {}
-            times = {key: line["measured"][key] for key in _TIMES} if line else {}
-            found = model.outputs(line, len(places), call)
-            for at, output in zip(places, found, strict=True):
-                outputs[at], measured[at] = output, {**known, **times}
-        self._last[name] = len(items) - ended.progress.before, measured
-        return outputs
+            place = model.folder or folder or Path(passing) / "run"
+            return _outputs(model, call, place, ask_anew and place == folder)
 
     async def run_model_async(
         self,
@@ -304,11 +258,45 @@ class ModelRunner:
             raise ValueError(f"a model of type {model_type} that is loaded so has no model_path")
         return kinds[model_type](**parameters)
 
-    def _found(self, name: str) -> tuple[str, LoadedModel]:
+    def _found(self, name: str) -> LoadedModel:
         if name not in self._models:
             known = ", ".join(self._models) or "none"
             raise ValueError(f"model {name!r} is not loaded; loaded are: {known}")
         return self._models[name]
+
+
+def _outputs(model: LoadedModel, call: Call, place: Path, ask_anew: bool) -> list[Row]:
+    """Run a model on the engine, and put outputs where their inputs stand."""
+    config = model.config(call)
+    if ask_anew:
+        config = replace(config, retry=frozenset(Outcome))
+    asked = model.answering(call)
+    run = Run(place, settings_of(asked, str(model.settings.get("prompt_version", ""))), asked)
+    items = model.items(call, () if ask_anew else run.lines())
+    samples = [item for item, _ in items]
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        ended = run.execute(samples, config)
+    else:  # in a notebook
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            ended = pool.submit(run.execute, samples, config).result()
+    if ended.stopped:
+        warnings.warn(ended.stopped, ModelStoppedWarning, stacklevel=3)
+    lines = {line["item"]: line for line in run.lines()}
+    outputs: list[Row] = [{} for _ in call.rows]
+    measured: list[dict[str, Any]] = [{} for _ in call.rows]
+    for item, places in items:
+        line = lines.get(item.id)
+        if line is not None:
+            known = {key: line[key] for key in _KEPT_MEASURES if key in line}
+            known |= {key: line["measured"][key] for key in _TIMES}
+            for at in places:
+                measured[at] = known
+        for at, output in zip(places, model.outputs(line, len(places), call), strict=True):
+            outputs[at] = output
+    model.asked, model.measured = len(items) - ended.progress.before, measured
+    return outputs
 
 
 def _rows(inputs: Inputs | None, task: MedicalTask | None) -> list[Row]:

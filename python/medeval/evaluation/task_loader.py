@@ -27,14 +27,7 @@ NOT_A_TASK = "tasks.json"
 
 # No separator of folders, and neither of the two names that lead out of one.
 _PLAIN_NAME = re.compile(r"(?!\.{1,2}$)[^/\\]+")
-_CONTENT_TYPES: dict[str, Format] = {
-    "application/json": "json",
-    "text/json": "json",
-    "application/yaml": "yaml",
-    "application/x-yaml": "yaml",
-    "text/yaml": "yaml",
-    "text/x-yaml": "yaml",
-}
+_CONTENT_TYPE = re.compile(r"(?:application|text)/(?:json|(?:x-)?yaml)|.*\+json")
 
 
 class TaskFileWarning(UserWarning):
@@ -73,14 +66,6 @@ def summary_of(task: MedicalTask, file: str | None) -> TaskSummary:
     return TaskSummary(task.task_id, task.name, task.description, metrics, rows, file)
 
 
-@dataclass(frozen=True)
-class _Loaded:
-    """A task and the state of its file when it was read; None for one from the web."""
-
-    task: MedicalTask
-    state: tuple[int, int] | None
-
-
 class TaskLoader:
     """Loads tasks and keeps them as long as their files do not change.
 
@@ -105,9 +90,8 @@ class TaskLoader:
         self.tasks_dir = bundled_tasks_dir() if tasks_dir is None else Path(tasks_dir)
         self._rules = rules or FetchRules()
         self._web = UrlCache(Path(cache_dir)) if cache_dir is not None else None
-        # Files by path and web addresses as text; an id or a path as written leads to one.
-        self._sources: dict[str, Path | str] = {}
-        self._loaded: dict[Path | str, _Loaded] = {}
+        # By file or web address: a task, and the state of the file when it was read.
+        self._loaded: dict[Path | str, tuple[MedicalTask, tuple[int, int] | None]] = {}
 
     def load_task(self, ref: str | Path, *, reload: bool = False) -> MedicalTask:
         """Return the task of an id, a path or a URL.
@@ -128,15 +112,15 @@ class TaskLoader:
         # What changes when a file is written: its time and size.
         status = source.stat() if isinstance(source, Path) else None
         state = (status.st_mtime_ns, status.st_size) if status else None
-        known = self._loaded.get(source)
-        if known is None or reload or known.state != state:
+        task, read = self._loaded.get(source, (None, None))
+        if task is None or reload or read != state:
             if isinstance(source, Path):
                 content, form = source.read_bytes(), format_of(source)
                 task = _parsed(str(source), source.stem, content, form)
             else:
                 task = self._fetch(source, reload)
-            known = self._loaded[source] = _Loaded(task, state)
-        return known.task
+            self._loaded[source] = task, state
+        return task
 
     def load_tasks(
         self, ids: Iterable[str | Path], task_type: TaskType | str | None = None
@@ -188,38 +172,26 @@ class TaskLoader:
 
     def _source(self, ref: str) -> Path | str:
         """Return the file or web address that an id, path or URL leads to."""
-        known = self._sources.get(ref)
-        if isinstance(known, Path) and not known.is_file():
-            known = None
-        if known is None:
-            path = self._path(ref)
-            known = path.resolve() if path else ref
-            if path is None and not is_url(ref):
-                raise FileNotFoundError(
-                    f"there is no task {ref!r}: no file of that name or task_id in"
-                    f" {self.tasks_dir}, and no such path"
-                )
-            self._sources[ref] = known
-        return known
-
-    def _path(self, ref: str) -> Path | None:
-        """Return the file that an id or path leads to."""
+        if is_url(ref):
+            return ref
         is_plain = _PLAIN_NAME.fullmatch(ref) is not None
         named = [self.tasks_dir / f"{ref}{suffix}" for suffix in SUFFIXES] if is_plain else []
-        for path in named if is_url(ref) else [*named, Path(ref)]:
-            if path.is_file():
-                return path
-        if is_url(ref):
-            return None
-        # The file of the folder whose own task_id it is.
-        with warnings.catch_warnings():
-            # Asked for one task, what is wrong with others is no concern.
-            warnings.simplefilter("ignore", TaskFileWarning)
-            paths = [path for path, task in self.discovered() if task.task_id == ref]
+        paths = [path for path in (*named, Path(ref)) if path.is_file()][:1]
+        if not paths:
+            # The file of the folder whose own task_id it is.
+            with warnings.catch_warnings():
+                # Asked for one task, what is wrong with others is no concern.
+                warnings.simplefilter("ignore", TaskFileWarning)
+                paths = [path for path, task in self.discovered() if task.task_id == ref]
         if len(paths) > 1:
             files = ", ".join(path.name for path in paths)
             raise ValueError(f"more than one file has the task_id {ref!r}: {files}")
-        return paths[0] if paths else None
+        if not paths:
+            raise FileNotFoundError(
+                f"there is no task {ref!r}: no file of that name or task_id in"
+                f" {self.tasks_dir}, and no such path"
+            )
+        return paths[0].resolve()
 
     def _fetch(self, url: str, reload: bool) -> MedicalTask:
         kept = self._web.read(url) if self._web and not reload else None
@@ -278,11 +250,11 @@ def _format_of_url(url: str, content_type: str) -> Format:
     if suffix.lower() in SUFFIXES:
         return format_of(Path(f"task{suffix}"))
     named = content_type.partition(";")[0].strip().lower()
-    if named.endswith("+json"):
-        return "json"
-    if named in _CONTENT_TYPES:
-        return _CONTENT_TYPES[named]
-    raise ValueError(f"{url}: neither its suffix nor its content type {named!r} is JSON or YAML")
+    if not _CONTENT_TYPE.fullmatch(named):
+        raise ValueError(
+            f"{url}: neither its suffix nor its content type {named!r} is JSON or YAML"
+        )
+    return "json" if named.endswith("json") else "yaml"
 
 
 def _runnable(data: Mapping[str, Any]) -> EvaluatedTask:
@@ -290,27 +262,20 @@ def _runnable(data: Mapping[str, Any]) -> EvaluatedTask:
     # The rows are left to the class, which knows other names of the input: `case` for `symptoms`,
     # `text` for `document`. A row without keys stands in for them.
     rows = {"dataset": data["dataset"]} if data.get("dataset") else {}
-    task = MedicalTask.model_validate({**data, **({"dataset": [{}]} if rows else {})})
-    fields = dict(task) | rows
-    if not task.inputs:
+    plain = MedicalTask.model_validate({**data, **({"dataset": [{}]} if rows else {})})
+    fields = dict(plain) | rows
+    if rows or not plain.inputs:
         del fields["inputs"]
-    shown, fields["output_schema"] = task.schemas()
-    for schema in () if task.input_schema else (shown, {}):
+    shown, fields["output_schema"] = plain.schemas()
+    in_class = TASK_CLASSES[plain.task_type].model_validate
+    for schema in () if plain.input_schema else (shown, {}):
         with suppress(ValueError):
-            candidate = _in_class(task.task_type, {**fields, "input_schema": schema})
-            candidate.validate()
-            return candidate
-    return _in_class(task.task_type, {**fields, "input_schema": shown})
-
-
-def _in_class(task_type: TaskType, fields: Mapping[str, Any]) -> EvaluatedTask:
-    task = TASK_CLASSES[task_type].model_validate(fields)
-    validate_task_dataset(task)
-    if not task.dataset:
-        return task
-    task.inputs, outputs = task.pairs()
-    given = fields["expected_outputs"]
-    if not any(outputs):
-        outputs = given if len(given) == len(task.inputs) else []
-    task.expected_outputs = outputs
+            task = in_class({**fields, "input_schema": schema})
+            task.validate()
+            break
+    else:
+        task = in_class({**fields, "input_schema": shown})
+        validate_task_dataset(task)
+    if rows and not (any(task.expected_outputs) and len(task.expected_outputs) == len(task.inputs)):
+        task.expected_outputs = []
     return task

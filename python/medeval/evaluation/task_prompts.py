@@ -10,8 +10,8 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from medeval.json_reader import fold_key, last_object, whole_value
 from medeval.models.medical_task import MedicalTask
@@ -30,24 +30,19 @@ _NEVER_SHOWN = ("id", "output")
 _COPIED = ("type", "enum", "items", "description")
 
 
-@dataclass(frozen=True)
-class _Field:
-    """A key of the reply.
-
-    Attributes:
-        wish: what is to stand there, in words.
-        schema: the same as a JSON schema.
-    """
-
-    wish: str
-    schema: Mapping[str, Any] = field(default_factory=lambda: dict(_TEXT))
-
-
-_TEXT: Mapping[str, Any] = {"type": "string"}
 _TOLD = packaged_yaml("medeval.evaluation", "task_prompts")
-_FIELDS = {key: _Field(**told) for key, told in _TOLD["fields"].items()}
 # Asked of every diagnosis, for the metrics of rankings, reasons and confidence.
 _WITH_A_DIAGNOSIS = ("differential_diagnosis", "explanation", "confidence")
+
+
+class _Field(NamedTuple):
+    """What is to stand under a key of the reply, in words and as a JSON schema."""
+
+    wish: str
+    schema: Mapping[str, Any] = MappingProxyType({"type": "string"})
+
+
+_FIELDS = {key: _Field(**told) for key, told in _TOLD["fields"].items()}
 
 
 def messages_for(task: MedicalTask, row: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -113,7 +108,7 @@ def output_from_reply(task: MedicalTask, text: str) -> Row | None:
     fields = _fields_of(task)
     main = task.target
     required = required_keys(task.output_schema) or [main]
-    is_one_text = len(fields) == 1 and dict(fields[main].schema) == _TEXT
+    is_one_text = len(fields) == 1 and dict(fields[main].schema) == {"type": "string"}
     return read_output(text, [*fields, *_FIELDS], required, main if is_one_text else None)
 
 

@@ -11,9 +11,6 @@ from functools import partial
 from medeval.metrics.matching import Synonyms, normalised, same_diagnosis
 from medeval.metrics.metric import Item, metric
 
-_PARTS = ("precision", "recall", "f1")
-_UNSTATED = "no reference, or no confidence from 0 to 1"
-
 
 def _macro_average(part: int, counts: Mapping[tuple[str, str], int]) -> float | None:
     """Return precision, recall or F1 as an unweighted mean over the references' classes.
@@ -45,9 +42,8 @@ def classes(reference: str, hypothesis: str) -> tuple[str, str] | None:
     return (wanted, normalised(hypothesis)) if wanted else None
 
 
-for _place, _name in enumerate(_PARTS):
-    _title = f"{_name}, unweighted mean over the gold's classes (macro average)"
-    metric(_name, _title, of_texts=True, pool=partial(_macro_average, _place))(classes)
+for _place, _name in enumerate(("precision", "recall", "f1")):
+    metric(_name, of_texts=True, pool=partial(_macro_average, _place))(classes)
 
 
 def expected_calibration_error(counts: Mapping[tuple[float, float], int]) -> float | None:
@@ -71,13 +67,7 @@ def expected_calibration_error(counts: Mapping[tuple[float, float], int]) -> flo
     return None if math.isnan(error) else error
 
 
-@metric(
-    "expected_calibration_error",
-    "distance of stated confidence and accuracy, ten bins",
-    _UNSTATED,
-    direction="lower",
-    pool=expected_calibration_error,
-)
+@metric("expected_calibration_error", pool=expected_calibration_error)
 def confidence_and_correctness(item: Item, *, synonyms: Synonyms) -> tuple[float, float] | None:
     """Return the stated confidence and whether the diagnosis is right; None without either."""
     stated = item.output.get("confidence")
@@ -90,7 +80,7 @@ def confidence_and_correctness(item: Item, *, synonyms: Synonyms) -> tuple[float
     return None
 
 
-@metric("brier", "squared error of the stated confidence", _UNSTATED, direction="lower")
+@metric("brier")
 def brier(item: Item, *, synonyms: Synonyms) -> float | None:
     """Return the Brier score of one answer: 0 is best, 1 worst."""
     pair = confidence_and_correctness(item, synonyms=synonyms)

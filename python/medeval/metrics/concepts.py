@@ -13,8 +13,8 @@ from medeval.metrics.text import CJK, vocabulary
 
 Polarity = Literal["affirmed", "negated"]
 
-NEGATIONS = [["no"], ["not"], ["denies"], ["denied"], ["without"], ["never"]]
-NEGATIONS += [["negative", "for"], ["absence", "of"], ["free", "of"]]
+# What denies the terms behind it.
+_CUES = [cue.split() for cue in vocabulary("negations")["cues"]]
 # How many tokens before a term a negation may end.
 REACH = 5
 _CLAUSE_WORDS = ("but", "however")
@@ -59,7 +59,7 @@ class Lexicon:
         taken = [False] * len(clause)
         ends = [
             start + len(cue) - 1
-            for cue in NEGATIONS
+            for cue in _CUES
             for start in range(len(clause))
             if clause[start : start + len(cue)] == cue
         ]
@@ -80,11 +80,7 @@ def common_lexicon() -> Lexicon:
     return Lexicon(vocabulary("concepts"))
 
 
-@metric(
-    "clinical_relevance",
-    "F1 of clinical concepts with polarity",
-    "no known concept in reference and output",
-)
+@metric("clinical_relevance")
 def clinical_relevance(item: Item, *, lexicon: Lexicon) -> float | None:
     """Return the F1 of what the gold and the output find; None if neither finds anything."""
     reference = lexicon.findings(item.reference_text)

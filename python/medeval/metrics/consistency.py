@@ -58,11 +58,7 @@ def _supported(facts: Collection[NumberFact], by: Collection[NumberFact]) -> int
     )
 
 
-@metric(
-    "number_precision",
-    "share of the output's numbers that gold or source has",
-    "no number in the output",
-)
+@metric("number_precision")
 def number_precision(item: Item) -> float | None:
     """Return the share of the output's facts that the gold or the source has; None for none."""
     facts = number_facts(item.output_text)
@@ -70,9 +66,7 @@ def number_precision(item: Item) -> float | None:
     return _supported(facts, known) / len(facts) if facts else None
 
 
-@metric(
-    "number_recall", "share of the gold's numbers that the output has", "no number in the reference"
-)
+@metric("number_recall")
 def number_recall(item: Item) -> float | None:
     """Return the share of the gold's facts that the output has; None for none."""
     facts = number_facts(item.reference_text)
@@ -111,27 +105,19 @@ def supported_share(text: str, by: tuple[str, ...], lexicon: Lexicon) -> float |
     return supported / (len(numbers) + len(findings))
 
 
-@metric(
-    "factual_consistency",
-    "share of the output's numbers and concepts that gold or source has",
-    "no number and no known concept in the output",
-)
+@metric("factual_consistency")
 def factual_consistency(item: Item, *, lexicon: Lexicon) -> float | None:
     """Return the share of the output's claims that the gold or the source makes too."""
     return supported_share(item.output_text, (item.source_text, item.reference_text), lexicon)
 
 
-@metric("reasoning_quality", "F1 of the rationale's tokens", "no rationale in the reference")
+@metric("reasoning_quality")
 def rationale_f1(item: Item) -> float | None:
     """Return the token F1 of the rationale; None if the reference has none."""
     return token_f1(rationale_of(item.reference), rationale_of(item.output))
 
 
-@metric(
-    "evidence_rate",
-    "share of the rationale's numbers and concepts that the case has",
-    "no number and no known concept in the rationale",
-)
+@metric("evidence_rate")
 def evidence_rate(item: Item, *, lexicon: Lexicon) -> float | None:
     """Return the share of the rationale's numbers and concepts that the case has; None for none."""
     return supported_share(rationale_of(item.output), (item.source_text,), lexicon)

@@ -10,8 +10,6 @@ from functools import cache, partial
 from medeval.metrics.metric import Item, metric
 from medeval.metrics.text import has_cjk, text_of, vocabulary, words
 
-_EQUAL = "normalised answer equals the gold"
-_WRITTEN_OUT = "equals the gold, abbreviations written out"
 _EDGE_CATEGORIES = ("Ps", "Pe", "Pi", "Pf")
 # Not %, +, * or a hyphen: "5%" is not 5, and "Rh-" not Rh.
 _EDGE_CHARACTERS = frozenset(" .,;:!?'\"…。、·¿¡")
@@ -26,25 +24,18 @@ def normalised(text: str) -> str:
 
 def tokens(text: str) -> list[str]:
     """Return the normalised tokens of a text; each CJK character is one."""
-    found: list[str] = []
-    for run in normalised(text).split():
-        bare = normalised(run)
-        if has_cjk(bare):
-            found.extend(words(bare))
-        elif bare:
-            found.append(bare)
-    return found
+    bare = filter(None, map(normalised, normalised(text).split()))
+    return [token for run in bare for token in (words(run) if has_cjk(run) else [run])]
 
 
-@metric("exact_match", _EQUAL, of_texts=True, binary=True)
-@metric("accuracy", _EQUAL, of_texts=True, binary=True)
+@metric("exact_match", "accuracy", of_texts=True)
 def exact_match(reference: str, hypothesis: str) -> float | None:
     """Return 1 if both normalised texts are equal, else 0; None without a reference."""
     wanted = normalised(reference)
     return float(wanted == normalised(hypothesis)) if wanted else None
 
 
-@metric("token_f1", "F1 of the answer's tokens", of_texts=True)
+@metric("token_f1", of_texts=True)
 def token_f1(reference: str, hypothesis: str) -> float | None:
     """Return the F1 of two bags of tokens; None without a reference."""
     wanted, given = Counter(tokens(reference)), Counter(tokens(hypothesis))
@@ -102,15 +93,14 @@ def common_synonyms() -> Synonyms:
     return Synonyms(vocabulary("diagnoses"))
 
 
-@metric("clinical_correctness", f"answer {_WRITTEN_OUT}", of_texts=True, binary=True)
-@metric("diagnostic_accuracy", f"diagnosis {_WRITTEN_OUT}", of_texts=True, binary=True)
+@metric("clinical_correctness", "diagnostic_accuracy", of_texts=True)
 def same_diagnosis(reference: str, hypothesis: str, *, synonyms: Synonyms) -> float | None:
     """Return 1 if both mean one diagnosis, else 0; None without a reference."""
     wanted = synonyms.expanded(reference)
     return float(wanted == synonyms.expanded(hypothesis)) if wanted else None
 
 
-@metric("mrr", "1 over the rank of the gold diagnosis")
+@metric("mrr")
 def reciprocal_rank(item: Item, *, synonyms: Synonyms) -> float | None:
     """Return 1 over the gold's place in the ranking, 0 if it is not there; None without a gold.
 
@@ -134,7 +124,5 @@ def _among_the_first(k: int, item: Item, *, synonyms: Synonyms) -> float | None:
     return None if found is None else float(found >= 1 / k)
 
 
-metric("top_1", "the first diagnosis is the gold", binary=True)(partial(_among_the_first, 1))
-for _k in (3, 5):
-    _title = f"one of the first {_k} diagnoses is the gold"
-    metric(f"top_{_k}", _title, binary=True)(partial(_among_the_first, _k))
+for _k in (1, 3, 5):
+    metric(f"top_{_k}")(partial(_among_the_first, _k))

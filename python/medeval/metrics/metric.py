@@ -10,18 +10,15 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from medeval.metrics.text import text_of
+from medeval.metrics.text import text_of, vocabulary
 
 if TYPE_CHECKING:
     from medeval.scoring.table import Column
 
-Direction = Literal["higher", "lower", "neither"]
 Pool = Callable[[Mapping[Any, int]], float | None]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 NO_REFERENCE = "no reference"
-# Names the item; says nothing about the patient.
-_NOT_SOURCE = ("id",)
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,8 @@ class Item:
 
     @property
     def source_text(self) -> str:
-        """Everything the model was given, one line per value."""
-        return text_of({key: value for key, value in self.source.items() if key not in _NOT_SOURCE})
+        """Everything the model was given but the item's name, one line per value."""
+        return text_of({key: value for key, value in self.source.items() if key != "id"})
 
     @property
     def reference_text(self) -> str:
@@ -76,7 +73,7 @@ class Metric:
     record: Callable[..., Any]
     undefined: str
     binary: bool = False
-    direction: Direction = "higher"
+    direction: Literal["higher", "lower", "neither"] = "higher"
     pool: Pool | None = None
 
     def column(self, items: Iterable[Item]) -> Column:
@@ -93,39 +90,32 @@ class Metric:
 
 # Every decorated function, in the order in which the modules are loaded.
 DECORATED: list[Metric] = []
+# What tables of results say of each of them: see `Metric`.
+_TOLD = vocabulary("metrics")
 
 
 def metric(
-    name: str,
-    description: str,
-    undefined: str = NO_REFERENCE,
-    *,
-    of_texts: bool = False,
-    binary: bool = False,
-    direction: Direction = "higher",
-    pool: Pool | None = None,
+    *names: str, of_texts: bool = False, pool: Pool | None = None
 ) -> Callable[[Function], Function]:
-    """Make a metric of a function, which stays what it is.
+    """Make metrics of a function, which stays what it is; `data/metrics.json` describes them.
 
     The function takes an `Item`, and by name a `lexicon` or `synonyms` if it has such a parameter.
 
     Args:
-        name: see `Metric`.
-        description: see `Metric`.
-        undefined: see `Metric`.
+        names: of the metrics.
         of_texts: the function takes the texts of reference and output instead of the item.
-        binary: see `Metric`.
-        direction: see `Metric`.
         pool: see `Metric`.
     """
 
     def register(function: Function) -> Function:
         @wraps(function)
-        def of_item(item: Item, **vocabulary: Any) -> Any:
-            return function(item.reference_text, item.output_text, **vocabulary)
+        def of_item(item: Item, **words: Any) -> Any:
+            return function(item.reference_text, item.output_text, **words)
 
         record = of_item if of_texts else function
-        DECORATED.append(Metric(name, description, record, undefined, binary, direction, pool))
+        for name in names:
+            told = {"undefined": NO_REFERENCE, **_TOLD[name]}
+            DECORATED.append(Metric(name, record=record, pool=pool, **told))
         return function
 
     return register

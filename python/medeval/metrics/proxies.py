@@ -9,56 +9,51 @@ output, or what it is compared with.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from medeval.metrics.consistency import rationale_of
 from medeval.metrics.metric import Item, metric
 from medeval.metrics.rouge import plain_rouge_l
+from medeval.metrics.text import vocabulary
 
 Record = Mapping[str, Any]
 
-CUES = ("because", "due to", "based on", "given")
-KEYWORDS = frozenset(
-    {"patient", "diagnosis", "treatment", "history", "medication", "lab", "symptom"}
-)
-_DEFINED = "always defined"
-_EQUAL = "answers equal but for case and outer space"
+# Words of giving reasons, and of medicine.
+_WORDS = vocabulary("proxies")
 _DROPPED = str.maketrans("", "", ".,!?;:-()[]{}'\"")
 
 
-@metric("reasoning_cue_rate", "the rationale has a word of giving reasons", _DEFINED, binary=True)
+@metric("reasoning_cue_rate")
 def cue_rate(item: Item) -> float:
     """Return 1 if the explanation, else the rationale, contains a word of giving reasons."""
     output = item.output
     reasons = str(output.get("explanation") or output.get("rationale") or "").lower()
-    return float(any(cue in reasons for cue in CUES))
+    return float(any(cue in reasons for cue in _WORDS["cues"]))
 
 
-@metric("accuracy_proxy", _EQUAL, _DEFINED, binary=True)
-@metric("clinical_correctness_proxy", _EQUAL, _DEFINED, binary=True)
-@metric("diagnostic_accuracy_proxy", _EQUAL, _DEFINED, binary=True)
+@metric("accuracy_proxy", "clinical_correctness_proxy", "diagnostic_accuracy_proxy")
 def same_answer(item: Item) -> float:
     """Return 1 if both answers are equal but for case and outer whitespace, else 0."""
     return float(_shown(item.reference, item).strip() == _shown(item.output, item).strip())
 
 
-@metric("rouge_l_proxy", "share of the gold's distinct tokens that the output has", _DEFINED)
+@metric("rouge_l_proxy")
 def token_recall(item: Item) -> float:
     """Return the share of the reference's distinct tokens that the output has; order is ignored."""
     wanted, given = (set(_shown(one, item).split()) for one in (item.reference, item.output))
     return len(wanted & given) / len(wanted) if wanted else 0.0
 
 
-@metric("clinical_relevance_proxy", "share of seven clinical keywords in the output", _DEFINED)
+@metric("clinical_relevance_proxy")
 def keyword_rate(item: Item) -> float:
     """Return the share of seven clinical keywords that are tokens of the output."""
-    return len(KEYWORDS & set(_shown(item.output, item).split())) / len(KEYWORDS)
+    keywords = set(_WORDS["keywords"])
+    return len(keywords & set(_shown(item.output, item).split())) / len(keywords)
 
 
-@metric(
-    "factual_consistency_proxy", "share of the output's digit tokens that the gold has", _DEFINED
-)
+@metric("factual_consistency_proxy")
 def digit_support(item: Item) -> float:
     """Return the share of the output's distinct digit tokens that the reference has; 1 for none.
 
@@ -69,13 +64,41 @@ def digit_support(item: Item) -> float:
     return 1 - len(invented) / len(claimed) if claimed else 1.0
 
 
-def same_or_contained(reference: Record, output: Record, key: str) -> float | None:
-    """Return 1 if one normalised answer equals or contains the other, else 0."""
-    wanted, given = _pair(reference.get(key), output.get(key))
-    if wanted is None or given is None or not wanted:
+def _compared(
+    by: Callable[[str, str], float],
+    reference: Record,
+    output: Record,
+    key: str,
+    *,
+    under: str | None = None,
+    may_be_empty: bool = False,
+) -> float | None:
+    """Compare the texts of a pair; None without an output, or without what it is compared with.
+
+    Args:
+        by: compares reference and output.
+        reference: the gold record.
+        output: the model's record.
+        key: of the answer in both.
+        under: the key in the reference, if it is another.
+        may_be_empty: an empty reference is compared too; a missing one never is.
+    """
+    wanted, given = reference.get(under or key), output.get(key)
+    if wanted is None or given is None or not str(given) or not (str(wanted) or may_be_empty):
         return None
+    return by(str(wanted), str(given))
+
+
+def _contained(wanted: str, given: str) -> float:
+    """Return 1 if one normalised answer equals or contains the other, else 0."""
     wanted, given = _normalised(wanted), _normalised(given)
     return float(wanted in given or given in wanted)
+
+
+def _jaccard(wanted: str, given: str) -> float:
+    """Return the Jaccard index of two token sets."""
+    one, other = set(_normalised(wanted).split()), set(_normalised(given).split())
+    return len(one & other) / len(one | other) if one | other else 0.0
 
 
 def rationale_overlap(reference: Record, output: Record, key: str) -> float | None:
@@ -83,33 +106,6 @@ def rationale_overlap(reference: Record, output: Record, key: str) -> float | No
     del key
     wanted, given = rationale_of(reference), rationale_of(output)
     return _multiset_f1(wanted, given) if wanted and given else None
-
-
-def summary_overlap(reference: Record, output: Record, key: str) -> float | None:
-    """Return the token F1 of two texts; an empty reference scores 0, a missing one nothing."""
-    wanted, given = _pair(reference.get(key), output.get(key))
-    return None if wanted is None or given is None else _multiset_f1(wanted, given)
-
-
-def summary_rouge_l(reference: Record, output: Record, key: str) -> float | None:
-    """Return ROUGE-L of two texts by the package's own tokenizer, F with stemming."""
-    wanted, given = _pair(reference.get(key), output.get(key))
-    return None if wanted is None or given is None else plain_rouge_l(wanted, given)
-
-
-def note_overlap(reference: Record, output: Record, key: str) -> float | None:
-    """Return the Jaccard index of the output's token set and that of the reference's `note`."""
-    note, given = _pair(reference.get("note"), output.get(key))
-    if note is None or given is None or not note:
-        return None
-    one, other = set(_normalised(note).split()), set(_normalised(given).split())
-    return len(one & other) / len(one | other) if one | other else 0.0
-
-
-def _pair(wanted: object, given: object) -> tuple[str | None, str | None]:
-    """Return both as texts; None for a missing one, and for an empty output."""
-    texts = [None if value is None else str(value) for value in (wanted, given)]
-    return texts[0], texts[1] or None
 
 
 def _multiset_f1(reference: str, hypothesis: str) -> float:
@@ -124,3 +120,10 @@ def _normalised(text: str) -> str:
 
 def _shown(record: Record, item: Item) -> str:
     return str(record.get(item.target, "")).lower()
+
+
+same_or_contained = partial(_compared, _contained)
+note_overlap = partial(_compared, _jaccard, under="note")
+summary_overlap = partial(_compared, _multiset_f1, may_be_empty=True)
+# By the package's own tokenizer, F with stemming.
+summary_rouge_l = partial(_compared, plain_rouge_l, may_be_empty=True)

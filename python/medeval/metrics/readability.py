@@ -31,12 +31,7 @@ def grade(text: str) -> float | None:
     return 0.39 * len(found) / sentences + 11.8 * syllables / len(found) - 15.59
 
 
-@metric(
-    "readability",
-    "Flesch-Kincaid grade",
-    "no word, or Chinese, Japanese or Korean text",
-    direction="neither",
-)
+@metric("readability")
 def readability(item: Item) -> float | None:
     """Return the grade of the output."""
     return grade(item.output_text)

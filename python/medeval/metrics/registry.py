@@ -18,21 +18,11 @@ from medeval.metrics.bertscore import installed
 from medeval.metrics.concepts import Lexicon, common_lexicon
 from medeval.metrics.matching import Synonyms, common_synonyms
 from medeval.metrics.metric import DECORATED, Metric
+from medeval.metrics.text import vocabulary
 
 _MODULES = ("matching", "classification", "rouge", "consistency", "readability", "proxies")
-ALIASES = {
-    "f1_score": "f1",
-    "macro_f1": "f1",
-    "macro_precision": "precision",
-    "macro_recall": "recall",
-    "rouge1": "rouge_1",
-    "rouge2": "rouge_2",
-    "rougeL": "rouge_l",
-    "rougeLsum": "rouge_lsum",
-    "brier_score": "brier",
-    "ece": "expected_calibration_error",
-    "flesch_kincaid_grade": "readability",
-}
+# Another name to the name.
+ALIASES = {other: name for name, others in vocabulary("aliases").items() for other in others}
 
 
 class MetricRegistry:
@@ -95,14 +85,13 @@ def default_registry(
     """
     for module in _MODULES:
         import_module(f"medeval.metrics.{module}")
-    vocabulary: dict[str, Any] = {
+    words: dict[str, Any] = {
         "lexicon": lexicon or common_lexicon(),
         "synonyms": synonyms or common_synonyms(),
     }
     metrics = list(installed())
     for metric in DECORATED:
         # Each function gets the words that it asks for.
-        wanted = vocabulary.keys() & signature(metric.record).parameters.keys()
-        given = {name: vocabulary[name] for name in wanted}
+        given = {name: words[name] for name in words.keys() & signature(metric.record).parameters}
         metrics.append(replace(metric, record=partial(metric.record, **given)))
     return MetricRegistry(sorted(metrics, key=lambda metric: metric.name), ALIASES)

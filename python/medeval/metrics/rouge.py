@@ -87,15 +87,6 @@ def _part(name: str, place: int, reference: str, hypothesis: str) -> float | Non
     return None if found is None else found[place]
 
 
-for _name, _type in TYPES.items():
-    for _place, _ending, _title in (
-        (2, "", "F"),
-        (0, "_precision", "precision"),
-        (1, "_recall", "recall"),
-    ):
-        metric(
-            f"{_name}{_ending}",
-            f"{_title} of {_type}, stemmed",
-            "no reference in a script that ROUGE reads, or too short a one",
-            of_texts=True,
-        )(partial(_part, _name, _place))
+for _name in TYPES:
+    for _place, _ending in enumerate(("_precision", "_recall", "")):
+        metric(f"{_name}{_ending}", of_texts=True)(partial(_part, _name, _place))

@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from importlib.resources import files
+from typing import Any
 
 # Han, kana and Hangul: scripts in which a character, not a run between spaces, is a token.
 CJK = (
@@ -57,8 +58,8 @@ def fold_accents(text: str) -> str:
     return unicodedata.normalize("NFC", bare)
 
 
-def vocabulary(name: str) -> dict[str, list[str]]:
-    """Return a table of words that comes with this package: what is meant, and its spellings."""
+def vocabulary(name: str) -> dict[str, Any]:
+    """Return a table that comes with this package: what is meant, and its spellings."""
     path = files("medeval.metrics").joinpath("data", f"{name}.json")
-    table: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
+    table: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return table

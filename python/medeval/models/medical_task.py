@@ -156,17 +156,13 @@ class MedicalTask(Document):
             fields.setdefault("inputs", [])
         if not isinstance(metrics := fields.get("metrics"), list):
             return fields
-        named = {
-            id(one): one["name"].strip()
-            for one in metrics
-            if isinstance(one, Mapping) and isinstance(one.get("name"), str)
-        }
-        fields["metrics"] = [named.get(id(one), one) for one in metrics]
-        details = {
-            named[id(one)]: {key: value for key, value in one.items() if key != "name"}
-            for one in metrics
-            if id(one) in named
-        }
+        fields["metrics"], details = [], {}
+        for one in metrics:
+            name = one
+            if isinstance(one, Mapping) and isinstance(one.get("name"), str):
+                name = one["name"].strip()
+                details[name] = {key: value for key, value in one.items() if key != "name"}
+            fields["metrics"].append(name)
         if any(details.values()):
             fields.setdefault("metric_details", details)
         return fields

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
@@ -18,6 +18,7 @@ from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import Row, is_nested, split_rows, validate_rows
 from medeval.models.scores import DRAWS
 from medeval.models.text_files import read_text
+from medeval.models.yaml_text import packaged_yaml
 
 if TYPE_CHECKING:
     from medeval.metrics.metric import Item
@@ -28,16 +29,7 @@ if TYPE_CHECKING:
 Level = Literal["simple", "calculator", "proper"]
 Record = Mapping[str, Any]
 
-_TEXT_PROXIES = {
-    "rouge_l": "rouge_l_proxy",
-    "clinical_relevance": "clinical_relevance_proxy",
-    "factual_consistency": "factual_consistency_proxy",
-}
-_TEXT_FUNCTIONS = {
-    "rouge_l": "summary_rouge_l",
-    "clinical_relevance": "note_overlap",
-    "factual_consistency": "summary_overlap",
-}
+_TYPES = packaged_yaml("medeval.models", "task_types")
 
 
 class EvaluatedTask(MedicalTask):
@@ -47,20 +39,22 @@ class EvaluatedTask(MedicalTask):
     `dataset` as soon as it has some, also when `dataset` is assigned.
 
     Class attributes:
-        own_type: the task type.
+        own_type: the task type; `data/task_types.yaml` has the others.
         own_input: the key of the input.
         own_output: the key of the output, and of the answer that is scored.
         simple_metrics: the documented metric names, with the registered proxy behind each.
-        calculator_metrics: those that have a richer function, with its name in `metrics.proxies`.
-        aliases: other names of the input key, the first of which a row has is read.
     """
 
     own_type: ClassVar[TaskType]
     own_input: ClassVar[str]
     own_output: ClassVar[str]
     simple_metrics: ClassVar[Mapping[str, str]]
-    calculator_metrics: ClassVar[Mapping[str, str]]
-    aliases: ClassVar[Sequence[str]] = ()
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        told = _TYPES[cls.own_type]
+        cls.own_input, cls.own_output = told["input"], told["output"]
+        cls.simple_metrics = told["simple"]
 
     def __init__(self, *id_and_description: str, **fields: Any) -> None:
         """Take the task's id and, if wanted, its description, and any field by its name.
@@ -128,7 +122,7 @@ class EvaluatedTask(MedicalTask):
             pairs = [(one.reference, one.output) for one in self._items(model_outputs)]
             return {
                 name: fmean(defined) if defined else math.nan
-                for name, function in self.calculator_metrics.items()
+                for name, function in _TYPES[self.own_type]["calculator"].items()
                 for scores in [[getattr(proxies, function)(*pair, self.target) for pair in pairs]]
                 for defined in [[score for score in scores if score is not None]]
             }
@@ -212,10 +206,10 @@ class EvaluatedTask(MedicalTask):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        if name == "dataset" and value and _is_blank(self.inputs):
+        if name == "dataset":
             # Assignment checks nothing: `validate` and `evaluate` name what is wrong.
             with suppress(ValueError, TypeError, AttributeError):
-                self.inputs, self.expected_outputs = self.pairs()
+                self._take_rows()  # type: ignore[operator]  # pydantic leaves the function
 
     @model_validator(mode="before")
     @classmethod
@@ -237,16 +231,16 @@ class EvaluatedTask(MedicalTask):
         for name in ("inputs", "dataset"):
             if isinstance(rows := fields.get(name), list):
                 fields[name] = [cls._renamed_row(row, shown) for row in rows]
-        rows, inputs = fields.get("dataset", ()), fields.get("inputs")
-        are_rows = isinstance(rows, list) and rows and all(isinstance(row, Mapping) for row in rows)
-        # The inputs are left out or blank; an explicit empty list is neither, and an error.
-        if are_rows and ("inputs" not in fields or (inputs and _is_blank(inputs))):
-            fields["inputs"], expected = split_rows(
-                rows, cls.own_type, shown, fields["output_schema"]
-            )
-            if any(expected) or not fields.get("expected_outputs"):
-                fields["expected_outputs"] = expected
         return fields
+
+    @model_validator(mode="after")
+    def _take_rows(self) -> Self:
+        """Let rows give the inputs that are left out or blank, and what is expected of them."""
+        if self.dataset and _is_blank(self.inputs):
+            self.inputs, expected = self.pairs()
+            if any(expected) or not self.expected_outputs:
+                self.expected_outputs = expected
+        return self
 
     @classmethod
     def _renamed_row(cls, row: Any, schema: Any) -> Any:
@@ -262,7 +256,7 @@ class EvaluatedTask(MedicalTask):
             return {**row, "input": cls._renamed_row(given, schema)} if is_input else dict(row)
         record = dict(row)
         wanted = isinstance(schema, Mapping) and cls.own_input in (schema.get("required") or [])
-        alias = next((alias for alias in cls.aliases if alias in record), None)
+        alias = next((one for one in _TYPES[cls.own_type]["aliases"] if one in record), None)
         if wanted and alias and cls.own_input not in record:
             value = record.pop(alias)
             if alias == "symptoms" and isinstance(value, (list, tuple)):
@@ -277,59 +271,28 @@ class MedicalQATask(EvaluatedTask):
     """Questions with an answer each."""
 
     own_type: ClassVar[TaskType] = TaskType.QA
-    own_input: ClassVar[str] = "question"
-    own_output: ClassVar[str] = "answer"
-    simple_metrics: ClassVar[Mapping[str, str]] = {
-        "accuracy": "accuracy_proxy",
-        "clinical_correctness": "clinical_correctness_proxy",
-    }
-    calculator_metrics: ClassVar[Mapping[str, str]] = {"clinical_correctness": "same_or_contained"}
 
 
 class DiagnosticReasoningTask(EvaluatedTask):
     """Cases with a diagnosis each; `symptoms`, text or list, are read as `case`."""
 
     own_type: ClassVar[TaskType] = TaskType.DIAGNOSTIC_REASONING
-    own_input: ClassVar[str] = "case"
-    own_output: ClassVar[str] = "diagnosis"
-    simple_metrics: ClassVar[Mapping[str, str]] = {
-        "diagnostic_accuracy": "diagnostic_accuracy_proxy",
-        "reasoning_quality": "reasoning_cue_rate",
-    }
-    calculator_metrics: ClassVar[Mapping[str, str]] = {"reasoning_quality": "rationale_overlap"}
-    aliases: ClassVar[Sequence[str]] = ("symptoms",)
 
 
 class ClinicalSummarizationTask(EvaluatedTask):
     """Documents with a summary each; `text` or `note` are read as `document`."""
 
     own_type: ClassVar[TaskType] = TaskType.SUMMARIZATION
-    own_input: ClassVar[str] = "document"
-    own_output: ClassVar[str] = "summary"
-    simple_metrics: ClassVar[Mapping[str, str]] = _TEXT_PROXIES
-    calculator_metrics: ClassVar[Mapping[str, str]] = _TEXT_FUNCTIONS
-    aliases: ClassVar[Sequence[str]] = ("text", "note")
 
 
 class CommunicationTask(EvaluatedTask):
     """Messages with a response each; `patient_message`, and `context`, are read as `prompt`."""
 
     own_type: ClassVar[TaskType] = TaskType.COMMUNICATION
-    own_input: ClassVar[str] = "prompt"
-    own_output: ClassVar[str] = "response"
-    simple_metrics: ClassVar[Mapping[str, str]] = {**_TEXT_PROXIES, "readability": "readability"}
-    calculator_metrics: ClassVar[Mapping[str, str]] = _TEXT_FUNCTIONS
-    aliases: ClassVar[Sequence[str]] = ("patient_message",)
 
 
 TASK_CLASSES: Mapping[TaskType, type[EvaluatedTask]] = {
-    kind.own_type: kind
-    for kind in (
-        MedicalQATask,
-        DiagnosticReasoningTask,
-        ClinicalSummarizationTask,
-        CommunicationTask,
-    )
+    kind.own_type: kind for kind in EvaluatedTask.__subclasses__()
 }
 
 

@@ -19,7 +19,7 @@ from medeval.evaluation.task_prompts import (
     output_from_reply,
     response_format_for,
 )
-from medeval.inference.run import RESPONSES, Answer, read_answers
+from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Item, Outcome
 from medeval.metrics.consistency import rationale_of
 from medeval.metrics.text import text_of
@@ -128,17 +128,17 @@ class MedicalTaskRun(ItemTask):
         from medeval.judging.prompt import Subject
 
         inputs, gold = self.task.pairs()
-        return [
-            Subject(
-                answer.item,
-                text_of(inputs[int(answer.item)]),
-                self._shown_to_judges(answer),
-                text_of(gold[int(answer.item)].get(self.task.target)),
-                self.task.data_class,
-                answer.sample,
-            )
-            for answer in read_answers(record.folder / RESPONSES, self.items(record.limit))
-        ]
+        subjects = []
+        for answer in read_answers(record.folder / RESPONSES, self.items(record.limit)):
+            place = int(answer.item)
+            # The answer itself where the reply holds it in a form, else the reply.
+            read = output_from_reply(self.task, answer.answer) or {}
+            parts = (read.get(self.task.target), rationale_of(read))
+            told = "\n".join(text_of(part) for part in parts if part) or answer.answer
+            case, wanted = text_of(inputs[place]), text_of(gold[place].get(self.task.target))
+            data_class, sample = self.task.data_class, answer.sample
+            subjects.append(Subject(answer.item, case, told, wanted, data_class, sample))
+        return subjects
 
     def settings(self) -> dict[str, Any]:
         """See `AskedTask`."""
@@ -146,24 +146,18 @@ class MedicalTaskRun(ItemTask):
             SETTINGS: {
                 "file": self.file,
                 "sha256": task_hash(self.task),
-                "samples": self.options.samples,
-                "json_schema": self.options.json_schema,
+                **self.options.model_dump(),
             }
         }
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """See `AskedTask`."""
         form = response_format_for(self.task) if self.options.json_schema else None
+        asked = {} if form is None else {"response_format": form}
         for index, row in enumerate(self.task.pairs()[0][:limit]):
             messages = messages_for(self.task, row)
             for sample in range(self.options.samples):
-                yield Item(
-                    str(index),
-                    messages,
-                    self.task.data_class,
-                    sample,
-                    {} if form is None else {"response_format": form},
-                )
+                yield Item(str(index), messages, self.task.data_class, sample, asked)
 
     def can_read(self, item: Item, reply: str) -> bool:
         """See `AskedTask`."""
@@ -178,12 +172,12 @@ class MedicalTaskRun(ItemTask):
             from medeval.evaluation.demo_answers import demo_answer
 
             return lambda item: json.dumps(demo_answer(self.task, inputs[int(item.id)]))
-        given = list(range(len(gold)))
+        places = list(range(len(gold)))
+        given = dict(zip(places, places, strict=True))
         if kind != ORACLE:
             # Each item gets the gold answer of another one.
-            random.Random(0).shuffle(given)  # noqa: S311
-            after = dict(zip(given, given[1:] + given[:1], strict=True))
-            given = [after[index] for index in range(len(gold))]
+            random.Random(0).shuffle(places)  # noqa: S311
+            given = dict(zip(places, places[1:] + places[:1], strict=True))
         return lambda item: json.dumps(gold[given[int(item.id)]], ensure_ascii=False)
 
     def chance(self) -> float:
@@ -242,13 +236,6 @@ class MedicalTaskRun(ItemTask):
         registry = default_registry()
         return {name: registry.find(name) for name in self.task.metrics or self.task.simple_metrics}
 
-    def _shown_to_judges(self, answer: Answer) -> str:
-        """Return the answer itself where the reply holds it in a form, else the reply."""
-        read = output_from_reply(self.task, answer.answer) or {}
-        parts = [read.get(self.task.target), rationale_of(read)]
-        told = "\n".join(text_of(part) for part in parts if part)
-        return told or answer.answer
-
     def _outputs(self, folder: Path, limit: int | None) -> list[list[Row]]:
         """Return the outputs of each sample, aligned with the items; empty where there is none."""
         outputs: list[list[Row]] = [[] for _ in range(self.options.samples)]
@@ -298,7 +285,7 @@ def bundled() -> dict[str, Path]:
 def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options with which a run was begun."""
     asked = settings[SETTINGS]
-    return {"samples": asked["samples"], "json_schema": asked["json_schema"]}
+    return {name: asked[name] for name in MedicalOptions.model_fields if name != "as_built"}
 
 
 def _require_scorable(task: EvaluatedTask) -> None:
