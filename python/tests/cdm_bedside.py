@@ -15,7 +15,7 @@ from inference_runs import QUICK, provider_of
 from model_server import Body
 
 from medeval.cdm.cases import LINES, MAPPING, PROVENANCE
-from medeval.cdm.context import ContextBudget
+from medeval.cdm.context import UNLIMITED, ContextBudget
 from medeval.cdm.demo import reply_to
 from medeval.cdm.episode import LoopOptions, tool_loops
 from medeval.cdm.prompts import PROMPT_VERSION
@@ -36,7 +36,7 @@ MARKS = (
 def loops(
     of: Iterable[ClinicalCase],
     options: LoopOptions | None = None,
-    budget: ContextBudget | None = None,
+    budget: ContextBudget = UNLIMITED,
 ) -> Iterable[Episode]:
     return tool_loops(of, facts(), mapping(), options or LoopOptions(), budget)
 

@@ -51,7 +51,7 @@ def run(
     model = Listening(DataUseGuard({}, folder / AUDIT))
     episodes: Iterable[Episode] = full_information(of, FullInformationOptions())
     if mode != "full_information":
-        options = LoopOptions(tool_protocol=mode, enabled=enabled)
+        options = LoopOptions(tool_protocol=mode, tools=enabled)
         episodes = tool_loops(of, facts(), tests or mapping(), options)
     place = Run(folder, settings_of(model, PROMPT_VERSION), model)
     assert place.execute(episodes, RunConfig()).stopped == ""

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from medeval.cdm.scores import COUNTS, SCORES, SHARES, CaseScore
 from medeval.models.clinical_case import PATHOLOGIES
 from medeval.models.scores import Interval
-from medeval.scoring.resample import Floats
 from medeval.scoring.table import mean
 
 UNKNOWN_FAILURE = "unknown"
@@ -67,16 +63,14 @@ class Mean:
 
     def as_json(self) -> dict[str, Any]:
         """Return the values by name."""
-        zeroed = self.zeroed
+        answered, zeroed = self.answered, self.zeroed
+        named = {"mean": answered.value, "low": answered.low, "high": answered.high}
+        ends = (None,) * 3 if zeroed is None else (zeroed.value, zeroed.low, zeroed.high)
         return {
             "n": self.n,
             "n_failed": self.n_failed,
-            "mean": self.answered.value,
-            "low": self.answered.low,
-            "high": self.answered.high,
-            "mean_failures_as_zero": zeroed.value if zeroed else None,
-            "low_failures_as_zero": zeroed.low if zeroed else None,
-            "high_failures_as_zero": zeroed.high if zeroed else None,
+            **named,
+            **{f"{name}_failures_as_zero": end for name, end in zip(named, ends, strict=True)},
             "reason": self.reason,
         }
 
@@ -119,7 +113,8 @@ def aggregate(
         ValueError: a case twice, or scores of two versions.
     """
     check_cases(cases)
-    names = [*score_names(cases, possible), *(name for name in COUNTS if name in _present(cases))]
+    counted = [name for name in COUNTS if any(one.score and one.score.counts for one in cases)]
+    names = [*score_names(cases, possible), *counted]
     failed = [case.failure or UNKNOWN_FAILURE for case in cases if case.score is None]
     chosen = partial(means, names=names, seed=seed, n_iters=n_iters)
     return Aggregate(
@@ -133,15 +128,9 @@ def aggregate(
     )
 
 
-def values_of(cases: Sequence[ScoredCase], names: Sequence[str]) -> Floats:
-    """Return the values of scores and counts, shape (cases, names); NaN where a case failed."""
-    rows = [
-        [math.nan] * len(names)
-        if case.score is None
-        else [{**case.score.scores, **case.score.counts}[name] for name in names]
-        for case in cases
-    ]
-    return np.array(rows, dtype=np.float64).reshape(len(cases), len(names))
+def value_of(case: ScoredCase, name: str) -> float | None:
+    """Return a score or count of a case; None if it failed."""
+    return None if case.score is None else float((case.score.scores | case.score.counts)[name])
 
 
 def means(
@@ -164,8 +153,8 @@ def means(
     """
     n_failed = sum(case.score is None for case in cases)
     made = {}
-    for name, column in zip(names, values_of(cases, names).T, strict=True):
-        own = [None if math.isnan(value) else float(value) for value in column]
+    for name in names:
+        own = [value_of(case, name) for case in cases]
         found = partial(mean, is_share=name in SHARES, draws=n_iters, seed=seed)
         answered = found(own)
         zeroed = None if name in COUNTS else found([value or 0.0 for value in own])
@@ -194,9 +183,5 @@ def check_cases(cases: Sequence[ScoredCase]) -> None:
 
 def score_names(cases: Sequence[ScoredCase], possible: Sequence[str] = SCORES) -> list[str]:
     """Return the scores that the cases have; all that are possible if every case failed."""
-    return [name for name in possible if name in _present(cases)] or list(possible)
-
-
-def _present(cases: Sequence[ScoredCase]) -> set[str]:
-    scores = [case.score for case in cases if case.score]
-    return {name for score in scores for name in (*score.scores, *score.counts)}
+    present = {name for case in cases if case.score for name in case.score.scores}
+    return [name for name in possible if name in present] or list(possible)

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -136,39 +136,34 @@ def read_case_files(folder: Path | None = None) -> CaseFiles:
         raise UserError(
             f"{path}: {error.strerror}. `{COMMAND}` writes it; --cases names another folder."
         ) from None
-    classes = _classes(place / PROVENANCE)
-    cases = []
     numbers: dict[int, int] = {}
+    cases = []
     for number, line in enumerate(data.split(b"\n"), 1):
-        if line.strip():
-            case = read_case(line, f"{path}, line {number}")
-            if case.hadm_id in numbers:
-                raise UserError(
-                    f"{path}, line {number}: case {case.hadm_id} stands in line"
-                    f" {numbers[case.hadm_id]} already. `{COMMAND}` writes each case once."
-                )
-            numbers[case.hadm_id] = number
-            cases.append(case)
-    asked = tuple(case for case in cases if case.pathology is not None)
+        if not line.strip():
+            continue
+        case = read_case(line, f"{path}, line {number}")
+        first = numbers.setdefault(case.hadm_id, number)
+        if first != number:
+            raise UserError(
+                f"{path}, line {number}: case {case.hadm_id} stands in line {first} already."
+                f" `{COMMAND}` writes each case once."
+            )
+        cases.append(case)
+    asked = [case for case in cases if case.pathology is not None]
     if not asked:
         raise UserError(f"{path} holds no case with one of the four pathologies.")
+    classes = _classes(place / PROVENANCE)
     tests = read_mapping(place / MAPPING)
     read = [path, place / MAPPING, *([place / PROVENANCE] if classes else [])]
     contents = [data, *(file.read_bytes() for file in read[1:])]
     hashes = [hashlib.sha256(content).hexdigest() for content in contents]
     by_manifest = strictest(map(exported_class, read, hashes))
-    classed = []
-    for case in asked:
+    for index, case in enumerate(asked):
         own = [case.data_class] if "data_class" in case.model_fields_set else []
         said = strictest([*own, *classes.get(case.hadm_id, [])])
-        classed.append(case.model_copy(update={"data_class": strictest([said, by_manifest])}))
-    return CaseFiles(
-        place.resolve(),
-        tuple(classed),
-        tests,
-        len(cases) - len(asked),
-        *hashes[:2],
-    )
+        asked[index] = case.model_copy(update={"data_class": strictest([said, by_manifest])})
+    left_out = len(cases) - len(asked)
+    return CaseFiles(place.resolve(), tuple(asked), tests, left_out, *hashes[:2])
 
 
 def read_subset(named: str, files: CaseFiles) -> Subset:
@@ -229,51 +224,42 @@ def _classes(path: Path) -> dict[int, list[object]]:
 
 
 def _lines(text: str, path: Path) -> dict[int, int]:
-    """Return the number of the line of each id."""
-    lines: dict[int, int] = {}
-    for number, cell in _cells(text, path):
-        # A note may stand behind an id.
-        found = cell.partition(COMMENT)[0].strip()
-        if not _ID.fullmatch(found):
-            raise UserError(f"{path}, line {number}: {found[:40]!r} is not a {COLUMN}.")
-        hadm_id = int(found)
-        if hadm_id in lines:
-            raise UserError(
-                f"{path}, line {number}: {COLUMN} {hadm_id} stands in line {lines[hadm_id]} too."
-            )
-        lines[hadm_id] = number
-    return lines
-
-
-def _cells(text: str, path: Path) -> Iterator[tuple[int, str]]:
-    """Yield what stands where an id belongs, with the number of its line."""
+    """Return the number of the line of each id; a cell of a table does not go on in the next."""
+    found: dict[int, int] = {}
+    header: list[str] = []
     lines = [
         (number, line.strip())
         for number, line in enumerate(StringIO(text, newline=None), start=1)
         if line.strip() and not line.lstrip().startswith(COMMENT)
     ]
-    if not lines or _ID.fullmatch(lines[0][1].partition(COMMENT)[0].strip()):
-        yield from lines
-        return
-    number, line = lines[0]
-    header = [cell.strip().lower() for cell in _row(line, number, path)]
-    if header.count(COLUMN) != 1:
-        raise UserError(
-            f"{path}, line {number}: {line[:40]!r} is neither a {COLUMN} nor a header with one"
-            f" column {COLUMN}. The file has one {COLUMN} a line, or is a CSV parted by commas."
-        )
-    place = header.index(COLUMN)
-    for number, line in lines[1:]:
-        row = _row(line, number, path)
-        if len(row) != len(header):
-            raise UserError(f"{path}, line {number}: {len(row)} cells under {len(header)} columns.")
-        if any(cell.strip() for cell in row):
-            yield number, row[place]
-
-
-def _row(line: str, number: int, path: Path) -> list[str]:
-    """Return the cells of a line, which is a row by itself: no cell goes on in the next."""
-    try:
-        return next(csv.reader([line], strict=True))
-    except csv.Error as error:
-        raise UserError(f"{path}, line {number}: {error}.") from None
+    is_table = bool(lines) and not _ID.fullmatch(lines[0][1].partition(COMMENT)[0].strip())
+    for number, line in lines:
+        where, cell = f"{path}, line {number}", line
+        if is_table:
+            try:
+                row = next(csv.reader([line], strict=True))
+            except csv.Error as error:
+                raise UserError(f"{where}: {error}.") from None
+            if not header:
+                header = [name.strip().lower() for name in row]
+                if header.count(COLUMN) != 1:
+                    raise UserError(
+                        f"{where}: {line[:40]!r} is neither a {COLUMN} nor a header with one"
+                        f" column {COLUMN}. The file has one {COLUMN} a line, or is a CSV parted by"
+                        " commas."
+                    )
+                continue
+            if len(row) != len(header):
+                raise UserError(f"{where}: {len(row)} cells under {len(header)} columns.")
+            if not any(map(str.strip, row)):
+                continue
+            cell = row[header.index(COLUMN)]
+        # A note may stand behind an id.
+        named = cell.partition(COMMENT)[0].strip()
+        if not _ID.fullmatch(named):
+            raise UserError(f"{where}: {named[:40]!r} is not a {COLUMN}.")
+        hadm_id = int(named)
+        if hadm_id in found:
+            raise UserError(f"{where}: {COLUMN} {hadm_id} stands in line {found[hadm_id]} too.")
+        found[hadm_id] = number
+    return found

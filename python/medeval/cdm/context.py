@@ -6,6 +6,7 @@ model itself; when that helps no more it is cut to the budget, and the model has
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,8 +15,8 @@ from medeval.cdm import prompts
 from medeval.errors import UserError
 from medeval.inference.cost import longest_reply
 from medeval.inference.openai_replies import text_of
-from medeval.inference.tokens import ContextWindow
-from medeval.inference.types import Ask, AskModel, Item, Message, Model, canonical
+from medeval.inference.tokens import ContextWindow, Counter, EstimatedTokens
+from medeval.inference.types import Ask, AskModel, Item, Message, Model, Turn, canonical
 from medeval.text import split_thinking
 
 # A text that is cut is cut a little more than its mean length of tokens says.
@@ -34,11 +35,11 @@ class ContextBudget:
     """How long a prompt may be.
 
     Attributes:
-        window: what the model takes in, and who counts.
+        counter: counts prompts.
         size: tokens of the longest prompt.
     """
 
-    window: ContextWindow
+    counter: Counter
     size: int
 
     async def holds(self, item: Item) -> bool:
@@ -50,7 +51,7 @@ class ContextBudget:
         # No prompt has more tokens than its JSON has bytes: most need not be counted.
         if len(canonical([list(map(dict, item.messages)), dict(item.parameters)])) <= self.size:
             return True
-        return await self.window.counter.count(item) <= self.size
+        return await self.counter.count(item) <= self.size
 
     async def cut_to_fit(self, text: str, item_with: Callable[[str], Item]) -> str:
         """Return as much of the beginning of a text as fits into a prompt.
@@ -61,17 +62,17 @@ class ContextBudget:
         """
         if not text or await self.holds(item_with(text)):
             return text
-        count = self.window.counter.count
-        bare = await count(item_with(""))
-        budget = max(0, self.size - bare)
+        bare = await self.counter.count(item_with(""))
+        room = max(0, self.size - bare)
         for _ in range(_MOST_CUTS):
-            tokens = await count(item_with(text)) - bare
-            if tokens <= budget:
+            tokens = await self.counter.count(item_with(text)) - bare
+            if tokens <= room or not text:
                 return text
-            text = text[: int(len(text) * budget / tokens * _CAUTION)]
-            if not text:
-                break
+            text = text[: int(len(text) * room / tokens * _CAUTION)]
         return ""
+
+
+UNLIMITED = ContextBudget(EstimatedTokens(), sys.maxsize)
 
 
 def budget_in(window: ContextWindow, provider: Model, margin: int) -> ContextBudget:
@@ -88,44 +89,39 @@ def budget_in(window: ContextWindow, provider: Model, margin: int) -> ContextBud
     reply = longest_reply(provider) or 0
     size = window.limit - max(margin, reply)
     if size > 0:
-        return ContextBudget(window, size)
-    told = {"user": " (--context-limit)", "server": " (so the server says)"}
-    takes = f"The model takes {window.limit:,} tokens{told.get(window.limit_from, '')}"
+        return ContextBudget(window.counter, size)
+    kept, advice = f"{margin} are always kept free", "ask a model that takes more"
+    first = "--context-limit to what the model takes"
     if reply > margin:
-        raise UserError(
-            f"{takes} and max_tokens keeps {reply:,} for the reply: none are left for a prompt. Set"
-            " max_tokens lower, or --context-limit higher if the model takes more."
-        )
+        kept, first = f"max_tokens keeps {reply:,} for the reply", "max_tokens lower"
+        advice = "--context-limit higher if the model takes more"
+    told = {"user": " (--context-limit)", "server": " (so the server says)"}
     raise UserError(
-        f"{takes} and {margin} are always kept free: none are left for a prompt. Set"
-        " --context-limit to what the model takes, or ask a model that takes more."
+        f"The model takes {window.limit:,} tokens{told.get(window.limit_from, '')} and {kept}: none"
+        f" are left for a prompt. Set {first}, or {advice}."
     )
 
 
-async def shortened(text: str, item: Item, ask: AskModel, budget: ContextBudget | None) -> str:
+async def shortened(text: str, item: Item, ask: AskModel, budget: ContextBudget) -> str:
     """Return a text as the model summarises it; as it was if the model writes nothing.
 
     Args:
         text: to be summarised; cut first if it is too long for that.
         item: any other request of the episode.
         ask: asks the model.
-        budget: of prompts; None if nobody knows.
+        budget: of prompts.
     """
-    if budget is not None:
-        text = await budget.cut_to_fit(
-            text, lambda kept: replace(item, messages=_to_shorten(kept), parameters={})
-        )
-    turn = await ask(Ask(_to_shorten(text)))
-    if turn.completion is None:
-        return text
-    return split_thinking(turn.completion.text).answer or text
 
+    def messages(text: str) -> list[Message]:
+        system = {"role": "system", "content": prompts.SYSTEM_SUMMARY}
+        return [system, {"role": "user", "content": text}]
 
-def _to_shorten(text: str) -> list[Message]:
-    return [
-        {"role": "system", "content": prompts.SYSTEM_SUMMARY},
-        {"role": "user", "content": text},
-    ]
+    text = await budget.cut_to_fit(
+        text, lambda kept: replace(item, messages=messages(kept), parameters={})
+    )
+    turn = await ask(Ask(messages(text)))
+    said = "" if turn.completion is None else split_thinking(turn.completion.text).answer
+    return said or text
 
 
 class Conversation:
@@ -134,60 +130,71 @@ class Conversation:
     Args:
         item: the first request; its id and class are those of all others.
         ask: asks the model.
-        budget: of prompts; None if nobody knows.
+        budget: of prompts.
 
     Attributes:
         must_decide: nothing more may be asked for, since there is no budget for an answer.
         measures: what was done to the conversation, in order.
     """
 
-    def __init__(self, item: Item, ask: AskModel, budget: ContextBudget | None) -> None:
+    def __init__(self, item: Item, ask: AskModel, budget: ContextBudget) -> None:
         self.must_decide = False
         self.measures: list[str] = []
         self._item = item
         self._ask = ask
         self._budget = budget
-        self._head = list(item.messages)
         self._found = ""
         self._steps: list[Message] = []
 
     def add(self, *messages: Message) -> None:
-        """Go on with the conversation."""
+        """Add messages."""
         self._steps += messages
 
     def say(self, text: str) -> None:
-        """Go on with words of the user."""
+        """Add words of the user."""
         self._steps = _with_user(self._steps, text)
 
-    def messages(self, last_words: str = "") -> list[Message]:
+    async def ask(self, parameters: Mapping[str, Any], last_words: str = "") -> Turn | None:
+        """Ask the model, with the conversation made shorter as long as it must and can be.
+
+        None is returned if it cannot be made short enough, or if it has to be cut and there are no
+        last words.
+
+        Args:
+            parameters: of the request.
+            last_words: of the user, that have the model decide; without them nothing is cut yet.
+        """
+        while not self.must_decide or last_words:
+            messages = self._messages(last_words)
+            item = replace(self._item, messages=messages, parameters=parameters)
+            if not await self._budget.holds(item) and await self._shorten(parameters, last_words):
+                continue
+            turn = await self._ask(Ask(messages, parameters))
+            if turn.completion is not None:
+                return turn
+            if not await self._shorten(parameters, last_words, was_refused=True):
+                return None
+        return None
+
+    def _messages(self, last_words: str) -> list[Message]:
         """Return the whole conversation, with words of the user at its end if there are any."""
-        found = prompts.found_so_far(self._found) if self._found else ""
-        head = _with_user(self._head, found) if found else self._head
+        head = self._head(self._found) if self._found else list(self._item.messages)
         steps = self._steps
         if steps and steps[0]["role"] == "user":
             # Many templates take no two messages of one speaker.
             head, steps = _with_user(head, str(steps[0]["content"])), steps[1:]
         return _with_user([*head, *steps], last_words) if last_words else [*head, *steps]
 
-    async def truncate(self, parameters: Mapping[str, Any], last_words: str = "") -> None:
-        """Shorten the conversation as long as it does not fit and can be shortened."""
-        while self._budget is not None and not await self._budget.holds(
-            replace(self._item, messages=self.messages(last_words), parameters=parameters)
-        ):
-            if self.must_decide and not last_words:
-                return
-            if not await self.shorten(parameters, last_words):
-                return
+    def _head(self, found: str) -> list[Message]:
+        """Return the first messages and what was found, in place of the steps to it."""
+        return _with_user(self._item.messages, prompts.found_so_far(found))
 
-    async def shorten(
-        self, parameters: Mapping[str, Any], last_words: str = "", was_refused: bool = False
+    async def _shorten(
+        self, parameters: Mapping[str, Any], last_words: str, was_refused: bool = False
     ) -> bool:
         """Shorten the conversation by one step; False if no step is left.
 
-        Args:
-            parameters: of the request to come.
-            last_words: that have the model decide; without them nothing is cut yet.
-            was_refused: the endpoint found too long what was counted as fitting.
+        Where the endpoint found too long what was counted as fitting, half of it is cut.
         """
         told = "\n".join(part for part in (self._found, *map(_told, self._steps)) if part)
         if self._steps and self.measures.count(SUMMARISED) < MOST_SUMMARIES:
@@ -198,20 +205,17 @@ class Conversation:
         if not told or self.measures.count(TRUNCATED) >= _MOST_TRUNCATIONS:
             return False
         self.must_decide = True
-        if not last_words:
-            return True
-        self.measures.append(TRUNCATED)
-        self._steps = []
-        kept = told[: len(told) // 2] if was_refused else told
-        if self._budget is not None:
-
-            def item_with(text: str) -> Item:
-                messages = _with_user(self._head, prompts.found_so_far(text))
-                messages = _with_user(messages, last_words)
-                return replace(self._item, messages=messages, parameters=parameters)
-
-            kept = await self._budget.cut_to_fit(kept, item_with)
-        self._found = kept
+        if last_words:
+            self.measures.append(TRUNCATED)
+            self._steps = []
+            self._found = await self._budget.cut_to_fit(
+                told[: len(told) // 2] if was_refused else told,
+                lambda text: replace(
+                    self._item,
+                    messages=_with_user(self._head(text), last_words),
+                    parameters=parameters,
+                ),
+            )
         return True
 
 

@@ -11,23 +11,19 @@ import json
 import random
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from medeval.cdm import prompts
-from medeval.cdm.facts import Facts, LabFacts, TreatmentFacts
+from medeval.cdm.facts import Facts
 from medeval.cdm.lab_names import canonical
 from medeval.cdm.scores import (
-    DIAGNOSIS,
-    EXAMINATION,
-    GRACIOUS_DIAGNOSIS,
     IMAGING,
     LABORATORY,
-    LATE_EXAMINATION,
     MOST_IMAGING_POINTS,
-    TREATMENT,
+    SCORES,
     required_treatments,
 )
 from medeval.cdm.tools import PHYSICAL_EXAMINATION, REQUEST_IMAGING, REQUEST_LAB_TEST
@@ -98,9 +94,8 @@ def local_provider(
         return LocalModel(kind, gate, lambda item: _said(""))
     order = list(cases)
     random.Random(0).shuffle(order)  # noqa: S311
-    after = cases if kind == ORACLE else order[1:] + order[:1]
-    before = cases if kind == ORACLE else order
-    gold = {str(one.hadm_id): other for one, other in zip(before, after, strict=True)}
+    others = order if kind == ORACLE else order[1:] + order[:1]
+    gold = {str(one.hadm_id): other for one, other in zip(order, others, strict=True)}
 
     def reply(item: Item) -> Completion:
         """Make the next call of the gold, or give its answer when all are made."""
@@ -111,8 +106,7 @@ def local_provider(
             return _call(calls[made]["name"], calls[made]["arguments"], f"call-{made}")
         # The answer under the keys of either way of asking.
         told = oracle_answer(case, facts)
-        answer = {"thought": "", **told, "diagnosis": told["final_diagnosis"]}
-        return _said(json.dumps(answer))
+        return _said({"thought": "", **told, "diagnosis": told["final_diagnosis"]})
 
     return LocalModel(kind, gate, reply)
 
@@ -125,60 +119,61 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Comp
     )
     if system == prompts.SYSTEM_SUMMARY:
         return _said(seen[:_LONGEST_SUMMARY])
+    best, support = _leading(seen), _WORDS["support"]
+    diagnosis, treatment, why = f"Acute {best}", support, f"The findings fit acute {best} best."
+    if best:
+        treatment = [*_WORDS[best]["treatment"], *support]
+    else:
+        diagnosis, why = "Abdominal pain of unknown cause", "Nothing points to one organ."
     if system == prompts.SYSTEM_FULL_INFORMATION:
-        diagnosis, treatment, _ = _decision(seen)
-        return _said(json.dumps({"diagnosis": diagnosis, "treatment": treatment}))
+        return _said({"diagnosis": diagnosis, "treatment": treatment})
     is_text = "tools" not in parameters and "Action Input:" in system
-    done = list(_calls_made(messages))
-    must_decide = parameters.get("tool_choice") == "none" or seen.endswith(
-        (prompts.DECIDE_TEXT, prompts.DECIDE_NATIVE)
-    )
+    done = [
+        name
+        for message in messages
+        if message["role"] == "assistant"
+        for name in (
+            *(call["function"]["name"] for call in message.get("tool_calls", ())),
+            *re.findall(r"^Action: (\w+)", str(message["content"]), re.MULTILINE),
+        )
+    ]
     tools = [tool["function"]["name"] for tool in parameters.get("tools", ())]
     if "tools" not in parameters:
         tools = re.findall(r"^- (\w+): ", system, re.MULTILINE)
-    wish = None if must_decide else next(_wishes(seen, done, tools), None)
+    must_decide = parameters.get("tool_choice") == "none" or seen.endswith(
+        (prompts.DECIDE_TEXT, prompts.DECIDE_NATIVE)
+    )
+    wish = None if must_decide else _wish(seen, done, tools)
     if wish is not None and is_text:
         given = json.dumps(wish[1]) if wish[1] else "none"
         action = f"Action: {wish[0]}\nAction Input: {given}"
         return _said(f"Thought: more is to be known.\n{action}")
     if wish is not None:
         return _call(*wish, f"call_{len(done)}")
-    diagnosis, treatment, why = _decision(seen)
     if is_text:
         parts = f"Diagnosis: {diagnosis}\nTreatment: {'; '.join(treatment)}"
         return _said(f"Thought: {why}\n{parts}")
-    answer = {"thought": why, "final_diagnosis": diagnosis, "treatment": treatment}
-    return _said(json.dumps(answer))
+    return _said({"thought": why, "final_diagnosis": diagnosis, "treatment": treatment})
 
 
-def _wishes(
+def _wish(
     seen: str, done: Sequence[str], tools: Sequence[str]
-) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield what is still to be asked for, first things first."""
+) -> tuple[str, dict[str, str]] | None:
+    """Return what is to be asked for next; None if it is enough."""
     if PHYSICAL_EXAMINATION in tools and PHYSICAL_EXAMINATION not in done:
-        yield PHYSICAL_EXAMINATION, {}
+        return PHYSICAL_EXAMINATION, {}
     if REQUEST_LAB_TEST in tools and REQUEST_LAB_TEST not in done:
-        yield REQUEST_LAB_TEST, {"test_name": _WORDS["labs"]}
-    if REQUEST_IMAGING not in tools:
-        return
+        return REQUEST_LAB_TEST, {"test_name": _WORDS["labs"]}
     images = done.count(REQUEST_IMAGING)
     scores = sorted(_scores(seen).values(), reverse=True)
-    is_sure = scores[0] - scores[1] >= _SURE
-    # Ultrasound first, unless the colon is suspected; CT where that leaves doubt.
-    first = "CT" if _leading(seen) == "diverticulitis" else "Ultrasound"
-    if images == 0:
-        yield REQUEST_IMAGING, {"region": "Abdomen", "modality": first}
-    elif images == 1 and not is_sure:
-        used_ct = "Modality: CT" in seen or "Abdomen CT" in seen
-        other = "Ultrasound" if used_ct else "CT"
-        yield REQUEST_IMAGING, {"region": "Abdomen", "modality": other}
-
-
-def _calls_made(messages: Sequence[Message]) -> Iterator[str]:
-    for message in messages:
-        if message["role"] == "assistant":
-            yield from (call["function"]["name"] for call in message.get("tool_calls", ()))
-            yield from re.findall(r"^Action: (\w+)", str(message["content"]), re.MULTILINE)
+    is_enough = images > 1 or (images == 1 and scores[0] - scores[1] >= _SURE)
+    if REQUEST_IMAGING not in tools or is_enough:
+        return None
+    # Ultrasound first, unless the colon is suspected; the other where that leaves doubt.
+    is_ct = _leading(seen) == "diverticulitis"
+    if images:
+        is_ct = "Modality: CT" not in seen and "Abdomen CT" not in seen
+    return REQUEST_IMAGING, {"region": "Abdomen", "modality": "CT" if is_ct else "Ultrasound"}
 
 
 def _scores(seen: str) -> dict[str, int]:
@@ -197,20 +192,14 @@ def _scores(seen: str) -> dict[str, int]:
 
 
 def _leading(seen: str) -> str:
+    """Return the diagnosis for which the words say most; empty if they say nothing."""
     scores = _scores(seen)
     best = max(scores, key=lambda name: scores[name])
     return best if scores[best] else ""
 
 
-def _decision(seen: str) -> tuple[str, list[str], str]:
-    best, support = _leading(seen), _WORDS["support"]
-    if not best:
-        return "Abdominal pain of unknown cause", support, "Nothing points to one organ."
-    treatment = [*_WORDS[best]["treatment"], *support]
-    return f"Acute {best}", treatment, f"The findings fit acute {best} best."
-
-
-def _said(text: str) -> Completion:
+def _said(text: str | Mapping[str, Any]) -> Completion:
+    text = text if isinstance(text, str) else json.dumps(text)
     return Completion(text, finish_reason="stop", model=MODEL)
 
 
@@ -225,58 +214,37 @@ def oracle_calls(case: ClinicalCase, facts: Facts) -> list[dict[str, Any]]:
     They are made through a `Toolbox`: the examination first, one test of each category that is
     needed, one preferred imaging.
     """
-    pathology = str(case.pathology)
-    tests = ", ".join(_test_of(name, facts.labs) for name in facts.labs.required[pathology])
+    pathology, labs = str(case.pathology), facts.labs
+    tests = []
+    for category in labs.required[pathology]:
+        # A name by which tests of the category, and no others, can be asked for.
+        wanted = set(canonical(labs.categories[category], labs))
+        names = labs.request_names.items()
+        tests.append(next(name for name, of in names if wanted.issuperset(canonical(of, labs))))
     best = max(facts.imaging.preferences[pathology], key=lambda preference: preference.points)
+    imaging = {"region": best.region, "modality": best.modality}
     return [
         {"name": PHYSICAL_EXAMINATION, "arguments": {}},
-        {"name": REQUEST_LAB_TEST, "arguments": {"test_name": tests}},
-        {
-            "name": REQUEST_IMAGING,
-            "arguments": {"region": best.region, "modality": best.modality},
-        },
+        {"name": REQUEST_LAB_TEST, "arguments": {"test_name": ", ".join(tests)}},
+        {"name": REQUEST_IMAGING, "arguments": imaging},
     ]
 
 
 def oracle_answer(case: ClinicalCase, facts: Facts) -> dict[str, Any]:
     """Return the answer that is right: the pathology and all treatments that the case needs."""
     required = required_treatments(case, facts, 2)
-    return {
-        "final_diagnosis": str(case.pathology),
-        "treatment": [
-            text
-            for treatment in facts.treatments[str(case.pathology)]
-            if required[treatment.name]
-            for text in _asking_for(treatment)
-        ],
-    }
+    treatment: list[str] = []
+    for one in facts.treatments[str(case.pathology)]:
+        if not required[one.name]:
+            continue
+        if one.requested_groups:
+            treatment += [group[0] for group in one.requested_groups]
+        else:
+            treatment += one.requested_by[:1] or [" ".join(one.requested_pairs[0])]
+    return {"final_diagnosis": str(case.pathology), "treatment": treatment}
 
 
 def best_scores(pathology: str, facts: Facts) -> dict[str, float]:
     """Return the most that each score can be for a pathology."""
-    return {
-        LATE_EXAMINATION: 1,
-        EXAMINATION: 1,
-        LABORATORY: len(facts.labs.required[pathology]),
-        IMAGING: MOST_IMAGING_POINTS,
-        DIAGNOSIS: 1,
-        GRACIOUS_DIAGNOSIS: 1,
-        TREATMENT: 1,
-    }
-
-
-def _test_of(category: str, facts: LabFacts) -> str:
-    """Return a name by which tests of a category, and no others, can be asked for."""
-    wanted = set(canonical(facts.categories[category], facts))
-    for name, items in facts.request_names.items():
-        if wanted.issuperset(canonical(items, facts)):
-            return name
-    raise ValueError(f"no name asks for tests of the category {category}")
-
-
-def _asking_for(treatment: TreatmentFacts) -> list[str]:
-    if treatment.requested_groups:
-        return [group[0] for group in treatment.requested_groups]
-    if treatment.requested_by:
-        return [treatment.requested_by[0]]
-    return [" ".join(pair) for pair in treatment.requested_pairs[:1]]
+    most = {LABORATORY: len(facts.labs.required[pathology]), IMAGING: MOST_IMAGING_POINTS}
+    return {**dict.fromkeys(SCORES, 1), **most}

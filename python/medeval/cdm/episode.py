@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from medeval.cdm import prompts
-from medeval.cdm.context import ContextBudget, Conversation
+from medeval.cdm.context import UNLIMITED, ContextBudget, Conversation
 from medeval.cdm.facts import Facts
 from medeval.cdm.lab_names import LabMapping
 from medeval.cdm.tool_protocols import (
@@ -25,7 +25,7 @@ from medeval.cdm.tool_protocols import (
     ToolProtocol,
     partial_answer,
 )
-from medeval.cdm.tools import TOOLS, Toolbox, require_tools
+from medeval.cdm.tools import TOOLS, ToolAnswer, Toolbox, require_tools
 from medeval.errors import UserError
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
 from medeval.inference.journal import Line, read_journal
@@ -35,7 +35,6 @@ from medeval.inference.types import (
     AskModel,
     Finished,
     Item,
-    Message,
     Outcome,
     Turn,
     Usage,
@@ -57,26 +56,17 @@ class LoopOptions:
         tool_protocol: in the endpoint's own form, or in text.
         max_rounds: steps with tools, after which the model has to decide.
         max_calls: calls in one step; more are not made.
-        enabled: the tools.
-        version: of the tools' behaviour.
+        tools: those that there are.
     """
 
     tool_protocol: ToolProtocol = "native"
     max_rounds: int = 20
     max_calls: int = 10
-    enabled: tuple[str, ...] = TOOLS
-    version: int = 2
+    tools: tuple[str, ...] = TOOLS
 
     def as_json(self) -> dict[str, Any]:
         """Return what the record of a run says of it."""
-        return {
-            "mode": "tools",
-            "tool_protocol": self.tool_protocol,
-            "max_rounds": self.max_rounds,
-            "max_calls": self.max_calls,
-            "tools": list(self.enabled),
-            "tools_version": self.version,
-        }
+        return {"mode": "tools", **asdict(self), "tools": list(self.tools), "tools_version": 2}
 
 
 @dataclass(frozen=True)
@@ -85,12 +75,12 @@ class CaseEpisode(ABC):
 
     Attributes:
         case: of which neither demographics nor ground truth are told.
-        budget: of prompts; None if nobody knows.
+        budget: of prompts.
         sample: which conversation about the case it is.
     """
 
     case: ClinicalCase
-    budget: ContextBudget | None = None
+    budget: ContextBudget = UNLIMITED
     sample: int = 0
 
     @property
@@ -112,11 +102,9 @@ class CaseEpisode(ABC):
     async def play(self, ask: AskModel) -> Finished:
         """Have the conversation."""
 
-    def item(
-        self, messages: Sequence[Message], parameters: Mapping[str, Any] | None = None
-    ) -> Item:
+    def item(self, asked: Ask) -> Item:
         """Return a request of the conversation."""
-        return Item(self.id, messages, self.data_class, self.sample, parameters or {})
+        return Item(self.id, asked.messages, self.data_class, self.sample, asked.parameters)
 
 
 def too_long(record: Mapping[str, Any]) -> Finished:
@@ -142,22 +130,23 @@ class ToolLoop(CaseEpisode):
     @property
     def opening(self) -> Ask:
         """System prompt, history and tools."""
-        protocol = PROTOCOLS[self.options.tool_protocol](require_tools(self.options.enabled))
+        protocol = PROTOCOLS[self.options.tool_protocol](require_tools(self.options.tools))
+        history = prompts.history(self.case.history_of_present_illness)
         messages = [
-            {"role": "system", "content": protocol.system()},
-            {"role": "user", "content": prompts.history(self.case.history_of_present_illness)},
+            {"role": "system", "content": protocol.system},
+            {"role": "user", "content": history},
         ]
         return Ask(messages, protocol.parameters(is_deciding=False))
 
     async def play(self, ask: AskModel) -> Finished:
         """Have the conversation."""
-        course = _Course(self, ask)
+        episode = ToolEpisode(self, ask)
         try:
-            return await course.run()
+            return await episode.run()
         except CallFailedError as error:
             if error.stops_the_run:
                 raise
-            return failed(error.failure, course.record())
+            return failed(error.failure, episode.record())
 
 
 def tool_loops(
@@ -165,31 +154,22 @@ def tool_loops(
     facts: Facts,
     mapping: LabMapping,
     options: LoopOptions,
-    budget: ContextBudget | None = None,
+    budget: ContextBudget = UNLIMITED,
 ) -> Iterator[ToolLoop]:
     """Yield the conversation about each case."""
     for case in cases:
         yield ToolLoop(case, budget, facts=facts, mapping=mapping, options=options)
 
 
-class _Course:
+class ToolEpisode:
     """One conversation under way."""
 
     def __init__(self, loop: ToolLoop, ask: AskModel) -> None:
-        self._ask = ask
-        self._options = options = loop.options
-        self._tools = require_tools(options.enabled)
-        self._protocol = PROTOCOLS[options.tool_protocol](self._tools)
-        self._toolbox = Toolbox(
-            loop.case,
-            loop.facts,
-            mapping=loop.mapping,
-            enabled=options.enabled,
-            version=options.version,
-        )
-        opening = loop.opening
-        item = loop.item(opening.messages, opening.parameters)
-        self._conversation = Conversation(item, ask, loop.budget)
+        self._options = loop.options
+        tools = require_tools(loop.options.tools)
+        self._protocol = PROTOCOLS[loop.options.tool_protocol](tools)
+        self._toolbox = Toolbox(loop.case, loop.facts, mapping=loop.mapping, enabled=tools)
+        self._conversation = Conversation(loop.item(loop.opening), ask, loop.budget)
         self._calls: list[dict[str, Any]] = []
         self._rounds = 0
         self._customs = 0
@@ -197,62 +177,46 @@ class _Course:
         self._part: FinalAnswer | None = None
 
     async def run(self) -> Finished:
-        """Go on until the model answers or may not go on."""
+        """Go on until the model answers, or until it has to decide."""
+        reason = STEP_LIMIT
+        parameters = self._protocol.parameters(is_deciding=False)
         while self._rounds < self._options.max_rounds:
-            turn = await self._turn(is_deciding=False)
-            if self._conversation.must_decide:
-                return await self._decision(CONTEXT_LIMIT)
-            if turn is None:
+            turn = await self._conversation.ask(parameters)
+            if turn is None and not self._conversation.must_decide:
                 return too_long(self.record())
+            if turn is None:
+                reason = CONTEXT_LIMIT
+                break
             reply = self._read(turn)
-            if reply is None:
-                return self._finished(turn)
+            if reply is None or reply.answer is not None:
+                return self._finished(turn, reply)
             self._conversation.add(reply.message)
             if reply.calls:
                 self._rounds += 1
                 self._make(reply.calls)
-            elif reply.answer is not None:
-                return self._finished(turn, reply.answer)
             elif self._is_reasked:
                 return self._unreadable(turn)
             else:
-                self._is_reasked = True
-                self._keep_part(turn)
-                self._conversation.say(self._protocol.ask_again)
-        return await self._decision(STEP_LIMIT)
+                self._ask_again(turn, self._protocol.ask_again)
+        return await self._decision(reason)
 
     async def _decision(self, reason: str) -> Finished:
         """Have the model decide, without tools; a reply that does not is asked for once more."""
         words = self._protocol.decide
+        parameters = self._protocol.parameters(is_deciding=True)
         for is_last in (False, True):
-            turn = await self._turn(is_deciding=True, last_words=words)
+            turn = await self._conversation.ask(parameters, words)
             if turn is None:
                 break
             reply = self._read(turn)
             if reply is None or reply.answer is not None:
-                return self._finished(turn, None if reply is None else reply.answer, reason)
+                return self._finished(turn, reply, reason)
             if is_last:
                 return self._unreadable(turn, reason)
-            self._is_reasked = True
-            self._keep_part(turn)
-            self._conversation.say(words)
+            self._ask_again(turn, words)
             self._conversation.add(reply.message)
-            self._answer(reply.calls, [(prompts.NO_MORE_CALLS, _unmade(w)) for w in reply.calls])
+            self._answer([(call, _unmade(prompts.NO_MORE_CALLS, call)) for call in reply.calls])
         return too_long(self.record())
-
-    async def _turn(self, is_deciding: bool, last_words: str = "") -> Turn | None:
-        """Ask the model; None if the conversation is too long or has just been cut."""
-        parameters = self._protocol.parameters(is_deciding)
-        conversation = self._conversation
-        while True:
-            await conversation.truncate(parameters, last_words)
-            if conversation.must_decide and not is_deciding:
-                return None
-            turn = await self._ask(Ask(conversation.messages(last_words), parameters))
-            if turn.completion is not None:
-                return turn
-            if not await conversation.shorten(parameters, last_words, was_refused=True):
-                return None
 
     def _read(self, turn: Turn) -> Reply | None:
         """Read a reply; None if it was cut off or refused, which is the end."""
@@ -262,28 +226,31 @@ class _Course:
         self._customs += reply.customs
         return reply
 
-    def _make(self, calls: tuple[ToolCall, ...]) -> None:
-        """Make the calls of one step and tell the model what became of each."""
+    def _make(self, calls: Sequence[ToolCall]) -> None:
+        """Make the calls of one step."""
         made = []
         for number, call in enumerate(calls):
             if number >= self._options.max_calls:
-                made.append((prompts.TOO_MANY_CALLS, _unmade(call)))
+                answer = _unmade(prompts.TOO_MANY_CALLS, call)
             elif call.arguments is None:
-                names = prompts.ARGUMENTS[call.name] if call.name in self._tools else ()
+                names = prompts.ARGUMENTS[call.name] if call.name in self._options.tools else ()
                 takes = ", ".join(names) or "none"
-                made.append((prompts.BAD_ARGUMENTS.format(arguments=takes), _unmade(call)))
+                answer = _unmade(prompts.BAD_ARGUMENTS.format(arguments=takes), call)
             else:
                 answer = self._toolbox.call(call.name, call.arguments)
-                made.append((answer.text, answer.record))
-        self._answer(calls, made)
+            made.append((call, answer))
+        self._answer(made)
 
-    def _answer(
-        self, calls: Sequence[ToolCall], made: Sequence[tuple[str, dict[str, Any]]]
-    ) -> None:
+    def _answer(self, made: Sequence[tuple[ToolCall, ToolAnswer]]) -> None:
         """Tell the model what became of its calls, and keep the records of them."""
-        self._calls += [{**record, "round": self._rounds} for _, record in made]
-        texts = [text for text, _ in made]
-        self._conversation.add(*self._protocol.answered(list(zip(calls, texts, strict=True))))
+        self._calls += [{**answer.record, "round": self._rounds} for _, answer in made]
+        told = [(call, answer.text) for call, answer in made]
+        self._conversation.add(*self._protocol.answered(told))
+
+    def _ask_again(self, turn: Turn, words: str) -> None:
+        self._is_reasked = True
+        self._keep_part(turn)
+        self._conversation.say(words)
 
     def _keep_part(self, turn: Turn) -> None:
         """Keep what a reply holds of an answer, for when no whole one comes."""
@@ -295,11 +262,10 @@ class _Course:
         self._keep_part(turn)
         if self._part is None and turn.outcome is not Outcome.EMPTY:
             turn = replace(turn, outcome=Outcome.UNPARSED)
-        return self._finished(turn, self._part, reason)
+        return self._finished(turn, Reply({}, answer=self._part), reason)
 
-    def _finished(
-        self, turn: Turn, answer: FinalAnswer | None = None, reason: str = ""
-    ) -> Finished:
+    def _finished(self, turn: Turn, reply: Reply | None, reason: str = "") -> Finished:
+        answer = None if reply is None else reply.answer
         outcome = turn.outcome if answer is None else Outcome.ANSWERED
         text = turn.completion.text if turn.completion is not None else ""
         return Finished(outcome, text, reason, self.record(answer))
@@ -307,7 +273,7 @@ class _Course:
     def record(self, answer: FinalAnswer | None = None) -> dict[str, Any]:
         """Return what a score needs to know of the way so far."""
         return {
-            "answer": answer.as_json() if answer is not None else None,
+            "answer": answer and answer.as_json(),
             "calls": self._calls,
             "rounds": self._rounds,
             "invalid_calls": sum(not call["is_valid"] for call in self._calls),
@@ -317,9 +283,10 @@ class _Course:
         }
 
 
-def _unmade(call: ToolCall) -> dict[str, Any]:
-    """Return the record of a call that no tool has seen."""
-    return {"tool": call.name, "arguments": dict(call.arguments or {}), "is_valid": False}
+def _unmade(text: str, call: ToolCall) -> ToolAnswer:
+    """Return the answer to a call that no tool has seen."""
+    record = {"tool": call.name, "arguments": dict(call.arguments or {}), "is_valid": False}
+    return ToolAnswer(text, record)
 
 
 @dataclass(frozen=True)

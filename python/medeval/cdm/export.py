@@ -56,7 +56,6 @@ ISSUES = "cdm_case_issues"
 SETTINGS = "cdm_build_settings"
 LAB_TESTS = "cdm_lab_test_mapping"
 LAB_TEST_MAPPING = "lab_test_mapping.json"
-_COLUMNS = ("itemid", "label", "fluid", "category", "result_count", "corresponding_ids")
 
 
 class Mode(StrEnum):
@@ -236,19 +235,15 @@ def _write_lab_tests(warehouse: Warehouse, folder: ExportFolder) -> None:
     A name in a request becomes items by it. The layout is that of the ancestor's
     `lab_test_mapping.json`, a test a line.
     """
+    columns = ["itemid", "label", "fluid", "category", "result_count", "corresponding_ids"]
     order = 'order by itemid, label collate "C"'
-    rows = warehouse.select(_COLUMNS, schema_name(NAME), LAB_TESTS, order)
     before = "["
     with folder.create(LAB_TEST_MAPPING, NAME) as file:
-        for itemid, label, fluid, category, count, corresponding in chain.from_iterable(rows):
-            test = {
-                "itemid": itemid,
-                "label": label,
-                "fluid": fluid,
-                "category": category,
-                "count": count,
-                "corresponding_ids": [int(one) for one in corresponding.split(",")],
-            }
+        for row in chain.from_iterable(
+            warehouse.select(columns, schema_name(NAME), LAB_TESTS, order)
+        ):
+            test = named("itemid, label, fluid, category, count, corresponding_ids", row)
+            test["corresponding_ids"] = [int(one) for one in test["corresponding_ids"].split(",")]
             file.write(f"{before}\n{json.dumps(test, ensure_ascii=False)}".encode(), 1)
             before = ","
         file.write(b"\n]\n" if before == "," else b"[]\n", 0)
@@ -279,6 +274,10 @@ _PARTS = (
     ),
     (("cdm_diagnoses", "cdm_diagnoses"), "title, is_primary", "r.seq_num"),
     (("cdm_treatments", "cdm_treatments"), TREATMENT, "r.position"),
+)
+_CASE = (
+    "list_position, hadm_id, pathology, has_demographics, age, gender, age_at_admission,"
+    " history_of_present_illness, physical_exams, data_class, extract_source"
 )
 TABLES = (CASES, ISSUES, SETTINGS, *sorted({table for tables, *_ in _PARTS for table in tables}))
 
@@ -330,24 +329,22 @@ def read_cases(
         _PerCase(warehouse, tables[mode is Mode.FIRST_ONLY], columns, order)
         for tables, columns, order in _PARTS
     )
-    columns = "list_position, hadm_id, pathology, has_demographics, age, gender, age_at_admission"
-    texts = "history_of_present_illness, physical_exams, data_class, extract_source"
-    batches = warehouse.select([columns, texts], schema_name(NAME), CASES, "order by list_position")
-    for row in islice(chain.from_iterable(batches), last):
-        position, hadm_id, pathology, has_demographics, age, gender, age_at_admission = row[:7]
-        history, physical_exam, data_class, extract_source = row[7:]
-        person = {"age": age, "gender": gender}
+    batches = warehouse.select([_CASE], schema_name(NAME), CASES, "order by list_position")
+    for each in islice(chain.from_iterable(batches), last):
+        row = named(_CASE, each)
+        position = row["list_position"]
+        person = {"age": row["age"], "gender": row["gender"]}
         if is_extended:
-            person["age_at_admission"] = age_at_admission
+            person["age_at_admission"] = row["age_at_admission"]
         case = {
-            "hadm_id": hadm_id,
-            "pathology": pathology,
-            "demographics": person if has_demographics else None,
-            history_name: history or "",
+            "hadm_id": row["hadm_id"],
+            "pathology": row["pathology"],
+            "demographics": person if row["has_demographics"] else None,
+            history_name: row["history_of_present_illness"] or "",
             "lab_results": [lab_result(each, is_extended) for each in labs.of(position)],
             "microbiology_events": [timed(CULTURE, each) for each in cultures.of(position)],
             "radiology_reports": [timed(REPORT, each) for each in reports.of(position)],
-            exam_name: physical_exam or "",
+            exam_name: row["physical_exams"] or "",
             "ground_truth": {
                 "primary_diagnosis": [
                     title for title, is_primary in diagnoses.of(position) if is_primary
@@ -355,8 +352,9 @@ def read_cases(
                 "treatments": [named(TREATMENT, each) for each in treatments.of(position)],
             },
         }
-        origin = {"rules": settings.rules, "mode": str(mode), "extract_source": extract_source}
-        yield case, {"data_class": strictest([data_class]), "provenance": origin}
+        origin = {"rules": settings.rules, "mode": str(mode)}
+        origin["extract_source"] = row["extract_source"]
+        yield case, {"data_class": strictest([row["data_class"]]), "provenance": origin}
 
 
 class _PerCase:

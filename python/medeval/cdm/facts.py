@@ -110,14 +110,8 @@ class ImagingFacts:
 
     def worth(self, pathology: str, region: str, modality: str) -> ImagingPreference | None:
         """Return what imaging is worth for a pathology; None if it is not acceptable."""
-        return next(
-            (
-                one
-                for one in self.preferences[pathology]
-                if (one.region, one.modality) == (region, modality)
-            ),
-            None,
-        )
+        named = {(one.region, one.modality): one for one in self.preferences[pathology]}
+        return named.get((region, modality))
 
 
 @dataclass(frozen=True)
@@ -228,7 +222,7 @@ def load_facts(root: Path | None = None) -> Facts:
     criteria = _rows("cdm_diagnosis_criteria", "condition guideline criteria")
     return Facts(
         labs=_labs(),
-        imaging=_imaging(root),
+        imaging=_imaging((root or project_root()) / "seeds" / "cdm"),
         treatments=_treatments(),
         correct_diagnoses=_of(pairs, "correct"),
         gracious_diagnoses=_of(pairs, "gracious"),
@@ -241,11 +235,11 @@ def load_facts(root: Path | None = None) -> Facts:
         },
         negations=negations,
         negation_cues=NegationCues(
-            before=negations + cues.get("pre_negation", ()),
-            behind=cues.get("post_negation", ()),
-            pseudo=cues.get("pseudo_negation", ()),
-            terminations=cues.get("termination", ()),
-            normal=cues.get("normal", ()),
+            before=negations + cues["pre_negation"],
+            behind=cues["post_negation"],
+            pseudo=cues["pseudo_negation"],
+            terminations=cues["termination"],
+            normal=cues["normal"],
         ),
         criteria={row[0]: Criteria(*row) for row in criteria},
         condition_names=dict(_rows("cdm_condition_names", "condition_name condition")),
@@ -260,8 +254,6 @@ def _rows(name: str, columns: str, folder: Path = DATA) -> list[tuple[Any, ...]]
             return [tuple(row[one] for one in columns.split()) for row in csv.DictReader(file)]
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-    except KeyError as error:
-        raise UserError(f"{path}: no column {error.args[0]}.") from error
 
 
 def _grouped(rows: Iterable[tuple[Any, ...]], keys: int = 1) -> dict[Any, tuple[Any, ...]]:
@@ -305,8 +297,7 @@ def _labs() -> LabFacts:
     )
 
 
-def _imaging(root: Path | None) -> ImagingFacts:
-    seeds = (root or project_root()) / "seeds" / "cdm"
+def _imaging(seeds: Path) -> ImagingFacts:
     modalities = _rows("radiology_modalities", "keyword modality is_stem", seeds)
     columns = "keyword region is_stem in_specification"
     regions = [row[:3] for row in _rows("radiology_regions", columns, seeds) if row[3] == "true"]
@@ -316,12 +307,16 @@ def _imaging(root: Path | None) -> ImagingFacts:
     phrases = _grouped(_rows("cdm_imaging_request_words", "word_use phrase meaning"))
     # CHEST, ABDOMEN and PELVIS in an examination's name tell a radiograph, in a request a region.
     region_names = {region.upper() for _, region, _ in regions}
+    stems = [word for word, _, is_stem in (*modalities, *regions) if is_stem == "true"]
     return ImagingFacts(
         preferences=_grouped(
             (name, ImagingPreference(region, modality, int(points), word or None))
             for name, region, modality, points, word in worth
         ),
-        kinds={one[0]: ImagingKind(one[0], one[1], one[2], words) for one, words in kinds.items()},
+        kinds={
+            kind: ImagingKind(kind, modality, scored_as, words)
+            for (kind, modality, scored_as), words in kinds.items()
+        },
         modality_phrases={name.lower(): name for _, name, _ in modalities}
         | dict(phrases["modality"]),
         region_phrases=dict(phrases["region"]),
@@ -329,9 +324,7 @@ def _imaging(root: Path | None) -> ImagingFacts:
             (word, name) for word, name, _ in modalities if word not in region_names
         ),
         region_keywords=tuple((word, region) for word, region, _ in regions),
-        keyword_stems=frozenset(
-            word for word, _, is_stem in (*modalities, *regions) if is_stem == "true"
-        ),
+        keyword_stems=frozenset(stems),
     )
 
 
@@ -339,9 +332,7 @@ def _treatments() -> dict[str, tuple[TreatmentFacts, ...]]:
     columns = "pathology treatment term_use term modifier"
     terms = _grouped(_rows("cdm_treatment_keywords", columns), 3)
     columns = "pathology treatment icd_version icd_code"
-    codes: dict[tuple[str, str], set[tuple[int, str]]] = {}
-    for of, name, version, code in _rows("cdm_treatment_codes", columns):
-        codes.setdefault((of, name), set()).add((int(version), code))
+    codes = _grouped(_rows("cdm_treatment_codes", columns), 2)
     found: list[tuple[str, TreatmentFacts]] = []
     columns = "pathology treatment is_always_required"
     for of, name, is_always_required in _rows("cdm_treatments_by_pathology", columns):
@@ -354,7 +345,7 @@ def _treatments() -> dict[str, tuple[TreatmentFacts, ...]]:
         treatment = TreatmentFacts(
             name=name,
             is_always_required=is_always_required == "true",
-            codes=frozenset(codes.get((of, name), ())),
+            codes=frozenset((int(version), code) for version, code in codes.get((of, name), ())),
             shown_by=shown,
             shown_words=words.get("shown_word", ()),
             shown_places=words.get("shown_place", ()),

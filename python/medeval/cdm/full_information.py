@@ -10,17 +10,22 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from medeval.cdm import prompts
-from medeval.cdm.context import ContextBudget, shortened
+from medeval.cdm.context import UNLIMITED, ContextBudget, shortened
 from medeval.cdm.episode import CaseEpisode, too_long
 from medeval.cdm.laboratory import reference_range
 from medeval.cdm.tool_protocols import FinalAnswer, partial_answer, read_answer
 from medeval.cdm.tools import by_time
-from medeval.inference.types import Ask, AskModel, Finished, Message, Outcome, Turn
-from medeval.models.clinical_case import ClinicalCase, RadiologyReport
+from medeval.inference.types import Ask, AskModel, Finished, Outcome, Turn
+from medeval.models.clinical_case import (
+    ClinicalCase,
+    LabResult,
+    MicrobiologyEvent,
+    RadiologyReport,
+)
 from medeval.text import split_thinking
 
 MARGIN = 25
@@ -30,6 +35,7 @@ REPORTS_SUMMARISED = "reports_summarised"
 SUMMARIES_SUMMARISED = "summaries_summarised"
 TRUNCATED = "truncated"
 WITHOUT_IMAGING = "without_imaging"
+_UNREAD = (Outcome.UNPARSED, Outcome.EMPTY)
 
 HISTORY = "History"
 EXAMINATION = "Physical examination"
@@ -70,7 +76,7 @@ class FullInformationOptions:
 
     def as_json(self) -> dict[str, Any]:
         """Return what the record of a run says of it."""
-        return {"mode": "full_information", "permute": self.permute, "seed": self.seed}
+        return {"mode": "full_information", **asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -86,10 +92,10 @@ class FullInformation(CaseEpisode):
     @property
     def opening(self) -> Ask:
         """The information, whole."""
-        return Ask(self._messages(imaging_text(self.case.radiology_reports)), PARAMETERS)
+        return self._ask(imaging_text(self.case.radiology_reports))
 
-    def text(self, imaging: str) -> str:
-        """Return all blocks that are not empty.
+    def _ask(self, imaging: str) -> Ask:
+        """Return the request that shows all blocks that are not empty.
 
         Args:
             imaging: the text of the imaging block.
@@ -97,12 +103,14 @@ class FullInformation(CaseEpisode):
         blocks = {
             HISTORY: self.case.history_of_present_illness,
             EXAMINATION: self.case.physical_exams,
-            LABORATORY: "\n".join(_lab_lines(self.case)),
+            LABORATORY: "\n".join(map(_lab_line, self.case.lab_results)),
             IMAGING: imaging,
-            MICROBIOLOGY: "\n".join(_culture_lines(self.case)),
+            MICROBIOLOGY: "\n".join(map(_culture_line, self.case.microbiology_events)),
         }
         shown = [(name, blocks[name].strip()) for name in self.order]
-        return "\n\n".join(f"# {name}\n{text}" for name, text in shown if text)
+        text = "\n\n".join(f"# {name}\n{text}" for name, text in shown if text)
+        system = {"role": "system", "content": prompts.SYSTEM_FULL_INFORMATION}
+        return Ask([system, {"role": "user", "content": text}], PARAMETERS)
 
     async def play(self, ask: AskModel) -> Finished:
         """Ask with as much imaging as there is budget for."""
@@ -110,20 +118,20 @@ class FullInformation(CaseEpisode):
         asked: set[str] = set()
         async with aclosing(self._imaging(ask)) as steps:
             async for measure, imaging, is_last in steps:
-                if measure:
-                    measures.append(measure)
+                measures += [measure] if measure else []
                 if imaging in asked or not (is_last or await self._fits(imaging)):
                     continue
                 asked.add(imaging)
-                turn = await ask(Ask(self._messages(imaging), PARAMETERS))
+                question = self._ask(imaging)
+                turn = await ask(question)
                 if turn.completion is not None:
-                    return await self._decided(ask, turn, imaging, measures)
+                    return await self._decided(ask, question, turn, measures)
         return too_long(self._record(None, measures, is_reasked=False))
 
     async def _imaging(self, ask: AskModel) -> AsyncGenerator[tuple[str, str, bool]]:
         """Yield what is done to imaging, its text, and whether nothing is left to be done."""
         reports = self.case.radiology_reports
-        bare = self.item(self._messages(""))
+        bare = self.item(self._ask(""))
         yield "", imaging_text(reports), not reports
         if not reports:
             return
@@ -139,41 +147,31 @@ class FullInformation(CaseEpisode):
             yield REPORTS_SUMMARISED, "\n\n".join(summaries), False
             summary = await shortened("\n\n".join(summaries), bare, ask, self.budget)
             yield SUMMARIES_SUMMARISED, summary, False
-            kept = summary[: len(summary) // 2]
-            if self.budget is not None:
-                kept = await self.budget.cut_to_fit(
-                    summary, lambda text: self.item(self._messages(text))
-                )
+            kept = await self.budget.cut_to_fit(summary, lambda text: self.item(self._ask(text)))
             yield TRUNCATED, kept, False
         yield WITHOUT_IMAGING, "", True
 
     async def _fits(self, imaging: str) -> bool:
-        return self.budget is None or await self.budget.holds(self.item(self._messages(imaging)))
-
-    def _messages(self, imaging: str) -> list[Message]:
-        return [
-            {"role": "system", "content": prompts.SYSTEM_FULL_INFORMATION},
-            {"role": "user", "content": self.text(imaging)},
-        ]
+        return await self.budget.holds(self.item(self._ask(imaging)))
 
     async def _decided(
-        self, ask: AskModel, turn: Turn, imaging: str, measures: Sequence[str]
+        self, ask: AskModel, question: Ask, turn: Turn, measures: Sequence[str]
     ) -> Finished:
         """Read the answer; one that cannot be read is asked for once more."""
         outcome, answer, said = _read(turn)
-        is_reasked = outcome in (Outcome.UNPARSED, Outcome.EMPTY)
+        is_reasked = outcome in _UNREAD
         if is_reasked:
             again = [
-                *self._messages(imaging),
+                *question.messages,
                 {"role": "assistant", "content": said or prompts.NO_REPLY},
                 {"role": "user", "content": prompts.ASK_AGAIN_FULL_INFORMATION},
             ]
             first = said
-            second = await ask(Ask(again, PARAMETERS))
+            second = await ask(replace(question, messages=again))
             if second.completion is not None:
-                outcome, answer, said = _read(second)
                 turn = second
-            if outcome in (Outcome.UNPARSED, Outcome.EMPTY):
+                outcome, answer, said = _read(turn)
+            if outcome in _UNREAD:
                 answer = partial_answer(said) or partial_answer(first)
                 outcome = outcome if answer is None else Outcome.ANSWERED
         text = turn.completion.text if turn.completion is not None else ""
@@ -183,7 +181,7 @@ class FullInformation(CaseEpisode):
         self, answer: FinalAnswer | None, measures: Sequence[str], is_reasked: bool
     ) -> dict[str, Any]:
         return {
-            "answer": answer.as_json() if answer is not None else None,
+            "answer": answer and answer.as_json(),
             "calls": None,
             "is_reasked": is_reasked,
             "context": list(measures),
@@ -194,7 +192,7 @@ class FullInformation(CaseEpisode):
 def full_information(
     cases: Iterable[ClinicalCase],
     options: FullInformationOptions,
-    budget: ContextBudget | None = None,
+    budget: ContextBudget = UNLIMITED,
 ) -> Iterator[FullInformation]:
     """Yield each case in its own order, then in each of the other orders."""
     for case in cases:
@@ -230,18 +228,16 @@ def report_text(report: RadiologyReport, text: str | None = None) -> str:
     return f"## {report.exam_name} ({report.modality}, {report.region})\n{body.strip()}"
 
 
-def _lab_lines(case: ClinicalCase) -> Iterator[str]:
-    """Yield each result with what is known of its range."""
-    for lab in case.lab_results:
-        kind = " | ".join(part for part in (lab.category, lab.fluid) if part)
-        shown = f" [{kind}]" if kind else ""
-        yield f"- {lab.test_name or 'Unnamed test'}{shown}: {lab.value}{reference_range(lab)}"
+def _lab_line(lab: LabResult) -> str:
+    """Return a result with what is known of its range."""
+    kind = " | ".join(part for part in (lab.category, lab.fluid) if part)
+    shown = f" [{kind}]" if kind else ""
+    return f"- {lab.test_name or 'Unnamed test'}{shown}: {lab.value}{reference_range(lab)}"
 
 
-def _culture_lines(case: ClinicalCase) -> Iterator[str]:
-    """Yield each culture; an organism that nobody named is unknown."""
-    for culture in case.microbiology_events:
-        specimen = f" [{culture.spec_type_desc}]" if culture.spec_type_desc else ""
-        comments = f"; {culture.comments}" if culture.comments else ""
-        name = culture.test_name or "Unnamed test"
-        yield f"- {name}{specimen}: {culture.organism_name or 'Unknown'}{comments}"
+def _culture_line(culture: MicrobiologyEvent) -> str:
+    """Return a culture; an organism that nobody named is unknown."""
+    specimen = f" [{culture.spec_type_desc}]" if culture.spec_type_desc else ""
+    comments = f"; {culture.comments}" if culture.comments else ""
+    name = culture.test_name or "Unnamed test"
+    return f"- {name}{specimen}: {culture.organism_name or 'Unknown'}{comments}"

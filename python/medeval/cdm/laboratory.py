@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 
 from medeval.cdm.facts import LabFacts
 from medeval.cdm.lab_names import LabMapping, LabNames, holds, plain
-from medeval.models.clinical_case import ClinicalCase, LabResult, MicrobiologyEvent
+from medeval.models.clinical_case import ClinicalCase, LabResult
 
 NOTHING = "No laboratory results available for this patient."
 # A part of a name that is shorter than this is in too many names.
@@ -48,17 +49,6 @@ class Requested:
     items: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class _Result:
-    """A result of the case: where it stands, whose it is, and how it reads in each version."""
-
-    place: int
-    itemid: int | None
-    stands_for: int | None
-    name: str
-    lines: tuple[str, str]
-
-
 class Laboratory:
     """The results of one case."""
 
@@ -67,18 +57,14 @@ class Laboratory:
         self._facts = facts
         self._names = LabNames(mapping, facts)
         self._has_labs = bool(case.lab_results)
-        labs = [
-            (lab.itemid, lab.test_name, (lab_line(lab), repaired_lab_line(lab)))
-            for lab in case.lab_results
-        ]
-        cultures = [
-            (one.test_itemid, one.test_name, (culture_line(one),) * 2)
-            for one in case.microbiology_events
-        ]
+        # Of each result the item, the name, and how it reads in each version.
         self._results = [
-            _Result(place, itemid, facts.item_synonyms.get(itemid or 0, itemid), name or "", lines)
-            for place, (itemid, name, lines) in enumerate((*labs, *cultures))
+            (lab.itemid, lab.test_name or "", _lab_lines(lab)) for lab in case.lab_results
         ]
+        for one in case.microbiology_events:
+            found = one.organism_name or one.comments or "No growth"
+            line = f"(Microbiology) {one.test_name}: {found}"
+            self._results.append((one.test_itemid or 0, one.test_name or "", (line, line)))
 
     def requested(self, request: str | Sequence[str], version: int) -> list[Requested]:
         """Return the tests that a request names.
@@ -97,7 +83,7 @@ class Laboratory:
         shorter = shorter_name(name, self._facts)
         if shorter != name:
             return self._meant(shorter, version) if shorter else []
-        parts = [part.strip() for part in name.split("/") if part.strip()] if "/" in name else []
+        parts = filter(None, map(str.strip, name.split("/")))
         joined = [Requested(part, self._names.items(part, version)) for part in parts]
         return joined if any(one.items for one in joined) else [Requested(name, ())]
 
@@ -109,53 +95,59 @@ class Laboratory:
         """
         if not (self._results and (self._has_labs or version != 1)):
             return NOTHING
-        tests = self.requested(request, version)
-        found: dict[_Result, None] = {}
-        missing: list[str] = []
-        for name, results in self._by_item(tests) if version == 1 else self._by_test(tests):
-            found |= dict.fromkeys(results)
-            missing += [] if results else [name]
-        if not found:
+        tests = dict.fromkeys(self.requested(request, version))
+        if version == 1:
+            keys = dict.fromkeys(key for test in tests for key in (test.items or (test.name,)))
+            found = {str(key): self._of_the_reference(key) for key in keys}
+        else:
+            found = {test.name: self._of(test) for test in tests}
+        # Item by item, and each result once.
+        places = dict.fromkeys(place for places in found.values() for place in places)
+        if not places:
             asked = request if isinstance(request, str) else ", ".join(request)
             return f"The requested lab tests are not available for this patient: {asked}"
-        text = "\n".join(result.lines[version - 1] for result in found)
-        return f"{text}\n\nCould not find: {', '.join(missing)}" if missing else text
+        text = "\n".join(self._results[place][2][version - 1] for place in places)
+        missing = ", ".join(name for name, of in found.items() if not of)
+        return f"{text}\n\nCould not find: {missing}" if missing else text
 
-    def _by_item(self, tests: Iterable[Requested]) -> Iterator[tuple[str, list[_Result]]]:
-        """Yield each item once, and each unknown name, with what the reference finds of it."""
-        for wanted in dict.fromkeys(key for test in tests for key in (test.items or (test.name,))):
-            found = [
-                one
-                for one in self._results
-                if wanted == one.itemid
-                or (isinstance(wanted, str) and wanted.lower() in one.name.lower())
+    def _of_the_reference(self, key: int | str) -> list[int]:
+        """Return where the results of an item are, or those with a text in their name."""
+        return [
+            place
+            for place, (itemid, name, _) in enumerate(self._results)
+            if itemid == key or (isinstance(key, str) and key.lower() in name.lower())
+        ]
+
+    def _of(self, test: Requested) -> list[int]:
+        """Return where the results of a test are, in the order of its items, then of the case."""
+        words = plain(test.name)
+        if not test.items:
+            return [
+                place
+                for place, (_, name, _) in enumerate(self._results)
+                if len(words) >= LEAST_PART and holds(plain(name), words, is_stem=True)
             ]
-            yield str(wanted), found
-
-    def _by_test(self, tests: Iterable[Requested]) -> Iterator[tuple[str, list[_Result]]]:
-        """Yield each test once with its results, in the order of its items, then of the case."""
-        for name, items in dict.fromkeys((test.name, test.items) for test in tests):
-            words = plain(name)
-            found = [one for item in items for one in self._results if one.stands_for == item]
-            if not items and len(words) >= LEAST_PART:
-                found = [
-                    one for one in self._results if holds(plain(one.name), words, is_stem=True)
-                ]
-            yield name, found
+        stands_for = self._facts.item_synonyms
+        return [
+            place
+            for item in test.items
+            for place, (itemid, _, _) in enumerate(self._results)
+            if stands_for.get(itemid, itemid) == item
+        ]
 
 
-def lab_line(lab: LabResult) -> str:
-    """Return one result as the reference writes it; a range needs both ends."""
-    ends = (lab.ref_range_lower, lab.ref_range_upper)
-    has_range = None not in ends
-    reference = f" (ref: {ends[0]}-{ends[1]})" if has_range else ""
-    return f"({lab.fluid}) {lab.test_name}: {lab.value}{reference}"
+def _lab_lines(lab: LabResult) -> tuple[str, str]:
+    """Return one result as the reference writes it, and repaired.
 
-
-def repaired_lab_line(lab: LabResult) -> str:
-    """Return one result; a range of one end is shown as well, and nothing that is unknown."""
+    The reference shows a range only with both ends, and "None" for what is unknown.
+    """
+    low, high = lab.ref_range_lower, lab.ref_range_upper
+    both = f" (ref: {low}-{high})" if low is not None and high is not None else ""
     fluid = f"({lab.fluid}) " if lab.fluid else ""
-    return f"{fluid}{lab.test_name or 'Unnamed test'}: {lab.value}{reference_range(lab)}"
+    return (
+        f"({lab.fluid}) {lab.test_name}: {lab.value}{both}",
+        f"{fluid}{lab.test_name or 'Unnamed test'}: {lab.value}{reference_range(lab)}",
+    )
 
 
 def reference_range(lab: LabResult) -> str:
@@ -166,12 +158,6 @@ def reference_range(lab: LabResult) -> str:
     if low is not None:
         return f" (ref: from {low:.15g})"
     return f" (ref: up to {high:.15g})" if high is not None else ""
-
-
-def culture_line(culture: MicrobiologyEvent) -> str:
-    """Return one culture: its organisms, else its comments."""
-    found = culture.organism_name or culture.comments or "No growth"
-    return f"(Microbiology) {culture.test_name}: {found}"
 
 
 def requested_names(
@@ -198,25 +184,32 @@ def requested_names(
         return _reference_names(text, facts)
     is_list = _NUMBER.match(text) is not None
     text = (_NUMBER_WITHIN if is_list else _NUMBER).sub("\n", text)
-    # Where each part of the request stands, and whether what is before it ended a name.
-    parts: list[tuple[int, int, bool]] = []
-    start, begins_name = 0, True
+    # Where the parts of the request stand, those together that no sign sets apart for good.
+    groups: list[list[tuple[int, int]]] = [[]]
+    start = 0
     for separator in (*_separators(text), None):
         end = len(text) if separator is None else separator.start()
         if text[start:end].strip():
-            parts.append((start, end, begins_name))
-            begins_name = False
+            groups[-1].append((start, end))
         if separator is not None:
-            begins_name = begins_name or separator[0] in _END
+            groups += [[]] if separator[0] in _END else []
             start = separator.end()
     names: list[str] = []
-    place = 0
     # A request that repeats itself is read once.
     read = cache(lambda words: _name_in(words, facts, is_name))
-    while place < len(parts):
-        count, name = _longest_name(text, parts[place : place + _MOST_PARTS], read)
-        names += [name] if name else []
-        place += count
+    for parts in groups:
+        place = 0
+        while place < len(parts):
+            # The longest name; a part that is none is one, too.
+            for last in range(min(len(parts), place + _MOST_PARTS) - 1, place - 1, -1):
+                begin, end = parts[last]
+                if last > place and not plain(text[begin:end]):
+                    continue
+                is_whole, name = read(text[parts[place][0] : end])
+                if is_whole:
+                    break
+            names += [name] if name else []
+            place = last + 1
     return names
 
 
@@ -229,26 +222,11 @@ def shorter_name(name: str, facts: LabFacts) -> str:
     return _bare(" ".join(w for w in words if w.lower() not in facts.fillers_of_unknown_names))
 
 
-def _longest_name(
-    text: str, parts: Sequence[tuple[int, int, bool]], read: Callable[[str], tuple[bool, str]]
-) -> tuple[int, str]:
-    """Return how many parts the first name has, and the name; a part that is none is one, too."""
-    together = next((n for n, part in enumerate(parts) if n and part[2]), None)
-    name = ""
-    for count in range(together or len(parts), 0, -1):
-        begin, end, _ = parts[count - 1]
-        if count > 1 and not plain(text[begin:end]):
-            continue
-        is_whole, name = read(text[parts[0][0] : end])
-        if is_whole:
-            return count, name
-    return 1, name
-
-
 def _name_in(words: str, facts: LabFacts, is_name: Callable[[str], bool]) -> tuple[bool, str]:
     """Return whether words are the whole name of a test, and the name without what fills it."""
     whole = _bare(" ".join(words.split()))
-    filled = _without_fillers(whole, facts)
+    kept = _words_of(facts.fillers_anywhere).sub("", whole).split()
+    filled = _bare(" ".join(w for w in kept if w.lower() not in facts.fillers_between_blanks))
     for name in dict.fromkeys((whole, filled, shorter_name(filled, facts))):
         if name and is_name(name):
             return True, name
@@ -265,11 +243,6 @@ def _separators(text: str) -> list[re.Match[str]]:
         elif not is_within:
             separators.append(found)
     return separators[::-1]
-
-
-def _without_fillers(text: str, facts: LabFacts) -> str:
-    words = _words_of(facts.fillers_anywhere).sub("", text).split()
-    return _bare(" ".join(w for w in words if w.lower() not in facts.fillers_between_blanks))
 
 
 @lru_cache(maxsize=8)
@@ -289,8 +262,5 @@ def _reference_names(text: str, facts: LabFacts) -> list[str]:
     text = _REFERENCE_ARTICLE.sub("", text)
     # A comma behind which parentheses close belongs to a name.
     ends = [found.start() for found in _separators(text) if found[0] == ","]
-    names = [
-        text[start:end].strip()
-        for start, end in zip([0, *(end + 1 for end in ends)], [*ends, len(text)], strict=True)
-    ]
-    return [name for name in names if name]
+    parts = pairwise([-1, *ends, len(text)])
+    return [name for start, end in parts if (name := text[start + 1 : end].strip())]

@@ -59,8 +59,6 @@ _WORD = re.compile(r"[^\W_]+")
 
 # A call of a tool as a `Toolbox` records it.
 Call = Mapping[str, Any]
-# Tells whether a text mentions a keyword that is not denied.
-Affirms = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True)
@@ -123,13 +121,21 @@ def score_case(
     """
     if version not in VERSIONS:
         raise UserError(f"Unknown version {version} of the scores. Versions: 1, 2.")
-    if case.pathology is None:
+    pathology = case.pathology
+    if pathology is None:
         raise UserError(f"Case {case.hadm_id} has none of the four pathologies, so no score.")
-    diagnosis, treatments = _read(answer)
+    diagnosis = answer.get("final_diagnosis", answer.get("diagnosis"))
+    treatments: Any = answer.get("treatment")
+    if not isinstance(diagnosis, str):
+        raise ValueError("an answer has a text as its final_diagnosis or diagnosis")
+    is_list = isinstance(treatments, list | tuple)
+    if not is_list or not all(isinstance(one, str) for one in treatments):
+        raise ValueError("an answer has a list of texts as its treatment")
     diagnosis_of = scores_v1.diagnosis_scores if version == 1 else diagnosis_scores
-    right, nearly = diagnosis_of(diagnosis, case.pathology, facts)
+    right, nearly = diagnosis_of(diagnosis, pathology, facts)
     requested = requested_treatments(case, treatments, facts, version)
     required = required_treatments(case, facts, version)
+    needed = [requested[name] for name, is_required in required.items() if is_required]
     answers: dict[str, Any] = {
         "Diagnosis": diagnosis,
         "Diagnostic Confidence": answer.get("confidence"),
@@ -137,16 +143,24 @@ def score_case(
     }
     scores: dict[str, float] = {}
     counts: dict[str, int] = {}
+    tool_calls = None
     if calls is not None:
-        first, late = examination_scores(calls)
-        tests, neutral, other_tests = laboratory_scores(calls, case.pathology, facts, version)
+        # An invalid call examines nobody.
+        examined = [call["tool"] == PHYSICAL_EXAMINATION and call["is_valid"] for call in calls]
+        tests, neutral, other_tests = laboratory_scores(calls, pathology, facts, version)
         points, imaging, other_imaging = imaging_scores(case, calls, facts, version)
-        scores |= {LATE_EXAMINATION: late, EXAMINATION: first}
-        scores |= {LABORATORY: sum(tests.values()), IMAGING: points}
+        scores |= {
+            LATE_EXAMINATION: int(any(examined)),
+            EXAMINATION: int(any(examined[:1])),
+            LABORATORY: sum(tests.values()),
+            IMAGING: points,
+        }
+        # A call that does not say its turn is taken for one of its own.
+        turns = {call.get("round", f"call {number}") for number, call in enumerate(calls)}
         counts |= {
             UNNECESSARY_TESTS: len(other_tests),
             UNNECESSARY_IMAGING: len(other_imaging),
-            ROUNDS: rounds(calls),
+            ROUNDS: len(turns),
             TOOL_CALLS: len(calls),
             INVALID_CALLS: sum(not call["is_valid"] for call in calls),
         }
@@ -157,18 +171,12 @@ def score_case(
             "Correct Imaging": imaging,
             UNNECESSARY_IMAGING: other_imaging,
         }
-    needed = [requested[name] for name, is_required in required.items() if is_required]
+        # How often each tool was called with success; all calls are in the total.
+        counted = Counter(call["tool"] for call in calls if call["is_valid"])
+        tool_calls = {tool: counted[tool] for tool in TOOLS} | {"total": len(calls)}
     scores |= {DIAGNOSIS: right, GRACIOUS_DIAGNOSIS: nearly, TREATMENT: sum(needed) / len(needed)}
     answers |= {TREATMENT: requested, "Treatment Required": required}
-    return CaseScore(
-        hadm_id=case.hadm_id,
-        pathology=case.pathology,
-        version=version,
-        scores=scores,
-        counts=counts,
-        answers=answers,
-        tool_calls=None if calls is None else calls_by_tool(calls),
-    )
+    return CaseScore(case.hadm_id, pathology, version, scores, counts, answers, tool_calls)
 
 
 def diagnosis_scores(diagnosis: str, pathology: str, facts: Facts) -> tuple[int, int]:
@@ -188,15 +196,6 @@ def diagnosis_scores(diagnosis: str, pathology: str, facts: Facts) -> tuple[int,
     if is_named or has_pair(answer, facts.correct_diagnoses.get(pathology, ()), organs, rules):
         return 1, 1
     return 0, int(has_pair(answer, facts.gracious_diagnoses.get(pathology, ()), organs, rules))
-
-
-def examination_scores(calls: Sequence[Call]) -> tuple[int, int]:
-    """Return the points for an examination as the first call, and for one at any time.
-
-    An invalid call examines nobody.
-    """
-    examined = [call["tool"] == PHYSICAL_EXAMINATION and call["is_valid"] for call in calls]
-    return int(any(examined[:1])), int(any(examined))
 
 
 def laboratory_scores(
@@ -270,36 +269,46 @@ def required_treatments(case: ClinicalCase, facts: Facts, version: int) -> dict[
     It is needed always, or if the ground truth shows it by a code or by words. Every pathology has
     one that is always needed.
     """
-    affirms = _affirms(facts, version)
-    return {
-        one.name: _is_required(one, case, affirms) for one in facts.treatments[str(case.pathology)]
-    }
+    affirmed = _affirmed(facts, version)
+    truth = case.ground_truth
+    titles = [one.title for one in truth.treatments]
+    codes = {(icd_version(one.icd_code), one.icd_code) for one in truth.treatments if one.icd_code}
+
+    def is_required(treatment: TreatmentFacts) -> bool:
+        if treatment.is_always_required:
+            return True
+        if treatment.diagnosis_word is not None:
+            return affirmed(truth.primary_diagnosis, [treatment.diagnosis_word])
+        return (
+            not codes.isdisjoint(treatment.codes)
+            or affirmed(titles, treatment.shown_by)
+            or (
+                affirmed(titles, treatment.shown_words) and affirmed(titles, treatment.shown_places)
+            )
+        )
+
+    return {one.name: is_required(one) for one in facts.treatments[str(case.pathology)]}
 
 
 def requested_treatments(
     case: ClinicalCase, answered: Sequence[str], facts: Facts, version: int
 ) -> dict[str, bool]:
     """Return for each treatment of the pathology whether words of the answer ask for it."""
-    affirms = _affirms(facts, version)
-    return {
-        one.name: _is_requested(one, case, answered, affirms)
-        for one in facts.treatments[str(case.pathology)]
-    }
+    affirmed = _affirmed(facts, version)
 
+    def is_requested(treatment: TreatmentFacts) -> bool:
+        word = treatment.diagnosis_word
+        if word is not None and not affirmed(case.ground_truth.primary_diagnosis, [word]):
+            return False
+        if treatment.requested_groups:
+            return all(affirmed(answered, group) for group in treatment.requested_groups)
+        return affirmed(answered, treatment.requested_by) or any(
+            affirmed([text], [place]) and affirmed([text], [change])
+            for place, change in treatment.requested_pairs
+            for text in answered
+        )
 
-def rounds(calls: Sequence[Call]) -> int:
-    """Return in how many turns the model called tools.
-
-    A call says its turn by `round`; one that does not is taken for a turn of its own.
-    """
-    said = {call["round"] for call in calls if call.get("round") is not None}
-    return len(said) + sum(call.get("round") is None for call in calls)
-
-
-def calls_by_tool(calls: Sequence[Call]) -> dict[str, int]:
-    """Return how often each tool was called with success, and all calls under `total`."""
-    counted = Counter(call["tool"] for call in calls if call["is_valid"])
-    return {tool: counted[tool] for tool in TOOLS} | {"total": len(calls)}
+    return {one.name: is_requested(one) for one in facts.treatments[str(case.pathology)]}
 
 
 def icd_version(code: str) -> int:
@@ -310,57 +319,9 @@ def icd_version(code: str) -> int:
     return 10 if len(code) == ICD_10_LENGTH else 9
 
 
-def _affirms(facts: Facts, version: int) -> Affirms:
+def _affirmed(facts: Facts, version: int) -> Callable[[Sequence[str], Sequence[str]], bool]:
+    """Return what tells whether one of some texts mentions a keyword that is not denied."""
+    affirms = negation(facts.negation_cues).affirms
     if version == 1:
-        return partial(scores_v1.affirms, facts=facts)
-    return negation(facts.negation_cues).affirms
-
-
-def _is_required(treatment: TreatmentFacts, case: ClinicalCase, affirms: Affirms) -> bool:
-    given = case.ground_truth.treatments
-    if treatment.is_always_required:
-        return True
-    if treatment.diagnosis_word is not None:
-        return _any(affirms, case.ground_truth.primary_diagnosis, [treatment.diagnosis_word])
-    codes = {(icd_version(one.icd_code), one.icd_code) for one in given if one.icd_code is not None}
-    titles = [one.title for one in given]
-    return (
-        not codes.isdisjoint(treatment.codes)
-        or _any(affirms, titles, treatment.shown_by)
-        or (
-            _any(affirms, titles, treatment.shown_words)
-            and _any(affirms, titles, treatment.shown_places)
-        )
-    )
-
-
-def _is_requested(
-    treatment: TreatmentFacts, case: ClinicalCase, answered: Sequence[str], affirms: Affirms
-) -> bool:
-    word = treatment.diagnosis_word
-    if word is not None and not _any(affirms, case.ground_truth.primary_diagnosis, [word]):
-        return False
-    if treatment.requested_groups:
-        return all(_any(affirms, answered, group) for group in treatment.requested_groups)
-    return _any(affirms, answered, treatment.requested_by) or any(
-        affirms(text, place) and affirms(text, change)
-        for place, change in treatment.requested_pairs
-        for text in answered
-    )
-
-
-def _any(affirms: Affirms, texts: Iterable[str], keywords: Iterable[str]) -> bool:
-    texts = tuple(texts)
-    return any(affirms(text, keyword) for keyword in keywords for text in texts)
-
-
-def _read(answer: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    diagnosis = answer.get("final_diagnosis", answer.get("diagnosis"))
-    treatments = answer.get("treatment")
-    if not isinstance(diagnosis, str):
-        raise ValueError("an answer has a text as its final_diagnosis or diagnosis")
-    if not isinstance(treatments, list | tuple) or not all(
-        isinstance(one, str) for one in treatments
-    ):
-        raise ValueError("an answer has a list of texts as its treatment")
-    return diagnosis, tuple(treatments)
+        affirms = partial(scores_v1.affirms, facts=facts)
+    return lambda texts, words: any(affirms(text, word) for word in words for text in texts)

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from medeval.cdm.aggregate import N_ITERS, ScoredCase, check_cases, means, score_names, values_of
+from medeval.cdm.aggregate import N_ITERS, ScoredCase, check_cases, means, score_names, value_of
 from medeval.cdm.scores import SCORES
 from medeval.errors import UserError
 from medeval.models.clinical_case import ClinicalCase
@@ -117,7 +117,7 @@ def subgroups(
         for first, second in combinations(map(str, shown), 2):
             both = [*members[first], *members[second]]
             tests = gap_tests(
-                np.nan_to_num(values_of(both, scores)),
+                np.array([[value_of(case, name) or 0.0 for name in scores] for case in both]),
                 np.arange(len(both)) < len(members[first]),
                 [case.pathology for case in both],
                 seed=seed,

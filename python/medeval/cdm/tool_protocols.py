@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count, pairwise
 from typing import Any, Literal
 
 from medeval.cdm import prompts
@@ -36,8 +36,6 @@ ToolProtocol = Literal["native", "text"]
 # What endpoints take as the name of a function: letters, digits, "_" and "-", at most 64 of them.
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 64
-_NO_NAME = "unknown"
-STOP = ("\nObservation:",)
 
 _LABEL = re.compile(
     r"""^[ \t>*_`\#-]{0,8}
@@ -50,6 +48,7 @@ _LABEL = re.compile(
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 # A result that was made up may begin within a line.
+_HEADING = re.compile(r"[ \t>]*(?:#|\*\*|__)")
 _OBSERVATION = re.compile(r"(?<=\s)Observation:")
 _KINDS = ("thought", "input", "action", "observation", "diagnosis", "treatment")
 _BRACES = ("{", "｛")
@@ -64,6 +63,7 @@ _TREATMENT = ("treatment", "treatments", "treatment_plan")
 _THOUGHT = ("thought", "thoughts", "reasoning")
 # A label, its value, which may be several lines long, and whether it has another layout.
 _Line = tuple[str, str, bool]
+_NO_LINE: _Line = ("", "", False)
 
 
 @dataclass(frozen=True)
@@ -128,12 +128,9 @@ class Native:
     decide = prompts.DECIDE_NATIVE
 
     def __init__(self, tools: Sequence[str]) -> None:
+        self.system = prompts.SYSTEM_NATIVE
         self._tools = tools
         self._ids: set[str] = set()
-
-    def system(self) -> str:
-        """Return the system prompt."""
-        return prompts.SYSTEM_NATIVE
 
     def parameters(self, is_deciding: bool) -> dict[str, Any]:
         """Return the tools: endpoints want them as long as the conversation has calls in it."""
@@ -158,7 +155,12 @@ class Native:
             name = tools[0] if len(tools) == 1 else given.name
             names = ARGUMENTS[name] if name in self._tools else ()
             arguments, is_custom = _arguments(given.arguments, names)
-            calls.append(ToolCall(self._own_id(given.id), name, arguments))
+            # Some endpoints count anew in each reply. The new ids are such as the strictest take:
+            # nine letters and digits.
+            made = (f"call{number:05}" for number in count(len(self._ids)))
+            own = next(one for one in chain([given.id], made) if one not in self._ids)
+            calls.append(ToolCall(own, name, arguments))
+            self._ids.add(own)
             sent.append(_sent_back(calls[-1], part))
             customs += is_custom or name != given.name
         # Of the function_call it is the newer form.
@@ -171,17 +173,6 @@ class Native:
         return [
             {"role": "tool", "tool_call_id": call.id, "content": text} for call, text in answers
         ]
-
-    def _own_id(self, given: str) -> str:
-        """Return an id that no earlier call of the conversation has.
-
-        Some endpoints count anew in each reply. The new ids are such as the strictest take: nine
-        letters and digits.
-        """
-        made = (f"call{number:05}" for number in count(len(self._ids)))
-        name = given if given not in self._ids else next(n for n in made if n not in self._ids)
-        self._ids.add(name)
-        return name
 
 
 def _arguments(text: str, names: Collection[str]) -> tuple[dict[str, Any] | None, bool]:
@@ -212,7 +203,7 @@ def _sent_back(call: ToolCall, came: Any) -> dict[str, Any]:
     whole = dict(came) if isinstance(came, Mapping) else {}
     given = whole.get("function")
     function = dict(given) if isinstance(given, Mapping) else {}
-    function["name"] = _NOT_OF_A_NAME.sub("_", call.name)[:_LONGEST_NAME] or _NO_NAME
+    function["name"] = _NOT_OF_A_NAME.sub("_", call.name)[:_LONGEST_NAME] or "unknown"
     arguments = function.get("arguments")
     try:
         read = json.loads(arguments) if isinstance(arguments, str) else arguments
@@ -230,15 +221,12 @@ class Text:
     decide = prompts.DECIDE_TEXT
 
     def __init__(self, tools: Sequence[str]) -> None:
+        self.system = prompts.system_text(tools)
         self._tools = tools
-
-    def system(self) -> str:
-        """Return the system prompt with the tools in words."""
-        return prompts.system_text(self._tools)
 
     def parameters(self, is_deciding: bool) -> dict[str, Any]:
         """Return where the model is to stop, so that it makes up no result."""
-        return {"stop": list(STOP)}
+        return {"stop": ["\nObservation:"]}
 
     def read(self, completion: Completion) -> Reply:
         """Read an action, else the answer."""
@@ -263,7 +251,7 @@ def read_text_reply(text: str, tools: Sequence[str]) -> Reply:
     message = {"role": "assistant", "content": text or prompts.NO_REPLY}
     found: dict[str, str] = {}
     is_custom = False
-    for place, (kind, value, is_other) in enumerate(lines):
+    for (kind, value, is_other), (next_kind, asked, next_is_other) in pairwise([*lines, _NO_LINE]):
         if not value and kind != "treatment":
             continue
         is_custom = is_custom or is_other
@@ -271,13 +259,12 @@ def read_text_reply(text: str, tools: Sequence[str]) -> Reply:
         if kind == "action":
             said = value.splitlines()[0].strip(_MARKS)
             name = fold_key(said) if fold_key(said) in tools else said
-            _, asked, is_custom = next(
-                (one for one in lines[place + 1 : place + 2] if one[0] == "input"), ("", "", False)
-            )
+            if next_kind != "input":
+                asked, next_is_other = "", False
             if not asked.startswith(_BRACES):
                 asked = _END_OF_INPUT.split(asked)[0].strip()
             call = ToolCall("", name, arguments_in(asked, ARGUMENTS[name] if name in tools else ()))
-            return Reply(message, (call,), customs=is_other or is_custom or name != said)
+            return Reply(message, (call,), customs=is_other or next_is_other or name != said)
         if "diagnosis" in found and "treatment" in found:
             return Reply(message, answer=_answer_in_lines(found), customs=is_custom)
     answer = read_answer(text)
@@ -327,7 +314,8 @@ def partial_answer(text: str) -> FinalAnswer | None:
     """
     found = last_object(text, (*_DIAGNOSIS, *_TREATMENT), _part)
     if found is not None:
-        return _part(found.members)
+        part = _part(found.members)
+        return part and replace(part, thought="")
     lines = reversed(_read_lines(text)[0])
     answer = _answer_in_lines({kind: value for kind, value, _ in lines if value})
     return answer if answer.final_diagnosis or answer.treatment else None
@@ -340,38 +328,37 @@ def treatments_in(text: str) -> tuple[str, ...]:
 
 
 def _read_lines(text: str) -> tuple[list[_Line], str]:
-    """Return the labelled lines of a reply, and the reply, up to what it made up as observation."""
-    labels = list(_labels(text))
-    acted = next((label.end() for label in labels if _kind(label) == "action"), len(text))
-    ends = [found.start() for found in _OBSERVATION.finditer(text, acted)]
-    ends += [label.start() for label in labels if _kind(label) == "observation"]
-    end = min([*ends, len(text)])
-    labels = [label for label in labels if label.start() < end]
-    stops = [*(label.start() for label in labels[1:]), end]
+    """Return the labelled lines of a reply, and the reply, up to what it made up as observation.
+
+    A label has a colon, or is a heading of Markdown.
+    """
+    labels: list[tuple[str, re.Match[str]]] = []
+    end, has_acted = len(text), False
+    for label in _LABEL.finditer(text):
+        kind = next(kind for kind in _KINDS if kind in label["label"].lower())
+        # A heading of observations before anything was asked for is no result.
+        is_heading = _HEADING.match(label[0]) and (kind != "observation" or has_acted)
+        if not (label["colon"] or is_heading):
+            continue
+        if kind == "observation":
+            end = min(end, label.start())
+            break
+        labels.append((kind, label))
+        if kind == "action" and not has_acted:
+            has_acted = True
+            made_up = _OBSERVATION.search(text, label.end())
+            end = made_up.start() if made_up else end
+    labels = [(kind, label) for kind, label in labels if label.start() < end]
+    stops = [*(label.start() for _, label in labels[1:]), end]
     lines = [
         (
-            _kind(label),
+            kind,
             _FENCE.sub("", text[label.end() : stop]).strip().strip("*_`").strip(),
             label["colon"] != ":" or bool(label["number"] or label["step"]),
         )
-        for label, stop in zip(labels, stops, strict=False)  # without labels there is one stop
+        for (kind, label), stop in zip(labels, stops, strict=False)  # without any there is one stop
     ]
     return lines, text[:end].rstrip()
-
-
-def _labels(text: str) -> Iterator[re.Match[str]]:
-    """Yield the labels: with a colon, or as a heading of Markdown."""
-    has_acted = False
-    for found in _LABEL.finditer(text):
-        is_heading = bool(re.match(r"[ \t>]*(?:#|\*\*|__)", found[0]))
-        # A heading of observations before anything was asked for is no result.
-        if found["colon"] or (is_heading and (_kind(found) != "observation" or has_acted)):
-            has_acted = has_acted or _kind(found) == "action"
-            yield found
-
-
-def _kind(label: re.Match[str]) -> str:
-    return next(kind for kind in _KINDS if kind in label["label"].lower())
 
 
 def _answer_in_lines(found: Mapping[str, str]) -> FinalAnswer:
@@ -382,22 +369,24 @@ def _answer_in_lines(found: Mapping[str, str]) -> FinalAnswer:
 
 
 def _part(fields: Mapping[str, Any]) -> FinalAnswer | None:
-    diagnosis = _first(fields, _DIAGNOSIS)
-    given = _treatments(_first(fields, _TREATMENT))
+    """Return what there is of an answer; None if there is neither diagnosis nor treatment."""
+    diagnosis, given, thought = (
+        next((fields[name] for name in names if name in fields), None)
+        for names in (_DIAGNOSIS, _TREATMENT, _THOUGHT)
+    )
     named = diagnosis.strip() if isinstance(diagnosis, str) else ""
-    return FinalAnswer(named, given or ()) if named or given else None
+    treatments = _treatments(given)
+    if not (named or treatments):
+        return None
+    return FinalAnswer(named, treatments or (), thought if isinstance(thought, str) else "")
 
 
 def _answer(fields: Mapping[str, Any]) -> FinalAnswer | None:
+    """Return a whole answer: a diagnosis, and treatments that can be none."""
     part = _part(fields)
-    if part is None or not part.final_diagnosis or _treatments(_first(fields, _TREATMENT)) is None:
-        return None
-    thought = _first(fields, _THOUGHT)
-    return replace(part, thought=thought if isinstance(thought, str) else "")
-
-
-def _first(fields: Mapping[str, Any], names: tuple[str, ...]) -> Any:
-    return next((fields[name] for name in names if name in fields), None)
+    given = [fields[name] for name in _TREATMENT if name in fields]
+    is_whole = part and part.final_diagnosis and given and _treatments(given[0]) is not None
+    return part if is_whole else None
 
 
 def _treatments(value: Any) -> tuple[str, ...] | None:

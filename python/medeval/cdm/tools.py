@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from medeval.cdm.facts import Facts, ImagingFacts
@@ -92,31 +92,29 @@ class Toolbox:
     def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Use a tool; whatever is wrong with a call is told to the model, not raised."""
         record: dict[str, Any] = {"tool": name, "arguments": dict(arguments)}
+        missing = [
+            argument
+            for argument in ARGUMENTS.get(name, ())
+            if not _is_given(arguments.get(argument), can_be_list=name == REQUEST_LAB_TEST)
+        ]
+        is_valid = name in self._enabled and not missing
         if name not in self._enabled:
             tools = ", ".join(self._enabled) or "none"
-            text, is_valid = f"There is no tool {name[:64]}. Tools: {tools}.", False
+            text = f"There is no tool {name[:64]}. Tools: {tools}."
+        elif missing:
+            text = f"{name} needs the argument {missing[0]}, a text."
+        elif name == REQUEST_LAB_TEST:
+            text, is_valid = self._test(record, arguments["test_name"])
+        elif name == REQUEST_IMAGING:
+            text, is_valid = self._image(record, arguments["region"], arguments["modality"])
+        elif name == RETRIEVE_CRITERIA:
+            text = self._retrieve(record, arguments["condition"])
         else:
-            text, is_valid = self._used(name, arguments, record)
+            text = self._case.physical_exams or NO_EXAMINATION
         return ToolAnswer(text, record | {"is_valid": is_valid})
 
-    def _used(
-        self, name: str, arguments: Mapping[str, Any], record: dict[str, Any]
-    ) -> tuple[str, bool]:
-        """Return the answer of a tool, and whether the call was one; the record grows."""
-        for argument in ARGUMENTS[name]:
-            value = arguments.get(argument)
-            if isinstance(value, str) or (name == REQUEST_LAB_TEST and _are_texts(value)):
-                continue
-            return f"{name} needs the argument {argument}, a text.", False
-        if name == REQUEST_LAB_TEST:
-            return self._test(record, arguments["test_name"])
-        if name == REQUEST_IMAGING:
-            return self._image(record, arguments["region"], arguments["modality"])
-        if name == RETRIEVE_CRITERIA:
-            return self._retrieve(record, arguments["condition"]), True
-        return self._case.physical_exams or NO_EXAMINATION, True
-
     def _test(self, record: dict[str, Any], test_name: str | Sequence[str]) -> tuple[str, bool]:
+        """Return the answer of the laboratory, and whether a test was named; the record grows."""
         is_too_long = sum(map(len, test_name)) > LONGEST_REQUEST
         tests = {
             version: [] if is_too_long else self._laboratory.requested(test_name, version)
@@ -136,38 +134,29 @@ class Toolbox:
         return self._laboratory.answer(test_name, self._version), True
 
     def _image(self, record: dict[str, Any], region: str, modality: str) -> tuple[str, bool]:
-        request = understood(region, modality, self._facts.imaging)
+        """Return the next report, and whether the request can be understood; the record grows."""
+        facts = self._facts.imaging
+        request = understood(region, modality, facts)
         scored_as = request.modality and request.modality.lower()
         if request.kind is not None:
-            scored_as = self._facts.imaging.kinds[request.kind].scored_as
-        record |= {
-            "region": request.region,
-            "modality": request.modality,
-            "kind": request.kind,
-            "scored_as": scored_as,
-            "report": None,
-        }
+            scored_as = facts.kinds[request.kind].scored_as
+        record |= {**asdict(request), "scored_as": scored_as, "report": None}
         reports = self._case.radiology_reports
         if self._version == 1:
             # The first whose region and modality hold the words of the request, again and again.
             asked = f"{region} {modality}"
-            fits = [
+            fits = left = [
                 place
                 for place, report in enumerate(reports)
                 if region.lower() in report.region.lower()
                 and modality.lower() in report.modality.lower()
             ]
-            left = fits
         elif request.region is None or request.modality is None:
             what = "region" if request.region is None else "modality"
             return f"The {what} of the imaging is not known. Name it in one word.", False
         else:
             asked = f"{request.region} {request.kind or request.modality}"
-            fits = [
-                place
-                for place, report in enumerate(reports)
-                if shows(report, request, self._facts.imaging)
-            ]
+            fits = [place for place, one in enumerate(reports) if shows(one, request, facts)]
             # Not in the order of the case, which is that of the notes' names.
             left = [place for place in fits if place not in self._given]
             left.sort(key=lambda place: by_time(reports[place]))
@@ -183,6 +172,7 @@ class Toolbox:
         ), True
 
     def _retrieve(self, record: dict[str, Any], condition: str) -> str:
+        """Return the criteria of a condition, else which there are; the record grows."""
         names = self._facts.condition_names
         name = plain(condition)
         if name not in names:
@@ -196,9 +186,11 @@ class Toolbox:
         return f"{found.condition.capitalize()} ({found.guideline}): {found.text}"
 
 
-def _are_texts(value: Any) -> bool:
-    is_list = isinstance(value, list | tuple)
-    return is_list and bool(value) and all(isinstance(one, str) for one in value)
+def _is_given(value: Any, can_be_list: bool) -> bool:
+    """Tell whether an argument is a text, or a list of some."""
+    if can_be_list and isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(one, str) for one in value)
+    return isinstance(value, str)
 
 
 def by_time(report: RadiologyReport) -> tuple[Any, ...]:
@@ -229,14 +221,12 @@ def understood(region: str, modality: str, facts: ImagingFacts) -> ImagingReques
     """
     words = plain(modality)
     kinds = {phrase: name for phrase, name in facts.modality_phrases.items() if name in facts.kinds}
-    broad = {phrase: name for phrase, name in facts.modality_phrases.items() if phrase not in kinds}
-    kind = _longest(words, kinds)
+    kind = _meaning(words, kinds)
     if kind is not None:
         found: str | None = facts.kinds[kind].modality
     else:
-        found = _longest(words, broad) or _first(words, facts.modality_keywords, facts)
-    words = plain(region)
-    place = _longest(words, facts.region_phrases) or _first(words, facts.region_keywords, facts)
+        found = _meaning(words, facts.modality_phrases, facts.modality_keywords, facts)
+    place = _meaning(plain(region), facts.region_phrases, facts.region_keywords, facts)
     return ImagingRequest(place, found, kind)
 
 
@@ -246,33 +236,28 @@ def shows(report: RadiologyReport, request: ImagingRequest, facts: ImagingFacts)
     A broad modality accepts its special kinds; a special kind is told by the report's modality or
     by the examination's name.
     """
-    if request.region != report.region:
-        return False
-    kinds = [kind for kind in facts.kinds if _is_of(report, kind, facts)]
-    if request.kind is not None:
-        return request.kind in kinds
-    accepted = {report.modality, *(facts.kinds[kind].modality for kind in kinds)}
-    return request.modality in accepted
-
-
-def _is_of(report: RadiologyReport, kind: str, facts: ImagingFacts) -> bool:
     name = plain(report.exam_name)
-    return report.modality == kind or any(
-        holds(name, keyword) for keyword in facts.kinds[kind].exam_keywords
-    )
+    kinds = [
+        one
+        for one in facts.kinds.values()
+        if report.modality == one.kind or any(holds(name, word) for word in one.exam_keywords)
+    ]
+    shown = {one.kind for one in kinds}
+    if request.kind is None:
+        shown = {report.modality, *(one.modality for one in kinds)}
+    return request.region == report.region and (request.kind or request.modality) in shown
 
 
-def _longest(words: str, phrases: Mapping[str, str]) -> str | None:
+def _meaning(
+    words: str,
+    phrases: Mapping[str, str],
+    keywords: Iterable[tuple[str, str]] = (),
+    facts: ImagingFacts | None = None,
+) -> str | None:
+    """Return the meaning of the longest phrase in some words, else that of the first keyword."""
     found = [phrase for phrase in phrases if holds(words, phrase)]
-    return phrases[max(found, key=len)] if found else None
-
-
-def _first(words: str, keywords: Iterable[tuple[str, str]], facts: ImagingFacts) -> str | None:
-    return next(
-        (
-            meaning
-            for keyword, meaning in keywords
-            if holds(words, keyword, is_stem=keyword in facts.keyword_stems)
-        ),
-        None,
-    )
+    if found:
+        return phrases[max(found, key=len)]
+    stems = facts.keyword_stems if facts is not None else ()
+    held = (means for word, means in keywords if holds(words, word, is_stem=word in stems))
+    return next(held, None)

@@ -13,7 +13,7 @@ from pydantic import Field, InstanceOf
 
 from medeval.cdm.cases import EXPORT, CaseFiles, Subset, read_case_files, read_subset
 from medeval.cdm.context import MARGIN as LOOP_MARGIN
-from medeval.cdm.context import ContextBudget, budget_in
+from medeval.cdm.context import UNLIMITED, ContextBudget, budget_in
 from medeval.cdm.demo import best_scores, local_provider
 from medeval.cdm.episode import CaseEpisode, LoopOptions, Transcript, read_transcripts, tool_loops
 from medeval.cdm.facts import Facts, load_facts
@@ -95,7 +95,7 @@ class CdmTask:
     subset: Subset | None = None
     recorded_export: str | None = None
     window: ContextWindow | None = None
-    budget: ContextBudget | None = None
+    budget: ContextBudget = UNLIMITED
     scored_subsets: Sequence[Subset] = ()
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
@@ -147,7 +147,7 @@ class CdmTask:
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """See `AskedTask`: what each conversation begins with."""
         for episode in self.samples(limit):
-            yield episode.item(episode.opening.messages, episode.opening.parameters)
+            yield episode.item(episode.opening)
 
     def can_read(self, item: Item, reply: str) -> bool:
         """See `AskedTask`; a conversation reads its own replies."""

@@ -29,24 +29,21 @@ def score_tables(found: Aggregate, version: int, beside: Aggregate, other: int) 
         beside: the same by the other version.
         other: which that is.
     """
-    headlines = {name: means[DIAGNOSIS] for name, means in found.by_pathology.items()}
     names = sorted(found.overall, key=lambda name: name != DIAGNOSIS)
+    headlines = {name: of[DIAGNOSIS] for name, of in found.by_pathology.items()}
     return [
         Table(
             "by pathology",
             ("pathology", "n", "failed", DIAGNOSIS, "95 % interval"),
             [
-                (name, f"{one.n:,}", f"{one.n_failed:,}", *cells(one.shown.value, *_ends(one)))
+                (name, f"{one.n:,}", f"{one.n_failed:,}", *_cells(one))
                 for name, one in headlines.items()
             ],
         ),
         Table(
             "by score version",
             ("score", f"version {version}", f"version {other}"),
-            [
-                (name, *(cells(one.overall[name].shown.value)[0] for one in (found, beside)))
-                for name in names
-            ],
+            [(name, *(_cells(one.overall[name])[0] for one in (found, beside))) for name in names],
         ),
     ]
 
@@ -58,15 +55,14 @@ def detail_tables(found: Aggregate, conduct: Mapping[str, int | Mapping[str, int
     """
 
     def cell(mean: Mean) -> str:
-        value, between = cells(mean.shown.value, *_ends(mean))
+        value, between = _cells(mean)
         return f"{value} ({between})" if between else value
 
     rows = []
     for name, value in conduct.items():
-        if isinstance(value, Mapping):
-            rows += [(f"context: {key.replace('_', ' ')}", f"{n:,}") for key, n in value.items()]
-        else:
-            rows.append((name.replace("_", " "), f"{value:,}"))
+        counts = value if isinstance(value, Mapping) else {"": value}
+        kind = "context: " if isinstance(value, Mapping) else name
+        rows += [(f"{kind}{key}".replace("_", " "), f"{n:,}") for key, n in counts.items()]
     return [
         Table(
             "scores by pathology",
@@ -80,16 +76,14 @@ def detail_tables(found: Aggregate, conduct: Mapping[str, int | Mapping[str, int
     ]
 
 
-def cells(
-    value: float | None, low: float | None = None, high: float | None = None
-) -> tuple[str, str]:
+def cells(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
     """Return a value and the ends of its interval as tables show them; empty for no interval."""
     shown = "undefined" if value is None else f"{value:.4f}"
     return shown, "" if low is None else f"{low:.4f} to {high:.4f}"
 
 
-def _ends(mean: Mean) -> tuple[float | None, float | None]:
-    return mean.shown.low, mean.shown.high
+def _cells(mean: Mean) -> tuple[str, str]:
+    return cells(mean.shown.value, mean.shown.low, mean.shown.high)
 
 
 def by_pathology(found: Aggregate) -> Groups:
