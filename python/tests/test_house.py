@@ -310,7 +310,7 @@ def test_every_promise_names_a_test_that_there_is() -> None:
 @pytest.mark.parametrize(
     ("there", "instead", "told"),
     [
-        ("::test_a_judge_passes_the_same_gate`", "::test_a_judge`", "test_guard.py::test_a_judge"),
+        ("::test_no_cookie_goes_back_to_an_endpoint`", "::test_no`", "test_guard.py::test_no"),
         ("`test_clinical_case.py::", "`test_case.py::", "test_case.py::test_a_case_is_written"),
         ("`test_report_command.py::test_one_run_is_one_page_that_needs_nothing_else`", "", "`rep"),
         ("\n### docs/yier.md\n", "\n", "docs/yier.md"),
