@@ -1,53 +1,93 @@
-"""The journal keeps each item once, whole, and for its owner only."""
+"""The journal keeps each item once, whole, and for its owner only; what was edited is told."""
 
 from __future__ import annotations
 
+import copy
 import json
 import resource
+import signal
 import stat
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inference_runs import QUICK, ask, content, open_items
+from judging_runs import GOOD, RUBRIC, judge_at, judged, judging, subjects
+from model_server import Script, model_server
+from tables import table
 
 from medeval.errors import UserError
-from medeval.inference.journal import Journal, read_journal
-from medeval.inference.run import Run, read_answers
-from medeval.inference.types import Item, Outcome, Request
+from medeval.inference.engine import STEPS
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.journal import Journal, Line, read_journal
+from medeval.inference.python_model import PythonModel
+from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, read_answers, settings_of
+from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, Request
+
+TABLES = table("journal")
+WHERE = {"endpoint": "https://x.org/v1", "model": "m"}
 
 
-def line(item: str, outcome: str = "answered", sample: int = 0, text: str = "A") -> dict[str, Any]:
-    named = {"item": item, "sample": sample, "key": f"k-{item}", "outcome": outcome}
-    said = {"error": {"kind": "server"}} if outcome == "errored" else {"text": text}
-    return {**named, **said, "cost": None, "measured": {"seconds": 0.1, "attempts": 1}}
+def line(item: str, outcome: str = "answered", **more: Any) -> dict[str, Any]:
+    named = {"item": item, "sample": 0, "key": f"k-{item}", "outcome": outcome}
+    said = {"error": {"kind": "server"}} if outcome == "errored" else {"text": "A"}
+    return {**named, **said, "cost": None, "measured": {"seconds": 0.1, "attempts": 1}, **more}
+
+
+def as_file(*listed: Any) -> bytes:
+    return b"".join(json.dumps(each).encode() + b"\n" for each in listed)
+
+
+def changed(line: Line, place: str, value: Any) -> Line:
+    """Return a copy of a line with another value at a place of it, or without it."""
+    copied = copy.deepcopy(line)
+    *way, last = place.split(".")
+    at: Any = copied
+    for name in way:
+        at = at[int(name) if isinstance(at, list) else name]
+    at[last] = value
+    if value == "gone":
+        del at[last]
+    return copied
+
+
+def edit(path: Path, number: int, place: str, value: Any) -> None:
+    """Change a line of a file; numbers begin with 1."""
+    lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
+    lines[number - 1] = changed(lines[number - 1], place, value)
+    path.write_bytes(as_file(*lines))
+
+
+# The file
 
 
 def test_lines_are_there_at_once_and_read_back(tmp_path: Path) -> None:
     path = tmp_path / "responses.jsonl"
+    whole = line("a", text="答案\u2028C\n")
     with Journal(path) as journal:
         journal.append(line("b"))
-        journal.append(line("a", text="答案\u2028C\n"))
+        journal.append(whole)
         assert path.read_bytes().count(b"\n") == 2
-        assert journal.read("a", 0) == line("a", text="答案\u2028C\n")
+        assert journal.read("a", 0) == whole
         assert journal.read("a", 1) is None
-        assert [read["item"] for read in journal.lines()] == ["b", "a"]
-    with Journal(path) as journal:
-        assert len(journal) == 2
-        place = journal.place("b", 0)
-        assert place is not None
-        assert place.key == "k-b"
-    assert [read["item"] for read in read_journal(path)] == ["b", "a"]
-
-
-def test_an_item_has_one_line(tmp_path: Path) -> None:
-    with Journal(tmp_path / "j") as journal:
-        journal.append(line("a"))
         journal.append(line("a", sample=1))
         with pytest.raises(ValueError, match="has a line already"):
             journal.append(line("a"))
-        assert len(journal) == 2
+        with pytest.raises(UserError, match="Another run"):
+            Journal(path)
+    path.chmod(0o644)
+    with Journal(path) as journal:
+        assert [read["item"] for read in journal.lines()] == ["b", "a", "a"]
+        place = journal.place("b", 0)
+        assert place is not None
+        assert place.key == "k-b"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [read["item"] for read in read_journal(path)] == ["b", "a", "a"]
 
 
 @given(data=st.data())
@@ -55,66 +95,49 @@ def test_whatever_is_torn_off_the_end_whole_lines_are_kept(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     path = tmp_path_factory.mktemp("journal") / "j"
-    with Journal(path) as journal:
-        for name in ("a", "b", "c"):
-            journal.append(line(name))
-    whole = path.read_bytes()
+    whole = as_file(*map(line, "abc"))
     length = data.draw(st.integers(0, len(whole)))
     path.write_bytes(whole[:length])
     kept = whole[:length].count(b"\n")
     assert len(list(read_journal(path))) == kept
     with Journal(path) as journal:
         assert len(journal) == kept
-        for name in ("a", "b", "c")[kept:]:
+        for name in "abc"[kept:]:
             journal.append(line(name))
-    assert path.read_bytes() == whole
+    assert [json.loads(text) for text in path.read_bytes().splitlines()] == [*map(line, "abc")]
 
 
 def test_a_torn_line_longer_than_a_block_is_dropped(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    whole = (json.dumps(line("a", text="x" * 1_500_000)) + "\n").encode()
+    whole = as_file(line("a", text="x" * 1_500_000))
     path.write_bytes(whole + b'{"item":"' + b"x" * 2_500_000)
     with Journal(path) as journal:
         assert len(journal) == 1
     assert path.read_bytes() == whole
 
 
-@pytest.mark.parametrize("broken", [b"not json\n", b"[]\n", b'{"item":"b"}\n', b"\n"])
-def test_a_broken_line_in_the_midst_is_told_by_number(tmp_path: Path, broken: bytes) -> None:
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        *((text, "line 2: not a line of a journal") for text in (b"not json", b"[]", b"")),
+        (b'{"item":"b"}', "line 2: not a line of a journal"),
+        (as_file(line("a")).strip(), r"line 2: item 'a' .* twice"),
+    ],
+)
+def test_a_broken_line_in_the_midst_is_told_by_number(
+    tmp_path: Path, broken: bytes, told: str
+) -> None:
     path = tmp_path / "j"
-    good = (json.dumps(line("a")) + "\n").encode()
-    path.write_bytes(good + broken + good)
-    with pytest.raises(UserError, match="line 2: not a line of a journal"):
+    before = as_file(line("a")) + broken + b"\n" + as_file(line("c"))
+    path.write_bytes(before)
+    with pytest.raises(UserError, match=told):
         Journal(path)
-    assert path.read_bytes() == good + broken + good
-
-
-def test_an_item_that_stands_in_it_twice_is_told(tmp_path: Path) -> None:
-    path = tmp_path / "j"
-    path.write_bytes((json.dumps(line("a")) + "\n").encode() * 2)
-    with pytest.raises(UserError, match=r"line 2: item 'a' .* twice"):
-        Journal(path)
-
-
-def test_two_runs_do_not_write_one_journal(tmp_path: Path) -> None:
-    with Journal(tmp_path / "j"), pytest.raises(UserError, match="Another run"):
-        Journal(tmp_path / "j")
-    with Journal(tmp_path / "j"):
-        pass
-
-
-def test_a_journal_that_was_open_to_all_is_closed_to_them(tmp_path: Path) -> None:
-    path = tmp_path / "j"
-    path.touch(mode=0o644)
-    with Journal(path):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert path.read_bytes() == before
 
 
 def test_outcomes_to_be_asked_again_are_taken_out_and_the_others_stay(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    with Journal(path) as journal:
-        for name, outcome in (("a", "answered"), ("b", "errored"), ("c", "empty")):
-            journal.append(line(name, outcome))
+    path.write_bytes(as_file(line("a"), line("b", "errored"), line("c", "empty")))
     with Journal(path, lambda line: line["outcome"] == Outcome.ERRORED) as journal:
         assert [read["item"] for read in journal.lines()] == ["a", "c"]
         assert journal.place("b", 0) is None
@@ -129,24 +152,17 @@ def test_outcomes_to_be_asked_again_are_taken_out_and_the_others_stay(tmp_path: 
 
 def full_disk(path: str) -> str:
     """Write to a journal when files may not grow; return what it told."""
-    import signal
-
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     with Journal(Path(path)) as journal:
         journal.append(line("a"))
         limit = Path(path).stat().st_size + 10
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-        try:
+        with pytest.raises(UserError) as told:
             journal.append(line("b"))
-        except UserError as error:
-            return str(error)
-    return "nothing"
+    return str(told.value)
 
 
 def test_a_full_disk_is_told_and_leaves_no_half_line(tmp_path: Path) -> None:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
     path = tmp_path / "j"
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         told = pool.submit(full_disk, str(path)).result()
@@ -156,12 +172,9 @@ def test_a_full_disk_is_told_and_leaves_no_half_line(tmp_path: Path) -> None:
 
 def test_answers_follow_the_items_and_a_missing_one_leaves_its_place(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    with Journal(path) as journal:
-        journal.append(line("c", text="<think>x</think>C"))
-        journal.append(line("a"))
+    path.write_bytes(as_file(line("c", text="<think>x</think>C"), line("a")))
     items = [Item(name, []) for name in ("a", "b", "c")]
-    answers = list(read_answers(path, items))
-    assert [(a.item, a.answer, a.outcome) for a in answers] == [
+    assert [(a.item, a.answer, a.outcome) for a in read_answers(path, items)] == [
         ("a", "A", Outcome.ANSWERED),
         ("b", "", None),
         ("c", "C", Outcome.ANSWERED),
@@ -171,63 +184,164 @@ def test_answers_follow_the_items_and_a_missing_one_leaves_its_place(tmp_path: P
     assert not (tmp_path / "absent").exists()
 
 
-BASE = Request(
-    Item("a", [{"role": "user", "content": "Q"}]), "https://x.org/v1", "m", {"temperature": 0}, "1"
-)
+# The key of a request, and the settings
+
+
+def request(endpoint: str, model: str, parameters: Any, version: str, **item: Any) -> Request:
+    return Request(Item("a", **item), endpoint, model, parameters, version)
 
 
 def test_the_key_is_of_all_that_decides_the_answer_and_of_nothing_else() -> None:
-    message = {"role": "user", "content": "Q"}
-    others = [
-        Request(BASE.item, "https://y.org/v1", "m", {"temperature": 0}, "1"),
-        Request(BASE.item, BASE.endpoint, "n", {"temperature": 0}, "1"),
-        Request(BASE.item, BASE.endpoint, "m", {"temperature": 1}, "1"),
-        Request(BASE.item, BASE.endpoint, "m", {"temperature": 0, "seed": 1}, "1"),
-        Request(BASE.item, BASE.endpoint, "m", {"temperature": 0}, "2"),
-        Request(Item("a", [message], sample=1), BASE.endpoint, "m", {"temperature": 0}, "1"),
-        Request(Item("a", [message, message]), BASE.endpoint, "m", {"temperature": 0}, "1"),
-        Request(
-            Item("a", [{**message, "role": "system"}]), BASE.endpoint, "m", {"temperature": 0}, "1"
-        ),
-    ]
-    assert len({BASE.key, *(other.key for other in others)}) == len(others) + 1
+    base = TABLES["request"]
+    keys = {request(**other).key for other in (base, *TABLES["others"])}
+    assert len(keys) == 1 + len(TABLES["others"])
     turned = Item("b", [{"content": "Q", "role": "user"}], "open")
-    assert Request(turned, BASE.endpoint, "m", {"temperature": 0}, "1").key == BASE.key
+    again = Request(turned, base["endpoint"], "m", {"temperature": 0}, "1").key
+    # It stays the same from version to version.
+    key = "0ab43eaef86dd9c85edf9af5970b0e8de2a5af9740ae61ef0c79eee1a00ed2bf"
+    assert request(**base).key == again == key
 
 
-def test_the_key_stays_the_same_from_version_to_version() -> None:
-    assert BASE.key == "0ab43eaef86dd9c85edf9af5970b0e8de2a5af9740ae61ef0c79eee1a00ed2bf"
-
-
-def test_a_folder_with_answers_and_no_record_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "responses.jsonl").touch()
-    with pytest.raises(UserError, match=r"no run\.json"):
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [("responses.jsonl", "", r"no run\.json"), ("run.json", "{", "not the record of a run")],
+)
+def test_a_folder_that_is_no_run_is_refused(
+    tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(UserError, match=said):
         Run(tmp_path, {"model": "m"})
 
 
-def test_a_broken_record_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text("{")
-    with pytest.raises(UserError, match="not the record of a run"):
-        Run(tmp_path, {"model": "m"})
-
-
-def test_each_difference_of_settings_is_named(tmp_path: Path) -> None:
-    where = {"endpoint": BASE.endpoint, "model": "m"}
-    before = {**where, "parameters": {"seed": 1, "top_p": 1}, "prompt_version": "1"}
-    Run(tmp_path, before, about={"code_version": "0.1"})
-    Run(tmp_path, before, about={"code_version": "0.2"})
+def test_each_difference_of_settings_is_named_and_what_was_learned_is_kept(tmp_path: Path) -> None:
+    before = {**WHERE, "parameters": {"seed": 1, "top_p": 1}, "prompt_version": "1"}
+    Run(tmp_path, before, about={"code_version": "0.1"}).update("learned", {"temperature": ""})
+    assert Run(tmp_path, before, about={"code_version": "0.2"}).learned == {"temperature": ""}
     with pytest.raises(UserError) as refusal:
-        Run(tmp_path, {**where, "parameters": {"seed": 2}, "prompt_version": "2"})
+        Run(tmp_path, {**WHERE, "parameters": {"seed": 2}, "prompt_version": "2"})
     assert (
         'parameters.seed was 1, now 2; parameters.top_p was 1, now nothing; prompt_version was "1",'
         ' now "2"' in str(refusal.value)
     )
-    record = json.loads((tmp_path / "run.json").read_text())
-    assert record == {"settings": before, "learned": {}, "code_version": "0.1"}
+    path = tmp_path / "run.json"
+    learned = {"settings": before, "learned": {"temperature": ""}, "code_version": "0.1"}
+    assert json.loads(path.read_text()) == learned
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_what_was_learned_is_kept_for_the_next_start(tmp_path: Path) -> None:
-    settings = {"endpoint": "e", "model": "m", "parameters": {}, "prompt_version": "1"}
-    Run(tmp_path, settings).update("learned", {"temperature": ""})
-    assert Run(tmp_path, settings).learned == {"temperature": ""}
-    assert stat.S_IMODE((tmp_path / "run.json").stat().st_mode) == 0o600
+# A line that is JSON but no line of a journal
+
+
+@pytest.mark.parametrize(("place", "value"), TABLES["faults"])
+def test_the_field_that_is_not_of_the_form_is_named_and_nothing_of_it_is_shown(
+    tmp_path: Path, place: str, value: Any
+) -> None:
+    path, whole = tmp_path / RESPONSES, as_file(TABLES["line"])
+    torn = as_file(changed({**TABLES["line"], "item": "b"}, place, value))
+    path.write_bytes(whole + torn)
+    for read in (lambda: list(read_journal(path)), lambda: Journal(path)):
+        with pytest.raises(UserError, match=rf"line 2: .*\({place}: ") as told:
+            read()
+        assert "XANTHIPPE" not in str(told.value)
+    path.write_bytes(whole + torn[:-1])  # torn, it is dropped
+    assert [line["item"] for line in read_journal(path)] == ["a"]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from([*TABLES["line"]]), inner),
+    )
+)
+def test_whatever_a_line_is_it_is_read_or_told(
+    tmp_path_factory: pytest.TempPathFactory, value: Any
+) -> None:
+    path = tmp_path_factory.mktemp("journal") / "j"
+    for each in (value, *({**TABLES["line"], name: value} for name in TABLES["line"])):
+        path.write_bytes(as_file(each))
+        read, told = [each], ""
+        try:
+            read = list(read_journal(path))
+        except UserError as error:
+            told = str(error)
+        assert f"{path}, line 1: not a line of a journal" in told or read == [each]
+
+
+def test_an_edited_journal_of_answers_is_told_wherever_it_is_read(tmp_path: Path) -> None:
+    items, path = open_items(3), tmp_path / RESPONSES
+    again = RunConfig(retries=QUICK, retry=frozenset({Outcome.ERRORED}))
+    with model_server() as server:
+        ask(server.url, tmp_path, items)
+        before = content(tmp_path)
+        edit(path, 2, "outcome", "postponed")
+        edited = path.read_bytes()
+        where = r"line 2: not a line of a journal \(outcome: .*'answered'.*asks it again"
+        reads: list[Callable[[], object]] = [
+            lambda: list(read_answers(path, items)),
+            lambda: ask(server.url, tmp_path, items),
+            lambda: ask(server.url, tmp_path, items, again),
+        ]
+        for read in reads:
+            with pytest.raises(UserError, match=RESPONSES + ", " + where):
+                read()
+        assert path.read_bytes() == edited
+        assert server.seen.requests == 3
+        # What the message says to do helps.
+        lines = edited.splitlines(keepends=True)
+        path.write_bytes(lines[0] + lines[2])
+        ask(server.url, tmp_path, items)
+        assert server.seen.requests == 4
+    assert content(tmp_path) == before
+
+
+class Twice:
+    """A conversation of two turns."""
+
+    id, sample, data_class = "talk", 0, "open"
+    opening = Ask([{"role": "user", "content": "first"}])
+
+    async def play(self, ask: AskModel) -> Finished:
+        first = await ask(self.opening)
+        assert first.completion is not None
+        said = {"role": "user", "content": f"second after {first.completion.text}"}
+        second = await ask(Ask([*self.opening.messages, said]))
+        assert second.completion is not None
+        return Finished(second.outcome, second.completion.text)
+
+
+def talk(folder: Path) -> None:
+    provider = PythonModel(lambda item: "yes", "f", DataUseGuard({}, folder / AUDIT))
+    Run(folder, settings_of(provider, ""), provider).execute([Twice()], RunConfig())
+
+
+def test_an_edited_journal_of_turns_is_told_and_what_nobody_needs_may_miss(tmp_path: Path) -> None:
+    talk(tmp_path)
+    steps, answers = tmp_path / STEPS, tmp_path / RESPONSES
+    turns, (ended,) = steps.read_bytes(), read_journal(answers)
+    for place, value in (("outcome", "postponed"), ("measured", "gone"), ("turn", "1")):
+        answers.unlink(missing_ok=True)  # so that the turns are read again
+        edit(steps, 2, place, value)
+        with pytest.raises(UserError, match=rf"{STEPS}, line 2: not a line .*\({place}: "):
+            talk(tmp_path)
+        steps.write_bytes(turns)
+    for place in ("fingerprint", "reasoning", "measured.charged"):
+        edit(steps, 1, place, "gone")
+    edit(steps, 1, "measured.seconds", None)
+    talk(tmp_path)
+    (line,) = read_journal(answers)
+    assert {**line, "measured": {}} == {**ended, "measured": {}}
+    edit(answers, 1, "episode", "gone")
+    talk(tmp_path)  # its reason is not known, and nothing else is missing
+
+
+def test_an_edited_journal_of_judgments_is_told(tmp_path: Path) -> None:
+    listed = subjects(3)
+    with model_server(Script(reply=lambda body: GOOD)) as server:
+        judged(server.url, tmp_path, listed)
+        edit(tmp_path / "judgments.jsonl", 3, "cost", "gone")
+        where = r"judgments\.jsonl, line 3: not a line of a journal \(cost: "
+        with pytest.raises(UserError, match=where):
+            judged(server.url, tmp_path, listed)
+        with pytest.raises(UserError, match=where):
+            judging(listed, [judge_at(server.url)], RUBRIC, tmp_path).results()

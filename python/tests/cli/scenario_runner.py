@@ -4,6 +4,7 @@ A scenario is an entry of a YAML file in `scenarios/`:
 
     name:       also of its record in python/tests/golden/scenarios
     about:      what it holds, in one sentence
+    slow:       true if it takes more than about two seconds of CPU
     warehouse:  true if it reads the demo's tables; `copy` if its steps change them
     inputs:     files of `inputs/` that are copied into the folder
     files:      name: text, or anything that is written as JSON
@@ -66,6 +67,7 @@ class Scenario:
     env: dict[str, str] = field(default_factory=dict)
     endpoint: list[dict[str, Any]] = field(default_factory=list)
     nowhere: list[str] = field(default_factory=list)
+    slow: bool = False
     warehouse: bool | str = False
     recorded: str = ""
     leave_out: list[str] = field(default_factory=list)
@@ -180,14 +182,15 @@ class Runner:
         `write` writes a file (`content`); `replace` a `text` in a file `by` another, here or in a
         file `to` that it makes of it; `copy` copies a file or folder `to` a place; `remove` takes a
         file away; `link` makes a link `to` a folder; `sql` changes the copy of the warehouse;
-        `kill` starts a command in a process of its own and kills it when the endpoint, whose rules
-        hang, has seen `at` requests; `batch` answers a file of prompts by the endpoint's rules into
-        the file `to`.
+        `kill` starts a command in a process of its own and kills it, or ends it `by` another signal
+        that comes so many `times`, when the endpoint, whose rules hang, has seen `at` requests
+        (`background`: it is started without a Ctrl-C, as by a shell); `batch` answers a file of
+        prompts by the endpoint's rules into the file `to`.
         """
         if isinstance(step, str):
             return self._command(step)
         if "kill" in step:
-            return self._kill(step["kill"], step["at"])
+            return self._kill(**step)
         if "tear" in step:
             path = self._one(step["tear"])
             lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -242,21 +245,29 @@ class Runner:
         asked.sort(key=lambda request: json.dumps(request, ensure_ascii=False, sort_keys=True))
         return {"requests": asked}
 
-    def _kill(self, command: str, at: int) -> dict[str, Any]:
+    def _kill(
+        self, kill: str, at: int, by: str = "SIGKILL", times: int = 1, background: bool = False
+    ) -> dict[str, Any]:
         assert self._server is not None
         seen = len(self._server.seen.bodies)
+        ctrl_c = signal.SIG_IGN if background else signal.SIG_DFL
         started = subprocess.Popen(
-            [sys.executable, "-m", "medeval", *self._words(command)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            [sys.executable, "-m", "medeval", *self._words(kill)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             start_new_session=True,
+            # Whoever runs the tests may have been started without a Ctrl-C of its own.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, ctrl_c),
         )
         while self._server.seen.requests < seen + at:
-            assert started.poll() is None, f"{command} ended before it was killed"
+            assert started.poll() is None, f"{kill} ended before it was killed"
             time.sleep(0.005)
-        os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
-        return {"killed": command, **self._asked(seen)}
+        for _ in range(times):
+            os.killpg(started.pid, signal.Signals[by])
+        out, err = map(self._normal.printed, started.communicate())
+        ended = {} if by == "SIGKILL" else {by: started.returncode, "out": out, "err": err}
+        return {"killed": kill, **ended, **self._asked(seen)}
 
     def _batch(self, prompts: Path, answers: Path) -> None:
         lines = []
@@ -272,7 +283,8 @@ class Runner:
                 "message": {"role": "assistant", **replied},
                 "finish_reason": finish,
             }
-            body = {"model": "m-1", "choices": [choice]}
+            counted = {"usage": rule["usage"]} if "usage" in rule else {}
+            body = {"model": "m-1", "choices": [choice], **counted}
             if "status" in rule:
                 body = {"error": {"message": rule["message"]}}
             response = {"status_code": rule.get("status", 200), "body": body}
