@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inference_runs import QUICK, ask, content, open_items
-from judging_runs import GOOD, RUBRIC, judge_at, judged, judging, subjects
+from judging_runs import GOOD, judge_at, judged, judging, subjects
 from model_server import Script, model_server
 from tables import table
 
@@ -344,4 +344,4 @@ def test_an_edited_journal_of_judgments_is_told(tmp_path: Path) -> None:
         with pytest.raises(UserError, match=where):
             judged(server.url, tmp_path, listed)
         with pytest.raises(UserError, match=where):
-            judging(listed, [judge_at(server.url)], RUBRIC, tmp_path).results()
+            judging(listed, [judge_at(server.url)], tmp_path).results()
