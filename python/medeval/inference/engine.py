@@ -26,8 +26,8 @@ from medeval.inference.errors import TOO_LONG, CallFailedError, Failure
 from medeval.inference.executor import RequestExecutor
 from medeval.inference.journal import Journal, read_journal
 from medeval.inference.lines import Line, Totals
+from medeval.inference.openai_replies import UnreadCallError, with_calls_in_text
 from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
-from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
 from medeval.inference.types import (
     Ask,
     AskModel,

@@ -179,9 +179,7 @@ async def context_window(
             counter = EstimatedTokens()
     if limit is not None:
         return ContextWindow(limit, "user", counter)
-    if told is not None:
-        return ContextWindow(told, "server", counter)
-    return ContextWindow(DEFAULT_LIMIT, "default", counter)
+    return ContextWindow(told or DEFAULT_LIMIT, "server" if told else "default", counter)
 
 
 async def _told_by_server(provider: OpenAIModel, is_open: bool) -> int | None:
