@@ -306,11 +306,10 @@ class OpenAIModel:
         refused: RefusedError
         try:
             async with asyncio.timeout(self._timeout):
-                response = (
-                    await client.get(path, cast_to=httpx2.Response)
-                    if body is None
-                    else await client.post(path, body=body, cast_to=httpx2.Response)
-                )
+                if body is None:
+                    response = await client.get(path, cast_to=httpx2.Response)
+                else:
+                    response = await client.post(path, body=body, cast_to=httpx2.Response)
                 return without_key(response.text, key)
         except openai.APIStatusError as error:
             text = without_key(error.response.text, key)
