@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from medeval.inference.errors import Failure, RetryPolicy
+from medeval.inference.errors import RetryPolicy
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.openai_model import OpenAIModel, ParameterFallbacks
+from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, RunResult, settings_of
-from medeval.inference.types import Item, Message, Model, Request
+from medeval.inference.types import Item, Model
 
 MODEL = "tested-model"
 QUICK = RetryPolicy(attempts=8, first_wait=0.01, longest_wait=0.05)
@@ -55,17 +55,6 @@ def ask(
 
 def run_of(folder: Path, model: Model, prompt_version: str = "") -> Run:
     return Run(folder, settings_of(model, prompt_version), model)
-
-
-def named_parts(
-    failure: Failure,
-    parameters: Mapping[str, Any],
-    messages: Sequence[Message] = (),
-    learned: Mapping[str, str] | None = None,
-) -> list[dict[str, str]]:
-    """Return what is left out of a request first, since the endpoint names it."""
-    request = Request(Item("a", messages), "e", MODEL, parameters, "")
-    return ParameterFallbacks(learned).trials(failure, request, only_named=True)
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:

@@ -26,8 +26,8 @@ from medeval.cdm.tools import ARGUMENTS, TOOLS, understood
 from medeval.errors import UserError
 from medeval.evaluation.task_prompts import read_output
 from medeval.inference.errors import failure_of_response
+from medeval.inference.openai_replies import UnreadCallError, with_calls_in_text
 from medeval.inference.openai_replies import read_reply as read_body
-from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
 from medeval.inference.types import Completion
 from medeval.judging.injection import injection_signs
 from medeval.judging.verdict import read_verdict

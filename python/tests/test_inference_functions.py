@@ -6,9 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from inference_runs import run_of
 
 from medeval.evaluation.model_runner import ModelRunner
-from medeval.inference.python_model import module_of
+from medeval.inference.guard import DataUseGuard
+from medeval.inference.python_model import PythonModel, module_of
+from medeval.inference.run import AUDIT, RunConfig
+from medeval.inference.types import Item
 
 
 def test_neighbours_of_the_same_name_are_not_mistaken_for_each_other(tmp_path: Path) -> None:
@@ -49,3 +53,19 @@ def test_a_file_that_cannot_be_run_leaves_no_module_and_ends_no_program(tmp_path
     runner.load_model({"type": "local", "path": path})
     error = {"type": "SystemExit", "attempts": 1, "batch": 1}
     assert runner.run_model([{"question": "?"}]) == [{"error": error}]
+
+
+def test_what_a_function_does_to_its_messages_is_seen_by_no_other_sample(tmp_path: Path) -> None:
+    shared = [{"role": "user", "content": "question"}]
+    seen: list[str] = []
+
+    def function(item: Item) -> str:
+        seen.append(item.messages[0]["content"])
+        item.messages[0]["content"] = "CHANGED"  # type: ignore[index]
+        return "A"
+
+    run = run_of(tmp_path, PythonModel(function, "f", DataUseGuard({}, tmp_path / AUDIT)))
+    for _ in range(2):
+        run.execute([Item("one", shared, "open", sample) for sample in range(2)], RunConfig())
+    assert seen == ["question"] * 2
+    assert shared == [{"role": "user", "content": "question"}]

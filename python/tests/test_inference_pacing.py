@@ -7,7 +7,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.inference.limits import ROUNDS_BEFORE_ONE_MORE, AdaptiveLimiter
+from medeval.inference.executor import ROUNDS_BEFORE_ONE_MORE, AdaptiveLimiter
 
 
 def test_as_many_go_on_as_were_taken_and_one_more_after_some_rounds() -> None:

@@ -24,10 +24,10 @@ from medeval.inference import lines
 from medeval.inference.cost import CostLedger
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure
 from medeval.inference.executor import RequestExecutor
-from medeval.inference.journal import Journal, read_journal
+from medeval.inference.journal import Journal
 from medeval.inference.lines import Line, Totals
+from medeval.inference.openai_replies import UnreadCallError, with_calls_in_text
 from medeval.inference.run import STEPS, Progress, RunConfig, RunResult
-from medeval.inference.tool_text import UnreadCallError, with_calls_in_text
 from medeval.inference.types import (
     Ask,
     AskModel,
@@ -70,7 +70,7 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
     samples = samples if first is None else chain([first], samples)
     has_steps = first is not None and not isinstance(first, Item)
     steps_path = run.folder / STEPS
-    again = _retried(run, retry) if has_steps else {}
+    again = _retried(run, retry) if has_steps and retry else {}
     # Read before lines are discarded, which are paid for all the same.
     ledger = CostLedger(run.journal, steps_path if has_steps else None)
     with ExitStack() as stack:
@@ -82,7 +82,7 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
         journal = Journal(run.journal, (lambda line: line["outcome"] in retry) if retry else None)
         stack.enter_context(journal)
         stack.enter_context(ledger)
-        executor.resume(ledger, (steps or journal).lines())
+        executor.resume(ledger, (journal if steps is None else steps).lines())
         if config.on_start is not None:
             config.on_start()
         loop = _Loop(run, samples, config, journal, steps, executor)
@@ -100,13 +100,11 @@ def _retried(run: Run, outcomes: frozenset[Outcome]) -> dict[tuple[str, int], bo
     One that was too long is had anew: it would meet the same end again behind the same turns, since
     what a server says of its limit is remembered with them.
     """
-    if not outcomes or not run.journal.exists():
-        return {}
+    ended = (line for line in run.lines() if line["outcome"] in outcomes)
     return {
         (line["item"], line["sample"]): line["outcome"] == Outcome.ERRORED
         and lines.failure_of(line).code != TOO_LONG
-        for line in read_journal(run.journal)
-        if line["outcome"] in outcomes
+        for line in ended
     }
 
 
@@ -194,14 +192,9 @@ class _Loop:
         return Outcome.ANSWERED if is_read else Outcome.UNPARSED
 
     def _request(self, sample: Item | Episode, asked: Ask) -> Request:
-        model = self.run.required_model
-        return Request(
-            Item(sample.id, asked.messages, sample.data_class, sample.sample, asked.parameters),
-            model.address,
-            model.model,
-            model.parameters,
-            self.run.prompt_version,
-        )
+        model, version = self.run.required_model, self.run.prompt_version
+        item = Item(sample.id, asked.messages, sample.data_class, sample.sample, asked.parameters)
+        return Request(item, model.address, model.model, model.parameters, version)
 
     async def _turn(self, request: Request, totals: Totals) -> Turn:
         """Return the next turn, from the journal if it is there.
@@ -281,14 +274,11 @@ class _Loop:
         return journal.read(item.id, item.sample, turn)
 
     def _end(self, sample: Item | Episode, line: Line, is_new: bool) -> None:
-        follow_up = self.config.follow_up
-        if follow_up is not None and isinstance(sample, Item):
-            further = follow_up(sample, line)
-            if further is not None:
-                self.further.append(further)
+        if self.config.follow_up is not None and isinstance(sample, Item):
+            further = self.config.follow_up(sample, line)
+            self.further += [] if further is None else [further]
         self.progress.add(line, is_new)
-        reason = line.get("episode", {}).get("reason")
-        if reason:
+        if reason := line.get("episode", {}).get("reason"):
             self.reasons[reason] += 1
         if self.config.on_progress is not None:
             self.config.on_progress(self.progress)

@@ -216,12 +216,12 @@ def failure_of_response(
     error = error_of(json_or_none(body)) if error is None else error
     said, sentence = Words(body, asked), error.get("message")
     message = Words(sentence, asked) if sentence and isinstance(sentence, str) else said
-    codes = {word(error.get("code")) or word(error.get("type")), word(error.get("type"))}
-    code, parameter = word(error.get("code")) or word(error.get("type")), word(error.get("param"))
+    code, kind_of_error, parameter = (word(error.get(name)) for name in ("code", "type", "param"))
+    code = code or kind_of_error
+    named = {code.lower(), kind_of_error.lower()}
     retry_after = told = retry_after_of({k.lower(): v for k, v in headers.items()}, said, now)
     if told is None and (status == 429 or status >= 500):
         retry_after = wait_told_in(message)
-    named = {one.lower() for one in codes}
     kind = _kind(status, named, message, retry_after)
     if kind in (Kind.REQUEST, Kind.SERVER) and status in _MENDED_BY_THE_PROMPT:
         # Of the whole body: the detail may be cut before what matters.
@@ -336,11 +336,7 @@ class RetryPolicy:
 
     def asks_too_much(self, failure: Failure) -> bool:
         """Tell whether the endpoint wants to be left alone for longer than a run waits."""
-        return (
-            failure.is_passing
-            and failure.retry_after is not None
-            and failure.retry_after > self.longest_told
-        )
+        return failure.is_passing and (failure.retry_after or 0) > self.longest_told
 
     def wait(self, failure: Failure, item: str, attempt: int) -> float:
         """Return the seconds before the next call: never less than the endpoint asks for."""

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 # What the engine says itself; and names by which keys would get into requests and records.
 _NOT_OF_A_MODEL = re.compile(
-    r"^(?:messages|model|n|stream)$|key|token$|secret|password|authorization|headers|extra_|base_url"
+    r"^(?:messages|model|n|stream)$|key|token$|secret|password|authorization|headers|extra_|base_url",
+    re.IGNORECASE,
 )
 # An address where nobody answers the first packet is not waited for as long as a reply.
 _LONGEST_CONNECT = 10.0
@@ -207,12 +208,13 @@ class OpenAIModel:
         self._has_answered = False
         self._experiment = asyncio.Lock()
         self._is_tried = False
-        reserved = set(secret_places(self.parameters))
-        reserved |= {name for name in self.parameters if _NOT_OF_A_MODEL.search(name.lower())}
+        reserved = {
+            *secret_places(self.parameters),
+            *filter(_NOT_OF_A_MODEL.search, self.parameters),
+        }
         if reserved:
-            raise UserError(
-                f"{', '.join(sorted(reserved))} cannot be set as parameters of a model."
-            )
+            names = ", ".join(sorted(reserved))
+            raise UserError(f"{names} cannot be set as parameters of a model.")
         key_from_environment(key_variable, os.environ)
         _import_client()
 
@@ -304,11 +306,10 @@ class OpenAIModel:
         refused: RefusedError
         try:
             async with asyncio.timeout(self._timeout):
-                response = (
-                    await client.get(path, cast_to=httpx2.Response)
-                    if body is None
-                    else await client.post(path, body=body, cast_to=httpx2.Response)
-                )
+                if body is None:
+                    response = await client.get(path, cast_to=httpx2.Response)
+                else:
+                    response = await client.post(path, body=body, cast_to=httpx2.Response)
                 return without_key(response.text, key)
         except openai.APIStatusError as error:
             text = without_key(error.response.text, key)

@@ -15,16 +15,13 @@ from copy import deepcopy
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 from medeval.inference.errors import CallFailedError, Failure, Kind
 from medeval.inference.guard import IN_PROCESS, DataUseGuard, Purpose
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.types import Completion, Item, Request, body_of
 from medeval.text import whole
-
-Value = TypeVar("Value")
-Result = TypeVar("Result")
 
 
 class PythonModel:
@@ -65,85 +62,56 @@ class PythonModel:
         if self._file is not None:
             self._guard.check(self._file, request.item.is_open)
         self._guard.authorize(request, body, self._purpose)
-        failure = Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
-        try:
-            # A copy: what the function does to it must not change what was asked.
-            text = await in_a_thread(self._function, deepcopy(request.item), self._timeout)
-            if isinstance(text, str):
-                return Completion(whole(text), finish_reason="stop", model=self.model)
-        except TimeoutError as error:
-            failure = Failure(Kind.CALLABLE, code=type(error).__name__, detail=str(error))
-        except FunctionFailedError as error:
-            failure = Failure(Kind.CALLABLE, code=error.kind, detail=error.place)
-        raise CallFailedError(failure)
+        # A copy: what the function does to it must not change what was asked.
+        answer = await self._called(deepcopy(request.item))
+        if isinstance(answer, str):
+            return Completion(whole(answer), finish_reason="stop", model=self.model)
+        if not isinstance(answer, Failure):
+            answer = Failure(Kind.CALLABLE, code="TypeError", detail="it returned no text")
+        raise CallFailedError(answer)
 
     async def close(self) -> None:
         """Nothing was opened."""
 
+    async def _called(self, item: Item) -> Any:
+        """Return what the function returns in a thread; a failure if it raises or takes too long.
 
-class FunctionFailedError(Exception):
-    """A user's function raised something: by its class and place, without its message.
+        A thread cannot be ended from outside. One that takes too long is left to itself, and ends
+        with the process at the latest; the threads of a pool would hold the process up. Whatever
+        the function raises is the item's: a library that is asked to stop raises what would end the
+        event loop and, uncaught, the process. A KeyboardInterrupt stays what it is.
+        """
+        returned: Future[Any] = Future()
 
-    Whatever it raised comes as this one: a function of a library that is asked to stop raises what
-    would end the event loop and, uncaught, the process.
+        def call() -> None:
+            try:
+                answer: Any = self._function(item)
+            except BaseException as raised:  # noqa: BLE001  it is raised, or told, where it is waited for
+                answer = raised if isinstance(raised, KeyboardInterrupt) else _failure_of(raised)
+            with suppress(InvalidStateError):  # the run has gone on or ended without it
+                if isinstance(answer, KeyboardInterrupt):
+                    returned.set_exception(answer)
+                else:
+                    returned.set_result(answer)
 
-    Attributes:
-        kind: the class of what was raised.
-        place: the file and line where it was raised.
-    """
-
-    def __init__(self, raised: BaseException) -> None:
-        self.kind = type(raised).__name__
-        # The message may hold an input's text, or a key that the function reads for itself.
-        frames = traceback.extract_tb(raised.__traceback__)
-        where = f"at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-        self.place = where if len(frames) > 1 else ""
-        super().__init__(f"{self.kind} {self.place}".rstrip())
-
-
-async def in_a_thread(
-    function: Callable[[Value], Result], value: Value, timeout: float | None
-) -> Result:
-    """Call a function in a thread.
-
-    A thread cannot be ended from outside. One that takes too long is left to itself, and ends with
-    the process at the latest; the threads of a pool would hold the process up.
-
-    Args:
-        function: called once.
-        value: its argument.
-        timeout: seconds until it is no longer waited for; None to wait for as long as it takes.
-
-    Raises:
-        TimeoutError: it took too long.
-        FunctionFailedError: the function raised, or there is no thread to be had for it. A
-            KeyboardInterrupt stays what it is.
-    """
-    returned: Future[Result] = Future()
-
-    def call() -> None:
-        result: Any = None
-        failed: BaseException | None = None
         try:
-            result = function(value)
-        except KeyboardInterrupt as raised:
-            failed = raised
-        except BaseException as raised:  # noqa: BLE001  it is raised where it is waited for
-            failed = FunctionFailedError(raised)
-        with suppress(InvalidStateError):  # the run has gone on or ended without it
-            if failed is None:
-                returned.set_result(result)
-            else:
-                returned.set_exception(failed)
+            threading.Thread(target=call, name="callable", daemon=True).start()
+            return await asyncio.wait_for(asyncio.wrap_future(returned), self._timeout)
+        except TimeoutError:
+            told = f"it took longer than {self._timeout} seconds"
+            return Failure(Kind.CALLABLE, code="TimeoutError", detail=told)
+        except RuntimeError as error:  # there is no thread to be had
+            return _failure_of(error)
 
-    try:
-        threading.Thread(target=call, name="callable", daemon=True).start()
-    except RuntimeError as error:
-        raise FunctionFailedError(error) from None
-    try:
-        return await asyncio.wait_for(asyncio.wrap_future(returned), timeout)
-    except TimeoutError:
-        raise TimeoutError(f"it took longer than {timeout} seconds") from None
+
+def _failure_of(raised: BaseException) -> Failure:
+    """Return the failure of an item by the class and place of what was raised.
+
+    The message may hold an input's text, or a key that the function reads for itself.
+    """
+    frames = traceback.extract_tb(raised.__traceback__)
+    place = f"at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if len(frames) > 1 else ""
+    return Failure(Kind.CALLABLE, code=type(raised).__name__, detail=place)
 
 
 class FileFailedError(ImportError):

@@ -12,7 +12,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import count
 from typing import Any, Literal, Protocol, TypeGuard
 
 from medeval.inference.error_bodies import json_or_none
@@ -111,26 +110,21 @@ class ServerTokens:
 
     async def count(self, item: Item) -> int:
         """Return the count."""
-        for attempt in count(1):
-            answer = await self.attempt(item)
-            if not isinstance(answer, Failure):
-                return answer
+        attempt = 1
+        while isinstance(answer := await self.attempt(item), Failure):
             if self.retries.asks_too_much(answer) or not self.retries.may_retry(answer, attempt):
                 raise CallFailedError(answer)
             await asyncio.sleep(self.retries.wait(answer, f"{item.id}/{item.sample}", attempt))
-        raise AssertionError("there is no end to numbers")
+            attempt += 1
+        return answer
 
     async def attempt(self, item: Item) -> int | Failure:
         """Ask the server once; what its template refuses is learned as from a reply."""
         provider, fallbacks = self.provider, self.provider.fallbacks
         request = Request(item, provider.address, provider.model, provider.parameters, "")
-        tools = {"tools": item.parameters["tools"]} if "tools" in item.parameters else {}
-        body: dict[str, Any] = {
-            "model": provider.model,
-            "messages": fallbacks.messages(item.messages),
-            "add_generation_prompt": True,
-            **tools,
-        }
+        body: dict[str, Any] = {"model": provider.model, "add_generation_prompt": True}
+        body["messages"] = fallbacks.messages(item.messages)
+        body |= {name: item.parameters[name] for name in ("tools",) if name in item.parameters}
         # The tokenizer stands beside the versioned part of the address, on the same server.
         address = f"{provider.address.removesuffix('/v1')}/tokenize"
         sent = await provider.send(request, address, body)
@@ -179,9 +173,7 @@ async def context_window(
             counter = EstimatedTokens()
     if limit is not None:
         return ContextWindow(limit, "user", counter)
-    if told is not None:
-        return ContextWindow(told, "server", counter)
-    return ContextWindow(DEFAULT_LIMIT, "default", counter)
+    return ContextWindow(told or DEFAULT_LIMIT, "server" if told else "default", counter)
 
 
 async def _told_by_server(provider: OpenAIModel, is_open: bool) -> int | None:
