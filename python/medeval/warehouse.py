@@ -155,8 +155,10 @@ def kind_of_fault(error: Exception) -> str:
 # The databases
 
 # What of a dbt profile libpq knows, and other names that dbt has for it.
-_SETTINGS = ("host", "port", "user", "password", "dbname", "sslmode")
-_CERTIFICATES = ("sslcert", "sslkey", "sslrootcert")
+_SETTINGS = (
+    *("host", "port", "user", "password", "dbname"),
+    *("sslmode", "sslcert", "sslkey", "sslrootcert"),
+)
 _ALIASES = {"password": "pass", "dbname": "database"}
 
 
@@ -172,13 +174,9 @@ def connect(target: Target, *, read_only: bool = False) -> Connection:
     """
     import psycopg
 
-    found = {
-        name: target.settings.get(name) or target.settings.get(_ALIASES.get(name, ""))
-        for name in (*_SETTINGS, *_CERTIFICATES)
-    }
-    options: dict[str, Any] = {
-        name: value for name, value in found.items() if value not in (None, "")
-    }
+    settings = target.settings
+    found = {name: settings.get(name) or settings.get(_ALIASES.get(name, "")) for name in _SETTINGS}
+    options: dict[str, Any] = {name: value for name, value in found.items() if value}
     if read_only:
         options["options"] = "-c default_transaction_read_only=on"
     try:
