@@ -140,11 +140,14 @@ class ExportFile:
 
     def __init__(self, folder: ExportFolder, path: str, task: str) -> None:
         self._folder = folder
-        self._path = path
-        self._task = task
         self._hash = hashlib.sha256()
-        self._bytes = 0
-        self._rows = 0
+        self._entry: dict[str, Any] = {
+            "path": path,
+            "task": task,
+            "sha256": "",
+            "bytes": 0,
+            "rows": 0,
+        }
         place = folder.staging / path
         make_folder(place.parent)
         self._file = create_private(place)
@@ -153,8 +156,8 @@ class ExportFile:
         """Append whole lines; `rows` of them are data."""
         self._file.write(lines)
         self._hash.update(lines)
-        self._bytes += len(lines)
-        self._rows += rows
+        self._entry["bytes"] += len(lines)
+        self._entry["rows"] += rows
 
     def __enter__(self) -> Self:
         return self
@@ -162,15 +165,7 @@ class ExportFile:
     def __exit__(self, kind: object, *failure: object) -> None:
         self._file.close()
         if kind is None:
-            self._folder.written.append(
-                {
-                    "path": self._path,
-                    "task": self._task,
-                    "sha256": self._hash.hexdigest(),
-                    "bytes": self._bytes,
-                    "rows": self._rows,
-                }
-            )
+            self._folder.written.append({**self._entry, "sha256": self._hash.hexdigest()})
 
 
 class ExportFolder:
