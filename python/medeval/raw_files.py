@@ -119,11 +119,9 @@ def find_files(
             raise UserError(f"The folder {folder} cannot be read: {error.strerror}.") from error
     found: dict[str, list[RawFile]] = {table: [] for table in tables}
     for path in paths:
-        name = path.name.lower()
-        for form in FORMS:
-            table = name.removesuffix(form)
-            if name == table + form and table in found:
-                found[table].append(RawFile(table, path, form))
+        table, dot, ending = path.name.lower().partition(".")
+        if dot + ending in FORMS and table in found:
+            found[table].append(RawFile(table, path, dot + ending))
     missing = [table for table, files in found.items() if not files and table not in optional]
     if missing:
         names = "; ".join(" or ".join(f"{table}{form}" for form in FORMS) for table in missing)
