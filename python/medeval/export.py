@@ -23,14 +23,7 @@ import medeval
 from medeval.builds import Build, newest_build, read_left_out, read_source, require_named
 from medeval.data_class import CREDENTIALED, OPEN, strictest
 from medeval.errors import UserError
-from medeval.files import (
-    create_private,
-    lock,
-    make_folder,
-    replace_file,
-    sha256,
-    write_private,
-)
+from medeval.files import create_private, lock, make_folder, replace_file, sha256
 from medeval.progress import progress
 from medeval.warehouse import Row, Warehouse, flat, load_target, schema_name
 
@@ -147,11 +140,14 @@ class ExportFile:
 
     def __init__(self, folder: ExportFolder, path: str, task: str) -> None:
         self._folder = folder
-        self._path = path
-        self._task = task
         self._hash = hashlib.sha256()
-        self._bytes = 0
-        self._rows = 0
+        self._entry: dict[str, Any] = {
+            "path": path,
+            "task": task,
+            "sha256": "",
+            "bytes": 0,
+            "rows": 0,
+        }
         place = folder.staging / path
         make_folder(place.parent)
         self._file = create_private(place)
@@ -160,8 +156,8 @@ class ExportFile:
         """Append whole lines; `rows` of them are data."""
         self._file.write(lines)
         self._hash.update(lines)
-        self._bytes += len(lines)
-        self._rows += rows
+        self._entry["bytes"] += len(lines)
+        self._entry["rows"] += rows
 
     def __enter__(self) -> Self:
         return self
@@ -169,15 +165,7 @@ class ExportFile:
     def __exit__(self, kind: object, *failure: object) -> None:
         self._file.close()
         if kind is None:
-            self._folder.written.append(
-                {
-                    "path": self._path,
-                    "task": self._task,
-                    "sha256": self._hash.hexdigest(),
-                    "bytes": self._bytes,
-                    "rows": self._rows,
-                }
-            )
+            self._folder.written.append({**self._entry, "sha256": self._hash.hexdigest()})
 
 
 class ExportFolder:
@@ -242,8 +230,8 @@ class ExportFolder:
         Only files that an earlier manifest of this folder lists are removed, never foreign ones.
         """
         new_manifest = self.staging / MANIFEST
-        text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-        write_private(new_manifest, text.encode())
+        with create_private(new_manifest) as file:
+            file.write((json.dumps(manifest, indent=2, ensure_ascii=False) + "\n").encode())
         described = set(_paths(manifest))
         stale = self._owned - described
         self._owned |= described
@@ -251,23 +239,20 @@ class ExportFolder:
         if manifest["data_class"] != OPEN:
             self.folder.chmod(0o700)
         (self.folder / MANIFEST).unlink(missing_ok=True)
-        self._remove(stale)
-        for file in self.written:
-            place = self.folder / file["path"]
+        for path in stale:
+            (self.folder / path).unlink(missing_ok=True)
+            with suppress(OSError):  # not empty: more to come, or something of somebody else
+                for parent in PurePosixPath(path).parents[:-1]:
+                    (self.folder / parent).rmdir()
+        for entry in self.written:
+            place = self.folder / entry["path"]
             make_folder(place.parent)
-            (self.staging / file["path"]).replace(place)
+            (self.staging / entry["path"]).replace(place)
         new_manifest.replace(self.folder / MANIFEST)
 
     def _record_owned(self) -> None:
         listed = {"files": [{"path": path} for path in sorted(self._owned)]}
         replace_file(self.staging / _OWNED, json.dumps(listed).encode())
-
-    def _remove(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            (self.folder / path).unlink(missing_ok=True)
-            with suppress(OSError):  # not empty: more to come, or something of somebody else
-                for parent in PurePosixPath(path).parents[:-1]:
-                    (self.folder / parent).rmdir()
 
 
 def _read_list(path: Path) -> dict[str, Any] | None:

@@ -45,12 +45,6 @@ def create_private(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
-def write_private(path: Path, content: bytes) -> None:
-    """Write a new file; see `create_private`."""
-    with create_private(path) as file:
-        file.write(content)
-
-
 def replace_file(path: Path, content: bytes) -> None:
     """Put a file in the place of another: the old one or the whole new one is there at any time.
 
@@ -147,17 +141,17 @@ def unpacked(data: bytes, name: str) -> bytes:
     found = bytearray()
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            while piece := file.read(_BLOCK):
+            while len(found) <= LONGEST and (piece := file.read(_BLOCK)):
                 found += piece
-                if len(found) > LONGEST:
-                    raise UserError(
-                        f"{name} holds more than {LONGEST:,} bytes once it is unpacked, and no"
-                        " more is taken from a gzip file. Unpack it first."
-                    )
     except (EOFError, OSError, zlib.error) as error:
         raise UserError(
             f"{name} looks truncated or damaged: it is no whole gzip file ({error})."
         ) from None
+    if len(found) > LONGEST:
+        raise UserError(
+            f"{name} holds more than {LONGEST:,} bytes once it is unpacked, and no more is taken"
+            " from a gzip file. Unpack it first."
+        )
     return bytes(found)
 
 

@@ -33,6 +33,7 @@ _PARQUET_ROWS = 1 << 16
 # PostgreSQL cuts longer names.
 _NAME = re.compile(r"[\w .:()/%#-]{1,63}")
 _BOM = b"\xef\xbb\xbf"
+_ADVICE = "Check the file against SHA256SUMS and download it again."
 
 
 @dataclass(frozen=True)
@@ -118,11 +119,9 @@ def find_files(
             raise UserError(f"The folder {folder} cannot be read: {error.strerror}.") from error
     found: dict[str, list[RawFile]] = {table: [] for table in tables}
     for path in paths:
-        name = path.name.lower()
-        for form in FORMS:
-            table = name.removesuffix(form)
-            if name == table + form and table in found:
-                found[table].append(RawFile(table, path, form))
+        table, dot, ending = path.name.lower().partition(".")
+        if dot + ending in FORMS and table in found:
+            found[table].append(RawFile(table, path, dot + ending))
     missing = [table for table, files in found.items() if not files and table not in optional]
     if missing:
         names = "; ".join(" or ".join(f"{table}{form}" for form in FORMS) for table in missing)
@@ -227,8 +226,8 @@ def check_last_line(file: RawFile) -> None:
         stream.seek(0)
         line = 1 + sum(block.count(b"\n") for block in iter(lambda: stream.read(_BLOCK), b""))
     raise UserError(
-        f"{file.path} looks truncated: its last line, line {line}, is incomplete: it has no line "
-        "end. Check the file against SHA256SUMS and download it again."
+        f"{file.path} looks truncated: its last line, line {line}, is incomplete: it has no line"
+        f" end. {_ADVICE}"
     )
 
 
@@ -405,10 +404,7 @@ def _reading(file: RawFile) -> Iterator[None]:
     try:
         yield
     except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowException):
-        raise UserError(
-            f"{file.path} looks truncated or damaged. Check the file against SHA256SUMS and"
-            " download it again."
-        ) from None
+        raise UserError(f"{file.path} looks truncated or damaged. {_ADVICE}") from None
     except csv.Error:
         raise UserError(f"{file.path}: the header cannot be read as CSV.") from None
     except OSError as error:

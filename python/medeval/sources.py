@@ -57,13 +57,13 @@ def source_place(meta: Meta, of_floor: Sequence[Meta], root: Path) -> Place:
         UserError: a folder and a database are named.
     """
     folder, database = (meta.get(key, "") for key in ("directory_variable", "database_variable"))
-    if _named(folder) and _named(database) and not meta.get("folder_wins"):
+    if {folder, database} <= {*variables_set([meta])} and not meta.get("folder_wins"):
         raise UserError(
             f"{folder} and {database} are both set. Name one of them: a folder of files or a DuckDB"
             " file."
         )
     for key, (kind, words) in _VARIABLES.items():
-        if path := _named(meta.get(key, "")):
+        if path := os.environ.get(meta.get(key, "")):
             location = absolute_path(path)
             return Place(kind, location, f"{words} {location}")
     if meta["demo"] and not variables_set(of_floor):
@@ -79,7 +79,7 @@ def variables_of(metas: Sequence[Meta]) -> list[str]:
 
 def variables_set(metas: Sequence[Meta]) -> list[str]:
     """Return those of them that are set."""
-    return [name for name in variables_of(metas) if _named(name)]
+    return [name for name in variables_of(metas) if os.environ.get(name)]
 
 
 def floor_place(metas: Sequence[Meta], root: Path) -> tuple[str, list[str]]:
@@ -121,10 +121,6 @@ def is_optional(table: Meta) -> bool:
 def is_list(table: Meta) -> bool:
     """Tell whether a table is the user's list of admissions, which no folder and database holds."""
     return bool(table["config"]["meta"].get("needed_by") == "list")
-
-
-def _named(variable: str) -> str:
-    return os.environ.get(variable, "") if variable else ""
 
 
 @dataclass(frozen=True)
@@ -189,7 +185,7 @@ def named_now(floor: str, target: Target, root: Path) -> tuple[str, list[str]]:
     """
     entries = [one for one in _declared(root) if one["config"]["meta"]["floor"] == floor]
     if target.type == "postgres":
-        names = [project_variable(_schema_variable(one), root) for one in entries]
+        names = [project_variable(one["schema_variable"], root) for one in entries]
         return "schema", [f"{target.settings['dbname']}.{name}" for name in names]
     return floor_place([one["config"]["meta"] for one in entries], root)
 
@@ -210,7 +206,7 @@ def sources(root: Path) -> dict[str, Source]:
         found[entry["name"]] = Source(
             name=entry["name"],
             meta=meta,
-            schema_variable=_schema_variable(entry),
+            schema_variable=entry["schema_variable"],
             tables={table["name"]: tuple(columns_of(table)) for table in tables},
             kind=meta.get("load_kind", entry["name"]),
             optional=frozenset(table["name"] for table in tables if is_optional(table)),
@@ -235,13 +231,10 @@ def _declared(root: Path) -> list[dict[str, Any]]:
     read = [yaml.safe_load(path.read_text(encoding="utf-8"))["sources"] for path in files]
     entries = [entry for entries in read for entry in entries]
     for entry in entries:
+        entry["schema_variable"] = re.sub(r".*var\('(\w+)'\).*", r"\1", entry["schema"])
         for table in entry["tables"]:
             table.setdefault("config", {}).setdefault("meta", {})
     return entries
-
-
-def _schema_variable(entry: dict[str, Any]) -> str:
-    return re.sub(r".*var\('(\w+)'\).*", r"\1", entry["schema"])
 
 
 def project_root(start: Path | None = None) -> Path:

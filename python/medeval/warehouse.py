@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -98,28 +100,6 @@ def load_target(
 # right behind the engine's first words, where no data can stand before it.
 _OWN = re.compile(r"\A[^:]*:\W*medeval: (?P<sentence>[\w .,:;()-]+)")
 
-# Errors about a statement, a resource or the connection: exceptions where there is no SQLSTATE,
-# and classes of SQLSTATE. What a function cannot parse, and quotes, is a syntax error too.
-_EXCEPTIONS = re.compile(
-    "(Binder|Catalog|Connection|Interrupt|OutOfMemory|Parser|Syntax)Exception"
-    "|(Interface|Operational)Error"
-)
-_STATES = re.compile("(08|0A|25|28|2B|3D|3F|40|42(?!601)|53|54|55|57|58)...")
-
-_FILE = re.compile(r"(?m)(?:file = |stream: |file [\"'])(.+?)(?:[\"'](?=, at byte| as valid|$)|$)")
-_LINE = re.compile(r"\A[^\n]*?(?:CSV Error on Line: |, at byte \d+ in line )(\d+)")
-_FAULTS = (
-    (r"Expected Number of Columns: (\d+) Found: (\d+)", "the header has {} cells and this line {}"),
-    (r"Invalid unicode|as valid UTF-8|invalid UTF-8|invalid byte sequence", "not text in UTF-8"),
-    (r"unterminated (?:quote|CSV quoted)", "a quote is not closed, or text stands behind one"),
-    (r"Maximum line size of (\d+) bytes exceeded", "longer than {} bytes"),
-    (r"CSV Error on Line", "not CSV"),
-    (r"(GZIP stream|magic bytes)", "looks truncated or damaged ({})"),
-    (r"Malformed JSON", "not JSON"),
-    (r"extra data after last expected column", "more cells than the header"),
-    (r"missing data for column", "fewer cells than the header"),
-    (r"No space left on device", "no space left on the disk"),
-)
 _ADVICE = "No row is skipped. Check the file against SHA256SUMS and download it again, or mend it."
 _NOT_SHOWN = "What the engine says of it may quote the data, so it is not shown."
 
@@ -141,26 +121,33 @@ def shown(error: Exception) -> str:
         return own["sentence"].strip()
     if getattr(diagnosis, "statement_position", None):
         return message
-    if _STATES.fullmatch(state) if state else _EXCEPTIONS.fullmatch(type(error).__name__):
+    words = _engine_errors()
+    harmless, name = ("states", state) if state else ("exceptions", type(error).__name__)
+    if re.fullmatch(words[harmless], name):
         return primary
     fault = kind_of_fault(error)
-    if file := next((path for path in _FILE.findall(message) if Path(path).is_file()), None):
-        line = _LINE.search(message)
-        return (
-            f"{file}, line {line[1]}: {fault}. {_ADVICE}" if line else f"{file}: {fault}. {_ADVICE}"
-        )
+    files = (path for path in re.findall(words["file"], message) if Path(path).is_file())
+    if file := next(files, None):
+        line = re.search(words["line"], message)
+        return f"{file}{f', line {line[1]}' if line else ''}: {fault}. {_ADVICE}"
     for what in ("table", "column", "constraint"):
         name = getattr(diagnosis, f"{what}_name", None)
         fault += f", {what} {name}" if name else ""
     return f"{fault}. {_NOT_SHOWN}"
 
 
+@cache
+def _engine_errors() -> dict[str, Any]:
+    path = Path(__file__).with_name("engine_errors.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
 def kind_of_fault(error: Exception) -> str:
     """Return the kind of an error about data: in words of our own, or the exception's name."""
-    for pattern, words in _FAULTS:
+    for pattern, words in _engine_errors()["faults"]:
         # The last: an engine quotes the line first and then says what is wrong with it.
         for found in list(re.finditer(pattern, str(error)))[-1:]:
-            return words.format(*found.groups())
+            return str(words.format(*found.groups()))
     name = type(error).__name__.removesuffix("Exception").removesuffix("Error")
     return f"{re.sub(r'(?<=[a-z])(?=[A-Z])', ' ', name).lower()} error".strip()
 
@@ -168,8 +155,10 @@ def kind_of_fault(error: Exception) -> str:
 # The databases
 
 # What of a dbt profile libpq knows, and other names that dbt has for it.
-_SETTINGS = ("host", "port", "user", "password", "dbname", "sslmode")
-_CERTIFICATES = ("sslcert", "sslkey", "sslrootcert")
+_SETTINGS = (
+    *("host", "port", "user", "password", "dbname"),
+    *("sslmode", "sslcert", "sslkey", "sslrootcert"),
+)
 _ALIASES = {"password": "pass", "dbname": "database"}
 
 
@@ -185,13 +174,9 @@ def connect(target: Target, *, read_only: bool = False) -> Connection:
     """
     import psycopg
 
-    found = {
-        name: target.settings.get(name) or target.settings.get(_ALIASES.get(name, ""))
-        for name in (*_SETTINGS, *_CERTIFICATES)
-    }
-    options: dict[str, Any] = {
-        name: value for name, value in found.items() if value not in (None, "")
-    }
+    settings = target.settings
+    found = {name: settings.get(name) or settings.get(_ALIASES.get(name, "")) for name in _SETTINGS}
+    options: dict[str, Any] = {name: value for name, value in found.items() if value}
     if read_only:
         options["options"] = "-c default_transaction_read_only=on"
     try:

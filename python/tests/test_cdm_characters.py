@@ -29,44 +29,31 @@ def listed(macro: str) -> set[str]:
     """Return the characters of a class, which the macro writes as escapes and ranges."""
     quoted = "".join(re.findall(r'"([^"]*)"', body(macro)))
     text = quoted.encode("ascii").decode("unicode_escape")
-    characters = set()
-    for first, last in re.findall(r"(.)(?:-(.))?", text, re.DOTALL):
-        characters |= {chr(point) for point in range(ord(first), ord(last or first) + 1)}
-    return characters
+    return {
+        chr(point)
+        for first, last in re.findall(r"(.)(?:-(.))?", text, re.DOTALL)
+        for point in range(ord(first), ord(last or first) + 1)
+    }
 
 
 def is_word_character(character: str) -> bool:
     return character == "_" or unicodedata.category(character)[0] in "LN"
 
 
-def is_upper_case(character: str) -> bool:
-    return is_word_character(character) and character.isupper()
-
-
-def is_lower_case(character: str) -> bool:
+BELONGS: dict[str, Callable[[str], bool]] = {
+    "word_characters_beyond_ascii": is_word_character,
+    "upper_case_beyond_ascii": lambda one: is_word_character(one) and one.isupper(),
     # Title case ("\u01c5") is a case of its own; a text that holds it is not in upper case.
-    is_title_case = unicodedata.category(character) == "Lt"
-    return is_word_character(character) and (character.islower() or is_title_case)
+    "lower_case_beyond_ascii": lambda one: (
+        is_word_character(one) and (one.islower() or unicodedata.category(one) == "Lt")
+    ),
+    "digits_beyond_ascii": lambda one: unicodedata.category(one) == "Nd",
+}
 
 
-def is_digit(character: str) -> bool:
-    return unicodedata.category(character) == "Nd"
-
-
-@pytest.mark.parametrize(
-    ("macro", "belongs"),
-    [
-        ("word_characters_beyond_ascii", is_word_character),
-        ("upper_case_beyond_ascii", is_upper_case),
-        ("lower_case_beyond_ascii", is_lower_case),
-        ("digits_beyond_ascii", is_digit),
-    ],
-)
-def test_a_class_holds_the_characters_of_unicode(
-    macro: str, belongs: Callable[[str], bool]
-) -> None:
-    beyond_ascii = map(chr, range(128, sys.maxunicode + 1))
-    expected = {character for character in beyond_ascii if belongs(character)}
+@pytest.mark.parametrize("macro", BELONGS)
+def test_a_class_holds_the_characters_of_unicode(macro: str) -> None:
+    expected = set(filter(BELONGS[macro], map(chr, range(128, sys.maxunicode + 1))))
     if unicodedata.unidata_version == UNICODE:
         assert listed(macro) == expected
     else:

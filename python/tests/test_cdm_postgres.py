@@ -11,19 +11,10 @@ from postgres_server import connect
 
 # As mimic-code types them.
 TYPES = {
-    "hadm_id": "integer",
-    "subject_id": "integer",
-    "labevent_id": "integer",
-    "itemid": "integer",
-    "anchor_age": "smallint",
-    "anchor_year": "smallint",
-    "admittime": "timestamp(0)",
-    "charttime": "timestamp(0)",
-    "storetime": "timestamp(0)",
-    "intime": "timestamp(0)",
-    "valuenum": "double precision",
-    "ref_range_lower": "double precision",
-    "ref_range_upper": "double precision",
+    **dict.fromkeys(("hadm_id", "subject_id", "labevent_id", "itemid"), "integer"),
+    **dict.fromkeys(("anchor_age", "anchor_year"), "smallint"),
+    **dict.fromkeys(("admittime", "charttime", "storetime", "intime"), "timestamp(0)"),
+    **dict.fromkeys(("valuenum", "ref_range_lower", "ref_range_upper"), "double precision"),
 }
 STAGED = ("admissions", "labevents", "patients", "transfers")
 
