@@ -10,7 +10,7 @@ once. `RowResamples` and `ClusterResamples` replay it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,15 @@ MANY_ACCEPTED = 0.95
 WORDS_AT_ONCE = 1 << 16
 
 
-class Resamples(Protocol):
-    """Resamples one after the other, as counts."""
+class RowResamples:
+    """Single rows are drawn: n out of n, with replacement."""
+
+    def __init__(self, seed: int, rows: int) -> None:
+        self._random = np.random.RandomState(seed)
+        self._rows = rows
+        self._mask = np.uint32((1 << (rows - 1).bit_length()) - 1)
+        self._accepted = rows / (int(self._mask) + 1)
+        self._ahead: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
 
     def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
         """Count the rows of the next resamples by their label.
@@ -40,21 +47,6 @@ class Resamples(Protocol):
         Returns:
             shape (iterations, n_bins).
         """
-        ...
-
-
-class RowResamples:
-    """Single rows are drawn: n out of n, with replacement."""
-
-    def __init__(self, seed: int, rows: int) -> None:
-        self._random = np.random.RandomState(seed)
-        self._rows = rows
-        self._mask = np.uint32((1 << (rows - 1).bit_length()) - 1)
-        self._accepted = rows / (int(self._mask) + 1)
-        self._ahead: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
-
-    def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
-        """See `Resamples.counts`."""
         drawn: Integers = np.empty(iterations * self._rows, dtype=np.int64)
         filled = 0
         while wanted := len(drawn) - filled:
@@ -94,7 +86,7 @@ class ClusterResamples:
         self._clusters = RowResamples(seed, self._n_clusters)
 
     def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
-        """See `Resamples.counts`."""
+        """See `RowResamples.counts`."""
         drawn = self._clusters.counts(iterations, None, self._n_clusters)
         weights = np.take(drawn, self._cluster_of_row, axis=1)
         if labels is None:
@@ -113,6 +105,6 @@ class BinResamples:
         self._sizes = sizes
 
     def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
-        """See `Resamples.counts`."""
+        """See `RowResamples.counts`."""
         rows = int(self._sizes.sum())
         return self._random.multinomial(rows, self._sizes / rows, size=iterations)
