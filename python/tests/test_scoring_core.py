@@ -19,7 +19,7 @@ from sklearn import metrics
 from sklearn.linear_model import LogisticRegression
 
 from medeval.scoring import bootstrap, extra
-from medeval.scoring.binary import STRICT, Binary
+from medeval.scoring.binary import Binary
 from medeval.scoring.bootstrap import Resampling, Scores, jackknife
 from medeval.scoring.length_of_stay import EDGES_HOURS, LengthOfStay
 from medeval.scoring.phenotyping import Phenotyping
@@ -77,7 +77,7 @@ def test_binary_metrics_equal_scikit_learn(rows: list[tuple[int, float]]) -> Non
         metrics.auc(recalls, precisions),
         np.minimum(precisions, recalls).max(),
     ]
-    np.testing.assert_allclose(values(Binary(truth, scores, STRICT)), expected, **CLOSE)
+    np.testing.assert_allclose(values(Binary(truth, scores, strict=True)), expected, **CLOSE)
     one_class = truth.min() == truth.max()
     default = bootstrap.score(Binary(truth, scores), Resampling(0, 0))
     expected = [np.nan] * 3 if one_class else expected
@@ -115,7 +115,7 @@ def test_phenotyping_metrics_equal_scikit_learn(rows: int, labels: int, seed: in
             for average in ("macro", "micro", "weighted", None)
         ]
     )
-    np.testing.assert_allclose(values(Phenotyping(truth, guess, STRICT)), expected, **CLOSE)
+    np.testing.assert_allclose(values(Phenotyping(truth, guess, strict=True)), expected, **CLOSE)
     if not truth.any():
         expected[2] = np.nan  # scikit-learn says 0
     np.testing.assert_allclose(values(Phenotyping(truth, guess)), expected, **CLOSE)

@@ -80,21 +80,14 @@ class Baseline:
     @property
     def constant_labels(self) -> list[int]:
         """Return the numbers of the labels that had one class in train."""
-        return [
-            number
-            for number, model in enumerate(self.models, 1)
-            if isinstance(model, DummyRegressor)
-        ]
+        models = enumerate(self.models, 1)
+        return [number for number, model in models if isinstance(model, DummyRegressor)]
 
     @property
     def not_converged(self) -> list[int]:
         """Return the numbers of the labels whose fit stopped at the limit of iterations."""
-        iterations = [getattr(model, "n_iter_", None) for model in self.models]
-        return [
-            number
-            for number, found in enumerate(iterations, 1)
-            if found is not None and np.max(found) >= MAX_ITERATIONS
-        ]
+        done = [np.max(getattr(model, "n_iter_", None) or 0) for model in self.models]
+        return [number for number, count in enumerate(done, 1) if count >= MAX_ITERATIONS]
 
 
 def train(task: Task, training: Part, validation: Part, seed: int) -> Baseline:
@@ -114,24 +107,20 @@ def train(task: Task, training: Part, validation: Part, seed: int) -> Baseline:
     tuning = prepare.transform(validation.features) if len(validation.labels) else None
     hours = task.kind is Kind.HOURS
     grid = RIDGE if hours else LOGISTIC if task.has_sample_times else LOGISTIC + SPARSE
-    tried: list[tuple[Penalty, float | None]] = []
-    fitted = []
-    for penalty in grid:
-        models = [_fit(penalty, prepared, label, weights, seed) for label in training.labels.T]
-        value = None
-        if tuning is not None:
-            value = _evaluate(task, _predict(models, tuning), validation)
-        tried.append((penalty, value))
-        fitted.append(models)
-    # Of equals, and of what is undefined, the first.
-    defined = [
-        (-value if hours else value, -place)
-        for place, (_, value) in enumerate(tried)
-        if value is not None
+    fitted = [
+        [_fit(penalty, prepared, label, weights, seed) for label in training.labels.T]
+        for penalty in grid
     ]
-    best = -max(defined)[1] if defined and tried[0][1] is not None else 0
+    values = [
+        None if tuning is None else _evaluate(task, _predict(models, tuning), validation)
+        for models in fitted
+    ]
+    # Of equals, and of what is undefined, the first.
+    defined = [value for value in values if value is not None]
+    best = values.index(min(defined) if hours else max(defined)) if defined else 0
     metric = "mean absolute error" if hours else "AUC of ROC"
-    return Baseline(prepare, fitted[best], tried[best][0], metric, tried)
+    tried = list(zip(grid, values, strict=True))
+    return Baseline(prepare, fitted[best], grid[best], metric, tried)
 
 
 def _fit(penalty: Penalty, features: Floats, label: Floats, weights: Floats, seed: int) -> Any:

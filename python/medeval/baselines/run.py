@@ -77,7 +77,7 @@ def predict_to_run(
         if not len(test):
             raise UserError(f"{chosen.name} has no test rows, so there is nothing to predict.")
         baseline = train(chosen, training, validation, seed)
-        blocks = _hashed(read_features(warehouse, chosen, TEST, len(test)), test, digest)
+        blocks = _hashed(warehouse, chosen, TEST, test, digest)
         predictions = np.vstack([baseline.predict(block) for block in blocks])
         text = _prediction_file(chosen, test, predictions)
         sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -141,18 +141,19 @@ def _builds(warehouse: Warehouse, task: Task) -> dict[str, Build]:
 
 def _read_part(warehouse: Warehouse, task: Task, part: str, digest: hashlib._Hash) -> Part:
     samples = read_samples(warehouse, task, part)
-    blocks = _hashed(read_features(warehouse, task, part, len(samples)), samples, digest)
     features = np.empty((len(samples), FEATURES))
     start = 0
-    for block in blocks:
+    for block in _hashed(warehouse, task, part, samples, digest):
         features[start : start + len(block)] = block
         start += len(block)
     return Part(features, samples.labels, samples.weights)
 
 
-def _hashed(blocks: Iterator[Floats], samples: Samples, digest: hashlib._Hash) -> Iterator[Floats]:
+def _hashed(
+    warehouse: Warehouse, task: Task, part: str, samples: Samples, digest: hashlib._Hash
+) -> Iterator[Floats]:
     """Yield the features of samples; what was used is in the digest when all are taken."""
-    for block in blocks:
+    for block in read_features(warehouse, task, part, len(samples)):
         digest.update(block.data)
         yield block
     digest.update("\n".join(samples.stays).encode())
@@ -163,7 +164,7 @@ def _hashed(blocks: Iterator[Floats], samples: Samples, digest: hashlib._Hash) -
 def _prediction_file(task: Task, samples: Samples, predictions: Floats) -> str:
     """Return the file: predictions in the shortest form that reads back to the same double."""
     keys = ["stay", "period_length"] if task.has_period_length else ["stay"]
-    label_format = ".6f" if task.kind is Kind.HOURS else ".0f"
+    label = ("{:.6f}" if task.kind is Kind.HOURS else "{:.0f}").format
     lines = [",".join([*keys, *task.prediction_columns, *task.truth_columns])]
     for stay, length, values, labels in zip(
         samples.stays,
@@ -172,10 +173,8 @@ def _prediction_file(task: Task, samples: Samples, predictions: Floats) -> str:
         samples.labels.tolist(),
         strict=True,
     ):
-        cells = [stay, f"{length:.6f}"] if task.has_period_length else [stay]
-        cells += [repr(value) for value in values]
-        cells += [format(label, label_format) for label in labels]
-        lines.append(",".join(cells))
+        hour = [f"{length:.6f}"] * task.has_period_length
+        lines.append(",".join([stay, *hour, *map(repr, values), *map(label, labels)]))
     return "\n".join(lines) + "\n"
 
 
@@ -185,13 +184,12 @@ def _write_run(out: Path, name: str, predictions: str, record: dict[str, Any]) -
     Raises:
         UserError: it cannot be written.
     """
+    folder, number = out / name, 1
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         half = Path(tempfile.mkdtemp(prefix=".incomplete-", dir=out))
         save_text(half / PREDICTIONS, predictions)
         save_text(half / RUN, json.dumps(record, indent=2) + "\n")
-        folder = out / name
-        number = 1
         while folder.exists():  # another run of the same second
             number += 1
             folder = out / f"{name}-{number}"

@@ -242,7 +242,7 @@ def listfile_batches(
     listing = ['cast(subject_id as varchar) collate "C"'] if is_listed else []
     keys = ", ".join([*listing, 'stay collate "C"', *listfile.order])
     batches = warehouse.select(
-        [*listfile.columns, "is_validation"],
+        [*listfile.columns, *["is_validation"] * is_train],
         schema_name(NAME),
         f"mimic3_{task}",
         f"where partition = $1 order by {keys}",

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from itertools import compress, groupby, repeat
+from itertools import groupby
 
 from medeval.errors import UserError
 from medeval.export import ExportFile, ExportFolder
@@ -58,8 +58,6 @@ EPISODE_COLUMNS = {
 }
 NEEDS_QUOTES = re.compile('[,"\r\n]')
 
-EpisodeKey = tuple[str, int, int]
-
 
 def write_timeseries(
     warehouse: Warehouse,
@@ -85,19 +83,26 @@ def write_timeseries(
     Raises:
         UserError: the table holds an unknown partition.
     """
+    columns = ["partition", "subject_id", "episode", *(f"is_{task}_input" for task in tasks)]
+    columns.append("hours")
+    for column in VARIABLES.values():
+        columns += [column, f"{column}_text"] if column in UNCLEANED else [column]
+    order = "order by partition, subject_id, episode, hours, event_icustay_id"
     episodes = 0
-    current: EpisodeKey | None = None
+    current: Row | None = None
     files: dict[str, ExportFile] = {}
     with ExitStack() as last:
-        for batch in _ordered_rows(warehouse, tasks):
-            for key, lines, flags in _by_episode(batch, len(tasks)):
+        for batch in warehouse.select(columns, schema_name("mimic3"), TABLE, order):
+            lines = timeseries_lines([row[3 + len(tasks) :] for row in batch])
+            for key, group in groupby(zip(batch, lines, strict=True), key=lambda pair: pair[0][:3]):
+                pairs = list(group)
                 if key != current:
                     last.close()
                     files.clear()
                     current = key
                     episodes += 1
-                for task, flag in zip((TASK, *tasks), (repeat(True), *flags), strict=True):
-                    chosen = list(compress(lines, flag))
+                for place, task in enumerate((TASK, *tasks), start=2):
+                    chosen = [line for row, line in pairs if task == TASK or row[place]]
                     if chosen and task not in files:
                         partition, subject, episode = key
                         path = f"{_root(partition, subject)}/episode{episode:d}_timeseries.csv"
@@ -154,7 +159,11 @@ def timeseries_lines(rows: list[Row]) -> list[str]:
         numbers = _numbers(next(columns))
         if column in UNCLEANED:
             numbers = [
-                number if text is None else _quoted(text)
+                number
+                if text is None
+                else '"' + text.replace('"', '""') + '"'
+                if NEEDS_QUOTES.search(text)
+                else text
                 for number, text in zip(numbers, next(columns), strict=True)
             ]
         cells.append(numbers)
@@ -163,29 +172,3 @@ def timeseries_lines(rows: list[Row]) -> list[str]:
 
 def _numbers(values: Iterable[float | None]) -> list[str]:
     return ["" if value is None else repr(value) for value in values]
-
-
-def _quoted(text: str) -> str:
-    """Quote a charted text as CSV writers do, only where it is needed."""
-    return '"' + text.replace('"', '""') + '"' if NEEDS_QUOTES.search(text) else text
-
-
-def _ordered_rows(warehouse: Warehouse, tasks: Sequence[str]) -> Iterator[list[Row]]:
-    columns = ["partition", "subject_id", "episode", *(f"is_{task}_input" for task in tasks)]
-    columns.append("hours")
-    for column in VARIABLES.values():
-        columns += [column, f"{column}_text"] if column in UNCLEANED else [column]
-    order = "order by partition, subject_id, episode, hours, event_icustay_id"
-    return warehouse.select(columns, schema_name("mimic3"), TABLE, order)
-
-
-def _by_episode(
-    batch: list[Row], flag_count: int
-) -> Iterator[tuple[EpisodeKey, list[str], list[tuple[bool, ...]]]]:
-    """Yield the lines of each episode, and one after the other the flags of its rows."""
-    lines = timeseries_lines([row[3 + flag_count :] for row in batch])
-    place = 0
-    for key, rows in groupby(batch, key=lambda row: row[:3]):
-        flags = [row[3 : 3 + flag_count] for row in rows]
-        yield key, lines[place : place + len(flags)], list(zip(*flags, strict=True))
-        place += len(flags)

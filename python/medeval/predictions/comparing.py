@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 from medeval.errors import UserError
 from medeval.predictions.attributes import clusters
 from medeval.predictions.inputs import Inputs, Request, prediction_file, read_inputs
-from medeval.predictions.joining import Joined, Whole
+from medeval.predictions.joining import Joined, Whole, counted
 from medeval.predictions.layout import LABEL_METRIC
 from medeval.predictions.scored import ALIKE, PUBLISHED
 from medeval.predictions.tasks import LABELS, Kind, Task
@@ -31,7 +32,7 @@ from medeval.scoring.compare import (
 )
 from medeval.scoring.significance import DeLong, McNemar
 
-ENDINGS = (".gz", ".csv", ".parquet")
+ENDINGS = re.compile(r"(\.parquet)?(\.csv)?(\.gz)?$")
 # What `DeLong` calls by the names of the files it is of.
 RENAMED = {"first": "first_value", "second": "second_value"}
 
@@ -65,9 +66,7 @@ class Compared:
         files = {name: source.described() for name, source in inputs.sources.items()}
         delong = [
             {
-                "first": entry.first,
-                "second": entry.second,
-                "metric": entry.metric,
+                **{key: getattr(entry, key) for key in ("first", "second", "metric")},
                 **{RENAMED.get(key, key): value for key, value in asdict(entry.test).items()},
                 "adjusted_p": entry.adjusted_p,
             }
@@ -125,16 +124,15 @@ class Compared:
         """Say how the numbers came about, and what they do not take into account."""
         request = self.request
         unit = f"{request.cluster.value}s" if request.cluster else "rows"
-        count = len(request.predictions)
+        count, metrics = len(request.predictions), len(request.metrics)
+        made = self.differences[0].n_comparisons
         said = [
             f"{request.task.name}: {len(self.inputs.rows.stays):,} rows; truth from"
             f" {self.inputs.listfile.name}.",
             f"Intervals of differences (first minus second): 95 %, percentile, from"
             f" {request.n_iters:,} resamples of {unit}, the same for all, seed {request.seed}. p"
-            " values are two-sided; Holm's correction is over"
-            f" {_counted(self.differences[0].n_comparisons, 'comparison')}"
-            f" ({_counted(count * (count - 1) // 2, 'pair')},"
-            f" {_counted(len(request.metrics), 'metric')}).",
+            f" values are two-sided; Holm's correction is over {counted(made, 'comparison')}"
+            f" ({counted(count * (count - 1) // 2, 'pair')}, {counted(metrics, 'metric')}).",
         ]
         further = []
         if request.task.has_sample_times and request.cluster is None:
@@ -169,8 +167,13 @@ def named_files(task: Task, paths: Sequence[Path]) -> dict[str, Path]:
         if whole[place] in whole[:place]:
             raise UserError(f"{path} is named twice.")
     places = [path.resolve() for path in paths]
+    stems = [
+        place.name if place.is_dir() else ENDINGS.sub("", place.name) or place.name
+        for place in places
+    ]
     for length in range(1, max(len(place.parts) for place in places) + 1):
-        names = ["/".join([*place.parts[-length:-1], _stem(place)]) for place in places]
+        parts = [place.parts[-length:-1] for place in places]
+        names = ["/".join([*above, stem]) for above, stem in zip(parts, stems, strict=True)]
         if len(set(names)) == len(names):
             return dict(zip(names, files, strict=True))
     # Only endings are different.
@@ -223,27 +226,21 @@ def compare_files(request: CompareRequest) -> Compared:
             scores[name] = score(statistic, resampling, progress=advance)
     units = independent_units(request.task, inputs.rows, numbers)
     differences = compare(scores, request.metrics, units=units)
+    predicted = {name: joined.prediction for name, joined in inputs.joined.items()}
     answers: tuple[PairTest[McNemar], ...] = ()
     if request.threshold is not None and kind is Kind.BINARY:
-        right = {
-            name: (joined.prediction > request.threshold) == (truth == 1)
-            for name, joined in inputs.joined.items()
-        }
+        right = {name: (one > request.threshold) == (truth == 1) for name, one in predicted.items()}
         answers = compare_answers(right, f"accuracy at threshold {request.threshold:g}")
     # The area under one ROC curve has a test; means of areas have none.
     areas: tuple[PairTest[DeLong], ...] = ()
     if kind is not Kind.HOURS:
         ranked = binary.NAMES[:1] if kind is Kind.BINARY else task_metrics(request.task)[-LABELS:]
         columns = [place for place, name in enumerate(ranked) if name in request.metrics]
-        shape = len(truth), len(ranked)
-        areas = compare_areas(
-            [ranked[place] for place in columns],
-            truth.reshape(shape)[:, columns],
-            {
-                name: joined.prediction.reshape(shape)[:, columns]
-                for name, joined in inputs.joined.items()
-            },
+        truth, *each = (
+            one.reshape(-1, len(ranked))[:, columns] for one in (truth, *predicted.values())
         )
+        names = [ranked[place] for place in columns]
+        areas = compare_areas(names, truth, dict(zip(predicted, each, strict=True)))
     return Compared(request, inputs, differences, areas, answers)
 
 
@@ -271,16 +268,3 @@ def independent_units(task: Task, joined: Joined, numbers: Whole | None) -> dict
         labels = list(every)[-joined.truth.shape[1] :]
         every |= {name: rarer(column) for name, column in zip(labels, joined.truth.T, strict=True)}
     return every
-
-
-def _stem(path: Path) -> str:
-    name = path.name
-    if path.is_dir():
-        return name
-    for ending in ENDINGS:
-        name = name.removesuffix(ending)
-    return name or path.name
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -156,7 +156,7 @@ class Keys:
                 named = ", ".join(columns[place] for place in np.flatnonzero(by_row.any(axis=0)))
                 where = f" in {named}" if len(columns) > 1 else ""
                 keys = self.first_of(row_of[rows])
-                yield f"{_counted(len(rows), 'row')} of {name} with {kind}{where}: {keys}."
+                yield f"{counted(len(rows), 'row')} of {name} with {kind}{where}: {keys}."
 
     def duplicates(self, name: str, numbers: Whole, offset: int) -> Iterator[str]:
         """Name keys that one file has more than once; its rows start at `offset`."""
@@ -166,7 +166,7 @@ class Keys:
             keys = "1 key is" if len(rows) == 1 else f"{len(rows):,} keys are"
             yield (
                 f"{keys} more than once in {name}"
-                f" ({_counted(len(numbers) - len(values), 'row')} too many):"
+                f" ({counted(len(numbers) - len(values), 'row')} too many):"
                 f" {self.first_of(rows + offset)}. --allow-duplicates counts each of them."
             )
 
@@ -179,16 +179,16 @@ class Keys:
             return
         wanted = {self.names[number] for number in np.unique(self.stays[missing])}
         given = {self.names[number] for number in np.unique(self.stays[self.size :])}
-        hint = ""
-        if shorter := len(wanted & {name + SUFFIX for name in given}):
-            hint = (
-                f" {shorter:,} of these stays are in the prediction file without `{SUFFIX}`: the"
-                " key is the whole name as the listfile has it."
-            )
-        elif longer := len({name + SUFFIX for name in wanted} & given):
-            hint = (
-                f" {longer:,} of these stays lack `{SUFFIX}` in the listfile: the key is the name."
-            )
+        shorter = len(wanted & {name + SUFFIX for name in given})
+        longer = len({name + SUFFIX for name in wanted} & given)
+        hint = (
+            f" {shorter:,} of these stays are in the prediction file without `{SUFFIX}`: the"
+            " key is the whole name as the listfile has it."
+            if shorter
+            else f" {longer:,} of these stays lack `{SUFFIX}` in the listfile: the key is the name."
+            if longer
+            else ""
+        )
         yield (
             f"{len(missing):,} of the {self.size:,} rows of {truth} have no prediction in"
             f" {predictions}: {self.first_of(missing)}.{hint}"
@@ -205,38 +205,39 @@ class Keys:
         """Compare what both files say of the truth, by value: 1 and 1.0 are the same."""
         wanted = _columns(truth.truth[listed_rows]).T
         given = _columns(predictions.truth[predicted_rows]).T
-        names = [
-            own if column == own else f"{own} ({column})"
-            for column, own in zip(truth.columns, task.truth_columns, strict=True)
-        ]
-        # An empty truth in the listfile is a finding of its own.
-        columns = [
-            (*column, (column[1] != column[2]) & ~np.isnan(column[1]))
-            for column in zip(names, wanted, given, strict=True)
-        ]
+        columns = {
+            own if column == own else f"{own} ({column})": pair
+            for column, own, *pair in zip(
+                truth.columns, task.truth_columns, wanted, given, strict=True
+            )
+        }
         if task.kind is Kind.LABELS and truth.hours is not None and predictions.hours is not None:
-            hours = truth.hours[listed_rows].astype(np.float64)
-            others = predictions.hours[predicted_rows].astype(np.float64)
-            both_empty = np.isnan(hours) & np.isnan(others)
-            columns.insert(0, (HOURS, hours, others, (hours != others) & ~both_empty))
-        differing = [entry for entry in columns if entry[3].any()]
+            hours = truth.hours[listed_rows], predictions.hours[predicted_rows]
+            columns = {HOURS: [hour.astype(np.float64) for hour in hours], **columns}
+        # An empty truth in the listfile is a finding of its own; hours may be empty in both.
+        bad = {
+            name: (left != right) & ~(np.isnan(left) & (name != HOURS or np.isnan(right)))
+            for name, (left, right) in columns.items()
+        }
+        differing = [name for name, rows in bad.items() if rows.any()]
         if not differing:
             return
-        name, left, right, bad = differing[0]
-        total = int(np.logical_or.reduce([entry[3] for entry in differing]).sum())
-        rows = np.flatnonzero(bad)
+        name, (left, right) = differing[0], columns[differing[0]]
+        total = int(np.logical_or.reduce(list(bad.values())).sum())
+        rows = np.flatnonzero(bad[name])
         notes = {
             place: f" ({_value(left[row])} in the listfile, {_value(right[row])} in the"
             " predictions)"
             for place, row in enumerate(rows[:SHOWN])
         }
         also = ""
-        if others_named := [entry[0] for entry in differing[1:]]:
-            counted = _counted(len(others_named), "other column")
-            also = f" It also differs in {counted}: {', '.join(others_named)}."
+        if others := differing[1:]:
+            also = (
+                f" It also differs in {counted(len(others), 'other column')}: {', '.join(others)}."
+            )
         yield (
             f"The truth differs between {truth.name} and {predictions.name} in"
-            f" {_counted(total, 'row')}; in column {name}:"
+            f" {counted(total, 'row')}; in column {name}:"
             f" {self.first_of(listed_rows[rows], notes)}.{also}"
         )
 
@@ -251,11 +252,11 @@ def oddities(
 ) -> Iterator[str]:
     """Yield what is odd and does not stop a score; `surplus` rows are not in the listfile."""
     if surplus:
-        yield f"{_counted(surplus, 'row')} of {predictions.name} left out: not in {truth.name}."
+        yield f"{counted(surplus, 'row')} of {predictions.name} left out: not in {truth.name}."
     if task.kind is Kind.HOURS:
         if negative := int((values < 0).sum()):
             yield (
-                f"{_counted(negative, 'row')} with a true length of stay below 0 hours: MAPE"
+                f"{counted(negative, 'row')} with a true length of stay below 0 hours: MAPE"
                 " divides by the truth plus 0.1 hours, so it can be huge."
             )
     elif outside := int(((prediction < 0) | (prediction > 1)).sum()):
@@ -263,7 +264,8 @@ def oddities(
         yield f"{what} outside [0, 1]; only ranks count in these metrics."
 
 
-def _counted(count: int, what: str) -> str:
+def counted(count: int, what: str) -> str:
+    """Return a number with what it counts."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 

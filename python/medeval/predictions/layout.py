@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.predictions.tasks import LABELS
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -20,6 +19,15 @@ if TYPE_CHECKING:
 
 Metrics = Mapping[str, "MetricSummary"]
 LABEL_METRIC = "ROC AUC of task "
+# The published keys, and what holds their values.
+KEYS = {
+    "value": "value",
+    "mean": "mean",
+    "median": "median",
+    "std": "std",
+    "2.5% percentile": "low",
+    "97.5% percentile": "high",
+}
 NAMED = 3
 NO_INTERVAL = "all resamples lie on one side of the value, so there is no BCa interval"
 
@@ -34,23 +42,17 @@ def entries(
         n_iters: how many resamples there were.
         bare_nan: keep an undefined number as NaN; else it is None.
     """
-
-    def number(value: float) -> float | None:
-        return float(value) if math.isfinite(value) or bare_nan else None
-
-    written = {}
-    for name, metric in metrics.items():
-        entry = {"value": number(metric.value)}
-        if n_iters:
-            entry |= {
-                "mean": number(metric.mean),
-                "median": number(metric.median),
-                "std": number(metric.std),
-                "2.5% percentile": number(metric.low),
-                "97.5% percentile": number(metric.high),
-            }
-        written[name] = entry
-    return written
+    chosen = dict(list(KEYS.items())[: None if n_iters else 1])
+    found = {
+        name: {key: float(getattr(metric, own)) for key, own in chosen.items()}
+        for name, metric in metrics.items()
+    }
+    return {
+        name: {
+            key: value if math.isfinite(value) or bare_nan else None for key, value in entry.items()
+        }
+        for name, entry in found.items()
+    }
 
 
 def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> None:
@@ -87,24 +89,12 @@ def metrics_table(metrics: Metrics, n_iters: int, names: Mapping[str, str], titl
         names: what to call some metrics instead of their keys.
         title: stands above the table.
     """
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("metric")
-    table.add_column("value", justify="right", no_wrap=True)
     some_undefined = any(metric.n_undefined for metric in metrics.values())
-    if n_iters:
-        table.add_column("95 % interval", justify="right", no_wrap=True)
-        table.add_column("mean", justify="right", no_wrap=True)
-        if some_undefined:
-            table.add_column("undefined", justify="right", no_wrap=True)
+    more = ["95 % interval", "mean", *["undefined"] * some_undefined] if n_iters else []
+    table = _table(title, "metric", "value", *more)
     for name, metric in metrics.items():
-        cells = [names.get(name, name), shown(metric.value)]
-        if n_iters:
-            cells += [interval(metric.low, metric.high), shown(metric.mean)]
-            if some_undefined:
-                cells.append(f"{metric.n_undefined:,}")
-        table.add_row(*cells)
+        cells = [interval(metric.low, metric.high), shown(metric.mean), f"{metric.n_undefined:,}"]
+        table.add_row(names.get(name, name), shown(metric.value), *cells[: len(more)])
     return table
 
 
@@ -112,42 +102,39 @@ def subgroup_table(
     title: str, cells: Sequence[tuple[Group, Metrics | None]], first: Sequence[str]
 ) -> Table:
     """Return a table with one line a group: its size and the metrics named in `first`."""
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("group")
-    table.add_column("n", justify="right", no_wrap=True)
     has_classes = any(group.n_positive is not None for group, _ in cells)
-    if has_classes:
-        table.add_column("positive", justify="right", no_wrap=True)
+    table = _table(title, "group", "n", *["positive"] * has_classes)
     for name in first:
         table.add_column(name, justify="right")
     for group, metrics in cells:
-        line = [group.name, _count(group.n)]
-        if has_classes:
-            line.append(_count(group.n_positive))
-        if metrics is None:
-            line += [group.suppressed or "", *[""] * (len(first) - 1)]
-        else:
-            line += [
-                f"{shown(metrics[name].value)} ({interval(metrics[name].low, metrics[name].high)})"
-                if math.isfinite(metrics[name].low)
-                else shown(metrics[name].value)
-                for name in first
-            ]
-        table.add_row(*line)
+        counts = [group.n, group.n_positive][: 1 + has_classes]
+        line = [group.name, *("hidden" if count is None else f"{count:,}" for count in counts)]
+        found = [metrics[name] for name in first] if metrics else []
+        values = [
+            f"{shown(one.value)} ({interval(one.low, one.high)})"
+            if math.isfinite(one.low)
+            else shown(one.value)
+            for one in found
+        ]
+        table.add_row(*line, *(values or [group.suppressed or ""]))
+    return table
+
+
+def _table(title: str, first: str, *numbers: str) -> Table:
+    from rich.table import Table
+
+    table = Table(first, title=title, title_justify="left")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
     return table
 
 
 def label_names(columns: Sequence[str]) -> dict[str, str]:
     """Return what to call the metrics of single labels: number and phenotype."""
-    own = [f"label_{number}" for number in range(1, LABELS + 1)]
-    if list(columns) == own:
+    numbered = list(enumerate(columns, start=1))
+    if all(name == f"label_{number}" for number, name in numbered):
         return {}
-    return {
-        f"{LABEL_METRIC}{number}": f"{number} {name}"
-        for number, name in enumerate(columns, start=1)
-    }
+    return {f"{LABEL_METRIC}{number}": f"{number} {name}" for number, name in numbered}
 
 
 def shown(value: float | None) -> str:
@@ -199,10 +186,6 @@ def undefined_sentences(metrics: Metrics, n_iters: int, *, strict_nan: bool) -> 
                 f"{_listed(names)} {verb} undefined in {some} of {n_iters:,} resamples; the"
                 f" statistics {rest}."
             )
-
-
-def _count(value: int | None) -> str:
-    return "hidden" if value is None else f"{value:,}"
 
 
 def _listed(names: list[str]) -> str:

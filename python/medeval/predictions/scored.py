@@ -15,7 +15,7 @@ from medeval.predictions.joining import Joined, Whole
 from medeval.predictions.layout import LABEL_METRIC, entries, undefined, undefined_sentences
 from medeval.predictions.tasks import Grouping, Interval, Kind
 from medeval.progress import progress
-from medeval.scoring.binary import EXCLUDE, STRICT, Binary, Undefined
+from medeval.scoring.binary import Binary
 from medeval.scoring.bootstrap import Resampling, Statistic, jackknife, score
 from medeval.scoring.extra import ExtraBinary, ExtraPhenotyping, FixedKappa
 from medeval.scoring.groups import require_min_cell
@@ -215,15 +215,14 @@ def evaluate(
     own = None if clusters is None else clusters[rows]
     resampling = Resampling(request.n_iters, request.seed, own)
 
-    def summaries(of: Measure, label: str, **options: Undefined) -> dict[str, MetricSummary]:
+    def summaries(of: Measure, label: str, **options: bool) -> dict[str, MetricSummary]:
         with progress(label, lambda: request.n_iters) as advance:
             scores = score(of(truth, prediction, **options), resampling, progress=advance)
         bca = request.interval is Interval.BCA and request.n_iters > 0
         without = jackknife(of(truth, prediction), own) if bca else None
         return summarise(scores, strict_nan=request.strict_nan, jackknife=without)
 
-    rule = STRICT if request.strict_nan else EXCLUDE
     return Evaluated(
-        summaries(PUBLISHED[request.task.kind], label, undefined=rule),
+        summaries(PUBLISHED[request.task.kind], label, strict=request.strict_nan),
         summaries(OTHERS[request.task.kind], f"{label}, extra") if request.extra else {},
     )

@@ -9,7 +9,6 @@ told apart. 523,208 rows with 9,683 positives become 19,367 counts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -20,22 +19,6 @@ from medeval.scoring.resample import Counts, Floats, Integers, Labels
 
 NAMES = ("AUC of ROC", "AUC of PRC", "min(+P, Se)")
 ONE_CLASS = "one class"
-
-
-class Undefined(StrEnum):
-    """What a metric is where it has no meaning, as on rows of one class.
-
-    `EXCLUDE`: NaN, for the area under the ROC curve, the area under the precision-recall curve and
-    min(+P, Se) alike. `STRICT`: the numbers that scikit-learn 1.6 and later give: NaN for the first
-    one and, without any positive, 0.5 and 0 for the others.
-    """
-
-    EXCLUDE = "exclude"
-    STRICT = "strict"
-
-
-EXCLUDE = Undefined.EXCLUDE
-STRICT = Undefined.STRICT
 
 
 @dataclass(frozen=True)
@@ -215,18 +198,17 @@ class Binary(Statistic):
     names = NAMES
     why = (ONE_CLASS,) * len(NAMES)
 
-    def __init__(
-        self, truth: ArrayLike, prediction: ArrayLike, undefined: Undefined = EXCLUDE
-    ) -> None:
+    def __init__(self, truth: ArrayLike, prediction: ArrayLike, *, strict: bool = False) -> None:
         """Sort the rows once.
 
         Args:
             truth: 0 or 1, shape (n,).
             prediction: scores, shape (n,); only their order counts.
-            undefined: what the metrics are on rows of one class.
+            strict: on rows of one class, the numbers that scikit-learn 1.6 and later give: without
+                any positive 0.5 and 0 for the second and third metric. By default all are NaN.
         """
         self.steps = make_steps(*outcomes(truth, prediction, 1))
-        self.undefined = undefined
+        self.strict = strict
         self.labels, self.n_bins = self.steps.labels, self.steps.n_bins
         self.rows = len(self.steps.labels)
 
@@ -235,12 +217,12 @@ class Binary(Statistic):
         curve = make_curve(self.steps, counts)
         metrics = (area_under_roc, trapezoid_under_precision_recall, min_precision_recall)
         values = np.stack([metric(curve) for metric in metrics], axis=1)
-        if self.undefined is EXCLUDE:
-            values[(curve.n_positives == 0) | (curve.n_negatives == 0)] = np.nan
-        else:
+        if self.strict:
             # Without a positive scikit-learn's recall is 1 at every score and its precision 0, then
             # 0 and 1 at the end: half a unit square, and nowhere both above 0.
             values[curve.n_positives == 0, 1:] = (0.5, 0.0)
+        else:
+            values[(curve.n_positives == 0) | (curve.n_negatives == 0)] = np.nan
         return values
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -16,7 +16,6 @@ from medeval.scoring.resample import (
     Floats,
     Integers,
     Labels,
-    Resamples,
     RowResamples,
 )
 
@@ -62,13 +61,8 @@ class Statistic(ABC):
 
     def reasons(self, values: Floats) -> tuple[str | None, ...]:
         """Say why each point value that has no meaning has none; None where it has one."""
-        return where_undefined(values, self.why)
-
-
-def where_undefined(values: Floats, reasons: Sequence[str]) -> tuple[str | None, ...]:
-    """Return the reasons of the values that are not finite; None for the others."""
-    pairs = zip(np.isfinite(values), reasons, strict=True)
-    return tuple(None if is_defined else reason for is_defined, reason in pairs)
+        pairs = zip(np.isfinite(values), self.why, strict=True)
+        return tuple(None if is_defined else reason for is_defined, reason in pairs)
 
 
 @dataclass(frozen=True)
@@ -132,7 +126,7 @@ def score(
         raise ValueError(f"{len(resampling.clusters)} cluster ids for {statistic.rows} rows")
     values = statistic.from_bins(_all_rows(statistic))[0]
     samples = np.empty(shape)
-    resamples: Resamples
+    resamples: BinResamples | ClusterResamples | RowResamples
     if not resampling.replay:
         resamples = BinResamples(resampling.seed, _all_rows(statistic)[0])
     elif resampling.clusters is not None:

@@ -32,6 +32,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from medeval.scoring.binary import ratio
 from medeval.scoring.bootstrap import Scores
 from medeval.scoring.resample import Floats, RowResamples
 from medeval.scoring.significance import DeLong, McNemar, delong_test, holm, mcnemar
@@ -145,9 +146,7 @@ def compare(
         raise ValueError(f"no metric {', '.join(unknown)}; there are {', '.join(every)}")
     return corrected(
         [
-            _difference(
-                first, second, scores[first], scores[second], metric, (units or {}).get(metric)
-            )
+            _difference(first, second, scores, metric, (units or {}).get(metric))
             for first, second in pairs
             for metric in chosen
         ]
@@ -344,8 +343,9 @@ def shown_p(p: float) -> str:
 
 
 def _difference(
-    first: str, second: str, one: Scores, two: Scores, metric: str, units: int | None
+    first: str, second: str, scores: Mapping[str, Scores], metric: str, units: int | None
 ) -> Difference:
+    one, two = scores[first], scores[second]
     place = one.names.index(metric)
     values = float(one.values[place]), float(two.values[place])
     first_value, second_value = (value if math.isfinite(value) else None for value in values)
@@ -400,8 +400,7 @@ def _ends(between: Floats) -> tuple[float, float]:
 
 
 def _ratio(sums: Floats) -> Floats:
-    tops, bottoms = sums[..., 0], sums[..., 1]
-    return np.divide(tops, bottoms, out=np.zeros_like(tops), where=bottoms != 0)
+    return np.nan_to_num(ratio(sums[..., 0], sums[..., 1]))
 
 
 def _decimals(low: float, high: float) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from medeval.scoring.binary import EXCLUDE, Undefined, ratio
+from medeval.scoring.binary import ratio
 from medeval.scoring.bootstrap import Statistic
 from medeval.scoring.resample import Counts, Floats
 
@@ -35,15 +35,13 @@ class LengthOfStay(Statistic):
     names = NAMES
     why = (ONE_BIN, *["infinite"] * 3)
 
-    def __init__(
-        self, truth: ArrayLike, prediction: ArrayLike, undefined: Undefined = EXCLUDE
-    ) -> None:
+    def __init__(self, truth: ArrayLike, prediction: ArrayLike, *, strict: bool = False) -> None:
         """Compute what does not change between resamples.
 
         Args:
             truth: hours, shape (n,), rounded through float32 as the published program reads them.
             prediction: hours, shape (n,); below 0 counts as 0.
-            undefined: makes no difference here; a kappa of one bin is NaN either way.
+            strict: makes no difference here; a kappa of one bin is NaN either way.
         """
         hours = np.asarray(truth, dtype=np.float64)
         guess = np.asarray(prediction, dtype=np.float64)

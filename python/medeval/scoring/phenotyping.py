@@ -6,17 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from medeval.scoring.binary import (
-    EXCLUDE,
     ONE_CLASS,
-    STRICT,
-    Undefined,
     area_under_roc,
     make_curve,
     make_steps,
     outcomes,
     ratio,
 )
-from medeval.scoring.bootstrap import Statistic, where_undefined
+from medeval.scoring.bootstrap import Statistic
 from medeval.scoring.resample import Counts, Floats
 
 MEANS = ("Macro ROC AUC", "Micro ROC AUC", "Weighted ROC AUC")
@@ -35,27 +32,26 @@ class Phenotyping(Statistic):
         steps: of each label, then of all n k pairs pooled.
         matrices: what turns row counts into the bins of each ranking, shape (bins, n): how many
             pairs of a row are in a bin.
-        undefined: what the weighted mean is on rows without any positive. On all else both rules
-            agree: an area of one class is NaN.
     """
 
-    def __init__(
-        self, truth: ArrayLike, prediction: ArrayLike, undefined: Undefined = EXCLUDE
-    ) -> None:
+    def __init__(self, truth: ArrayLike, prediction: ArrayLike, *, strict: bool = False) -> None:
         """Sort each label and the pooled pairs once.
 
         Args:
             truth: 0 or 1, shape (n, k).
             prediction: scores, shape (n, k).
-            undefined: what the metrics are on rows of one class.
+            strict: the weighted mean of rows without any positive is 0, as in scikit-learn.
         """
         from scipy import sparse  # type: ignore[import-untyped]  # slow to load
 
         positive, scores = outcomes(truth, prediction, 2)
         self.rows = self.n_bins = len(scores)
-        self.n_labels = scores.shape[1]
-        self.names = (*MEANS, *(f"ROC AUC of task {one}" for one in range(1, self.n_labels + 1)))
-        self.undefined = undefined
+        n_labels = scores.shape[1]
+        self.names = (*MEANS, *(f"ROC AUC of task {one}" for one in range(1, n_labels + 1)))
+        missing = sum(not one.any() or one.all() for one in positive.T)
+        some = f"{ONE_CLASS} in {missing} of {n_labels} labels"
+        self.why = (some, ONE_CLASS, some, *[ONE_CLASS] * n_labels)
+        self.strict = strict
         columns = [*zip(positive.T, scores.T, strict=True), (positive.ravel(), scores.ravel())]
         self.steps = [make_steps(one, score, only_ranks=True) for one, score in columns]
         # float32 holds these counts exactly and moves half the bytes; so does int32 their sums.
@@ -82,13 +78,7 @@ class Phenotyping(Statistic):
         # is no part of the weighted mean, as in scikit-learn. Without a negative it leaves neither.
         by_label, total = areas[:, :-1], weights.sum(axis=1)
         weighted = ratio((np.where(weights > 0, by_label, 0.0) * weights).sum(axis=1), total)
-        if self.undefined is STRICT:
+        if self.strict:
             weighted[total == 0] = 0.0
         means = np.stack([by_label.mean(axis=1), areas[:, -1], weighted], axis=1)
         return np.concatenate([means, by_label], axis=1)
-
-    def reasons(self, values: Floats) -> tuple[str | None, ...]:
-        """Say why a point value has no meaning: of means, how many labels have one class."""
-        missing = int(np.isnan(values[len(MEANS) :]).sum())
-        some = f"{ONE_CLASS} in {missing} of {self.n_labels} labels"
-        return where_undefined(values, (some, ONE_CLASS, some, *[ONE_CLASS] * self.n_labels))

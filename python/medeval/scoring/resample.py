@@ -10,7 +10,7 @@ once. `RowResamples` and `ClusterResamples` replay it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,15 @@ MANY_ACCEPTED = 0.95
 WORDS_AT_ONCE = 1 << 16
 
 
-class Resamples(Protocol):
-    """Resamples one after the other, as counts."""
+class RowResamples:
+    """Single rows are drawn: n out of n, with replacement."""
+
+    def __init__(self, seed: int, rows: int) -> None:
+        self._random = np.random.RandomState(seed)
+        self._rows = rows
+        self._mask = np.uint32((1 << (rows - 1).bit_length()) - 1)
+        self._accepted = rows / (int(self._mask) + 1)
+        self._ahead: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
 
     def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
         """Count the rows of the next resamples by their label.
@@ -40,27 +47,12 @@ class Resamples(Protocol):
         Returns:
             shape (iterations, n_bins).
         """
-        ...
-
-
-class RowResamples:
-    """Single rows are drawn: n out of n, with replacement."""
-
-    def __init__(self, seed: int, rows: int) -> None:
-        self._random = np.random.RandomState(seed)
-        self._rows = rows
-        self._mask = _mask(rows)
-        self._accepted = rows / (int(self._mask) + 1)
-        self._ahead: NDArray[np.uint32] = np.empty(0, dtype=np.uint32)
-        self._drawn: Integers = np.empty(0, dtype=np.int64)
-
-    def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
-        """See `Resamples.counts`."""
-        size = iterations * self._rows
-        if len(self._drawn) < size:
-            self._drawn = np.empty(size, dtype=np.int64)
-        drawn = self._drawn[:size]
-        self._fill(drawn)
+        drawn: Integers = np.empty(iterations * self._rows, dtype=np.int64)
+        filled = 0
+        while wanted := len(drawn) - filled:
+            part = self._next_positions(wanted)
+            drawn[filled : filled + len(part)] = part
+            filled += len(part)
         if labels is not None:
             # The positions are in range; `wrap` spares the copy that a check needs.
             drawn[:] = np.take(labels, drawn, mode="wrap")
@@ -69,26 +61,16 @@ class RowResamples:
         counted = np.bincount(drawn, minlength=iterations * n_bins)
         return counted.reshape(iterations, n_bins)
 
-    def _fill(self, drawn: Integers) -> None:
-        """Write the next positions of the stream, as many as there is room for."""
-        filled = 0
-        while filled < len(drawn):
-            wanted = len(drawn) - filled
-            if self._accepted >= MANY_ACCEPTED:
-                part: Labels = self._random.randint(0, self._rows, size=min(wanted, WORDS_AT_ONCE))
-            else:
-                if not len(self._ahead):
-                    self._ahead = self._next_words(wanted)
-                part, self._ahead = self._ahead[:wanted], self._ahead[wanted:]
-            drawn[filled : filled + len(part)] = part
-            filled += len(part)
-
-    def _next_words(self, wanted: int) -> NDArray[np.uint32]:
-        """Return accepted words, about as many as are wanted; now and then none."""
-        size = min(int(wanted / self._accepted) + 64, WORDS_AT_ONCE)
-        words = self._random.randint(0, 1 << 32, size=size, dtype=np.uint32)
-        words &= self._mask
-        return np.compress(words < self._rows, words)
+    def _next_positions(self, wanted: int) -> Labels:
+        """Return the next positions of the stream, as many as are wanted at most."""
+        if self._accepted >= MANY_ACCEPTED:
+            return self._random.randint(0, self._rows, size=min(wanted, WORDS_AT_ONCE))
+        if not len(self._ahead):
+            size = min(int(wanted / self._accepted) + 64, WORDS_AT_ONCE)
+            words = self._random.randint(0, 1 << 32, size=size, dtype=np.uint32) & self._mask
+            self._ahead = np.compress(words < self._rows, words)
+        part, self._ahead = self._ahead[:wanted], self._ahead[wanted:]
+        return part
 
 
 class ClusterResamples:
@@ -104,7 +86,7 @@ class ClusterResamples:
         self._clusters = RowResamples(seed, self._n_clusters)
 
     def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
-        """See `Resamples.counts`."""
+        """See `RowResamples.counts`."""
         drawn = self._clusters.counts(iterations, None, self._n_clusters)
         weights = np.take(drawn, self._cluster_of_row, axis=1)
         if labels is None:
@@ -123,10 +105,6 @@ class BinResamples:
         self._sizes = sizes
 
     def counts(self, iterations: int, labels: Labels | None, n_bins: int) -> Counts:
-        """See `Resamples.counts`."""
+        """See `RowResamples.counts`."""
         rows = int(self._sizes.sum())
         return self._random.multinomial(rows, self._sizes / rows, size=iterations)
-
-
-def _mask(rows: int) -> np.uint32:
-    return np.uint32((1 << (rows - 1).bit_length()) - 1)

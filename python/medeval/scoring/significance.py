@@ -48,16 +48,16 @@ class DeLong:
         reason: why something is None.
     """
 
-    first: float | None
-    second: float | None
-    difference: float | None
-    standard_error: float | None
-    low: float | None
-    high: float | None
-    z: float | None
-    p_value: float | None
-    level: float
-    reason: str | None
+    first: float | None = None
+    second: float | None = None
+    difference: float | None = None
+    standard_error: float | None = None
+    low: float | None = None
+    high: float | None = None
+    z: float | None = None
+    p_value: float | None = None
+    level: float = 0.95
+    reason: str | None = None
 
 
 def delong_test(
@@ -75,10 +75,15 @@ def delong_test(
         ValueError: shapes differ, a truth is neither 0 nor 1, or a score is not finite.
     """
     positive = _flags(truth)
+    one, two = (np.asarray(scores, dtype=np.float64) for scores in (first, second))
+    for scores in (one, two):
+        if scores.shape != positive.shape:
+            raise ValueError(f"{scores.shape} scores for a truth of {positive.shape}")
+        if not np.isfinite(scores).all():
+            raise ValueError("a score is not finite")
     m, n = int(positive.sum()), int((~positive).sum())
-    one, two = _scores(first, positive), _scores(second, positive)
     if m == 0 or n == 0:
-        return DeLong(None, None, None, None, None, None, None, None, level, ONE_CLASS)
+        return DeLong(level=level, reason=ONE_CLASS)
     pairs = 2 * m * n
     (first_above, first_below), (second_above, second_below) = (
         _placements(positive, scores) for scores in (one, two)
@@ -87,17 +92,18 @@ def delong_test(
     above, below = first_above - second_above, first_below - second_below
     difference = float(above.sum()) / pairs
     if m == 1 or n == 1:
-        return DeLong(*areas, difference, None, None, None, None, None, level, ONE_ROW)
+        return DeLong(*areas, difference, level=level, reason=ONE_ROW)
     # The variances of both means, each placement a share of the other class.
     variances = above.var(ddof=1) / (2 * n) ** 2 / m, below.var(ddof=1) / (2 * m) ** 2 / n
     error = math.sqrt(float(variances[0]) + float(variances[1]))
     if error == 0 and difference != 0:
-        return DeLong(*areas, difference, error, None, None, None, None, level, NO_VARIANCE)
+        return DeLong(*areas, difference, error, level=level, reason=NO_VARIANCE)
     z = difference / error if error else 0.0
     half = NormalDist().inv_cdf((1 + level) / 2) * error
-    ends = difference - half, difference + half
     p_value = math.erfc(abs(z) / math.sqrt(2))
-    return DeLong(*areas, difference, error, *ends, z, p_value, level, None)
+    return DeLong(
+        *areas, difference, error, difference - half, difference + half, z, p_value, level
+    )
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -124,31 +130,17 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     return adjusted
 
 
-def midranks(values: Floats) -> Floats:
-    """Return ranks from 1 in ascending order; equal values share the mean of their ranks."""
-    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[group], dtype=np.float64)
-
-
 def _placements(positive: npt.NDArray[np.bool_], scores: Floats) -> tuple[Floats, Floats]:
     """Return for each positive twice the negatives below it, for each negative the positives above.
 
     A row's midrank among all less that within its class: the rows of the other below it.
     """
-    ranks = midranks(scores)
-    above = 2 * (ranks[positive] - midranks(scores[positive]))
-    below = 2 * (ranks[~positive] - midranks(scores[~positive]))
+    from scipy.stats import rankdata  # type: ignore[import-untyped]  # slow to load
+
+    ranks = rankdata(scores)
+    above = 2 * (ranks[positive] - rankdata(scores[positive]))
+    below = 2 * (ranks[~positive] - rankdata(scores[~positive]))
     return above, 2 * int(positive.sum()) - below
-
-
-def _scores(values: npt.ArrayLike, positive: npt.NDArray[np.bool_]) -> Floats:
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != positive.shape:
-        raise ValueError(f"{array.shape} scores for a truth of {positive.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError("a score is not finite")
-    return array
 
 
 @dataclass(frozen=True)
@@ -172,14 +164,9 @@ class McNemar:
     mid_p: bool
 
     @property
-    def discordant(self) -> int:
-        """Return how many questions exactly one of the two answered right."""
-        return self.only_first + self.only_second
-
-    @property
     def asked(self) -> int:
         """Return how many questions there were."""
-        return self.both_right + self.discordant + self.both_wrong
+        return self.both_right + self.only_first + self.only_second + self.both_wrong
 
 
 def mcnemar(first: npt.ArrayLike, second: npt.ArrayLike, *, mid_p: bool = False) -> McNemar:
@@ -196,16 +183,11 @@ def mcnemar(first: npt.ArrayLike, second: npt.ArrayLike, *, mid_p: bool = False)
     a, b = _flags(first), _flags(second)
     if a.shape != b.shape:
         raise ValueError(f"answers to the same questions are needed, not {a.shape} and {b.shape}")
-    only_first = int((a & ~b).sum())
-    only_second = int((b & ~a).sum())
-    return McNemar(
-        int((a & b).sum()),
-        only_first,
-        only_second,
-        int((~a & ~b).sum()),
-        exact_p(only_first, only_second, mid_p=mid_p),
-        mid_p,
+    both, only_first, only_second, neither = (
+        int(found.sum()) for found in (a & b, a & ~b, b & ~a, ~a & ~b)
     )
+    p_value = exact_p(only_first, only_second, mid_p=mid_p)
+    return McNemar(both, only_first, only_second, neither, p_value, mid_p)
 
 
 def exact_p(only_first: int, only_second: int, *, mid_p: bool = False) -> float:
@@ -219,7 +201,7 @@ def exact_p(only_first: int, only_second: int, *, mid_p: bool = False) -> float:
     total = only_first + only_second
     if not total:
         return 1.0
-    from scipy.stats import binom  # type: ignore[import-untyped]  # slow to load
+    from scipy.stats import binom  # slow to load
 
     least = min(only_first, only_second)
     doubled = 2 * binom.cdf(least, total, 0.5)
