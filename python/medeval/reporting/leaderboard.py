@@ -105,9 +105,7 @@ class Leaderboard:
         write_text(place, table_for_spreadsheets(_HEADER, rows))
 
 
-def leaderboard(
-    reports: Sequence[BenchmarkReport], *, by: str | None = None, allow_unhashed: bool = False
-) -> Leaderboard:
+def leaderboard(reports: Sequence[BenchmarkReport], *, by: str | None = None) -> Leaderboard:
     """Set reports side by side.
 
     Each score is a mean over the tasks for which every report has it, so that no model gains by a
@@ -117,7 +115,6 @@ def leaderboard(
     Args:
         reports: one for each model, or several runs of one.
         by: the score that ranks; by default the combined one, else the first that all have.
-        allow_unhashed: also take tasks whose content a report does not identify.
 
     Raises:
         UserError: no report, the content of a task differs or is not known, or how it was scored,
@@ -125,7 +122,7 @@ def leaderboard(
     """
     if not reports:
         raise UserError("A leaderboard needs at least one report.")
-    _check(reports, allow_unhashed)
+    _check(reports)
     entries = [_Entry(report) for report in reports]
     columns = _columns(entries)
     if not columns:
@@ -226,7 +223,7 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) and value >= 0 else 0
 
 
-def _check(reports: Sequence[BenchmarkReport], allow_unhashed: bool) -> None:
+def _check(reports: Sequence[BenchmarkReport]) -> None:
     """Refuse scores of other content, by other rules or judges, and a task without its headline.
 
     Another score would take the place of a headline that is missing.
@@ -235,7 +232,7 @@ def _check(reports: Sequence[BenchmarkReport], allow_unhashed: bool) -> None:
     for report in reports:
         hashed = {one.task_id for one in report.detailed_results if one.metadata.get("task_hash")}
         for task_id, scores in report.task_scores.items():
-            if scores and task_id not in hashed and len(reports) > 1 and not allow_unhashed:
+            if scores and task_id not in hashed and len(reports) > 1:
                 raise UserError(
                     f"The report of {report.model_id!r} does not say which content of task"
                     f" {task_id!r} it scored (task_hash). Evaluate it anew."
