@@ -175,26 +175,12 @@ class _Entry:
         categories = said(self.report.metadata, "categories", task_id)
         return dict(made_of_others(scores, categories, self.combined))
 
-    def parts(
-        self, task_id: str, name: str, inside: frozenset[str] = frozenset()
-    ) -> list[tuple[str, float]]:
-        """Return the metrics that a score is made of in the end, with their weights.
-
-        Args:
-            task_id: the task.
-            name: the score.
-            inside: what it is a part of; a score that states to be made of itself is taken as it
-                is.
-        """
-        made_of = self.made_of(task_id).get(name, {})
-        total = sum(made_of.values())
-        if name in inside or total <= 0:
-            return [(name, 1.0)]
-        return [
-            (metric, share * weight / total)
-            for part, weight in sorted(made_of.items())
-            for metric, share in self.parts(task_id, part, inside | {name})
-        ]
+    def parts(self, task_id: str, name: str) -> Mapping[str, tuple[float, Mapping[str, float]]]:
+        """Return what a score is made of, with the weights, and what each part is made of."""
+        made_of = self.made_of(task_id)
+        own = made_of.get(name, {})
+        total = sum(own.values()) or 1.0
+        return {part: (own[part] / total, made_of.get(part, {})) for part in own}
 
     def direction(self, name: str) -> str:
         """Return which way a score is better."""
