@@ -205,7 +205,7 @@ def judge_feedback(result: SubjectResult) -> list[dict[str, Any]]:
             }
             for each in judgments
         ]
-        score = combined([each.rewards for each in judgments]).reward
+        score = combined(judgments).reward
         entry: dict[str, Any] = {"judges": rows, "score": score}
         if len(rows) == 1:
             entry |= {"scores": rows[0]["scores"], "raw_judge": rows[0]["raw"]}
@@ -328,7 +328,7 @@ def results_of(
 def _result(
     subject: Subject, by_judge: Sequence[Sequence[Judgment]], prompt: JudgePrompt
 ) -> SubjectResult:
-    rewards = [combined([each.rewards for each in own]) for own in by_judge]
+    rewards = [combined(own) for own in by_judge]
     judgments = tuple(each for own in by_judge for each in own)
     # One complete verdict is enough for a score.
     statuses = (each.status for each in judgments)
