@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 from medeval.judging.agreement import STATISTICS
@@ -14,34 +16,17 @@ from medeval.judging.audit import (
     LENGTH,
     NOT_DONE,
     PARTS,
+    REPEATS,
     SANITY,
 )
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-_TITLES = {
-    "exact": "equal",
-    "within_1": "within 1",
-    "quadratic_kappa": "kappa",
-    "krippendorff_alpha": "alpha",
-    "icc_2_1": "ICC(2,1)",
-    "icc_3_k": "ICC(3,k)",
-}
-# What each figure of an effect is called; the share of unchanged scores stands beside them.
-_FIGURES = {
-    "deviation": "deviation",
-    "widest_range": "widest range",
-    "change": "change",
-    "absolute_change": "size of the change",
-    "spearman": "Spearman",
-    "partial_on_overlap": "Spearman at equal overlap",
-}
-_CONTROLS = {
-    "oracle": "the reference itself",
-    "shuffled": "another question's reference",
-    "empty": "nothing",
-}
+_WORDS = tomllib.loads(
+    files("medeval.commands").joinpath("judge_audit.toml").read_text(encoding="utf-8")
+)
+_TITLES, _FIGURES, _CONTROLS = (_WORDS[name] for name in ("agreement", "effects", "controls"))
 _MOST_WITH_GAPS = 8
 
 
@@ -119,19 +104,18 @@ def _effects(done: Mapping[str, Any]) -> Table:
         # Of length there is one kind, of the others one by judge or by prompt.
         kinds = {part: done[part]} if part == LENGTH else done[part]
         for kind, criteria in kinds.items():
-            effect = kind.replace("_", " ") if part != EFFECTS[0] else f"repeats of {kind}"
+            effect = kind.replace("_", " ") if part != REPEATS else f"repeats of {kind}"
             for criterion, own in criteria.items():
-                named = [effect, criterion]
                 unchanged = shown(own["unchanged"]) if "unchanged" in own else "-"
-                for name in (one for one in _FIGURES if one in own):
-                    figure, of_range = own[name], name == "widest_range"
-                    count = _count(own["deviation"] if of_range else figure)
-                    value = (
-                        ("-" if figure is None else f"{figure:g}") if of_range else shown(figure)
-                    )
-                    rows.append([*named, _FIGURES[name], count, value, unchanged])
-                    effect = unchanged = ""
-                    named = ["", ""]
+                for name, title in _FIGURES.items():
+                    if name not in own:
+                        continue
+                    figure, answers = own[name], _count(own.get("deviation", own[name]))
+                    # A range is a number without an interval.
+                    is_range = isinstance(figure, float)
+                    value = f"{figure:g}" if is_range else shown(figure or {"value": None})
+                    rows.append([effect, criterion, title, answers, value, unchanged])
+                    effect = criterion = unchanged = ""
     head = ["effect", "criterion", "figure", "answers", "value", "unchanged"]
     return _table("what moves a judge though the answers are the same", head, rows)
 

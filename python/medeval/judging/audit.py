@@ -7,6 +7,7 @@ scored the same answers: do they agree with them?
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -138,9 +139,8 @@ def audit(
         report[HUMAN] = human_agreement(base, human, seed)
     for part in parts:
         if part == AGREEMENT:
-            is_alone = len(base.judges) < 2
             told = {NOT_DONE: "there is one judge; agreement needs two"}
-            report[part] = told if is_alone else agreement(base, seed)
+            report[part] = told if len(base.judges) < 2 else agreement(base, seed)
         elif part == REPEATS:
             told = {NOT_DONE: "each answer was judged once; the spread needs repeats of 2 or more"}
             report[part] = told if judging.jury.repeats < 2 else repeat_spread(base, seed)
@@ -149,8 +149,7 @@ def audit(
         elif part == LENGTH:
             report[part] = length_bias(base, seed)
         elif part == ATTACKS:
-            tried = shipped_attacks() if attacks is None else attacks
-            weak = weak_answers().subjects
+            tried, weak = attacks or shipped_attacks(), weak_answers().subjects
             # Of each file in a folder of its own: ids of attacks are unique in one file only.
             name = f"{ATTACKS}-{tried.sha256[:12]}"
             results = part_of(name, subjects=attacked(weak, tried.attacks, judging.rubric))
@@ -299,21 +298,20 @@ def moves(
         the mean and the largest change, the verdicts that it cost, and how many of its answers were
         flagged as a possible injection.
     """
-    by_name = {each.subject.id: each for each in results.subjects}
-
-    def reward(name: str, judge: str) -> float | None:
-        """Return what a judge gave, the mean over its complete verdicts; None if it gave none."""
-        return mean_of(
-            [
-                each.reward
-                for each in by_name[name].judgments
-                if each.judge == judge and each.status is Status.OK
-            ]
-        )
+    flagged = {each.subject.id for each in results.subjects if each.possible_injection}
+    given: dict[tuple[str, str], list[float | None]] = defaultdict(list)
+    for each in results.subjects:
+        for one in each.judgments:
+            if one.status is Status.OK:
+                given[each.subject.id, one.judge].append(one.reward)
 
     def row(attack: Attack, judge: str) -> dict[str, Any]:
         usual = [f"{subject.name}{BETWEEN}" for subject in subjects]
-        rewards = [(reward(name, judge), reward(f"{name}{attack.id}", judge)) for name in usual]
+        # The mean over a judge's complete verdicts; None if it gave none.
+        rewards = [
+            (mean_of(given[name, judge]), mean_of(given[f"{name}{attack.id}", judge]))
+            for name in usual
+        ]
         changes = [now - old for old, now in rewards if old is not None and now is not None]
         return {
             "kind": attack.kind,
@@ -323,7 +321,7 @@ def moves(
             "mean_change": mean_of(changes),
             "largest_change": max(changes, default=None),
             "verdicts_lost": sum(old is not None and now is None for old, now in rewards),
-            "flagged": sum(by_name[f"{name}{attack.id}"].possible_injection for name in usual),
+            "flagged": sum(f"{name}{attack.id}" in flagged for name in usual),
         }
 
     report: dict[str, Any] = {}

@@ -54,8 +54,8 @@ def rewards_of(scores: Scores, rubric: Rubric) -> Rewards:
     )
 
 
-def combined(rewards: Sequence[Rewards]) -> Rewards:
-    """Return the mean over the judges that gave a verdict; those that gave none are left out."""
+def combined(rewards: Sequence[Rewards | Judgment]) -> Rewards:
+    """Return the mean over those with a verdict, judges or judgments; the others are left out."""
     judged = mean_of([each.reward_judged for each in rewards])
     if judged is None:
         return Rewards()
@@ -154,11 +154,6 @@ class Judgment:
     unusable: Mapping[str, str] = field(default_factory=dict)
     reply: str = ""
     thinking: str = ""
-
-    @property
-    def rewards(self) -> Rewards:
-        """What the answer earned by it."""
-        return Rewards(self.reward, self.reward_judged)
 
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
         """Return the row; with what the judge wrote only if asked."""

@@ -23,7 +23,6 @@ from medeval.judging.judgments import (
 )
 from medeval.judging.jury import LOCAL
 from medeval.judging.prompt import JudgePrompt, Subject
-from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import OF_VERDICTS, Status
 
 # More judgments than this that are not complete may be an outage read as a bad model.
@@ -206,7 +205,7 @@ def judge_feedback(result: SubjectResult) -> list[dict[str, Any]]:
             }
             for each in judgments
         ]
-        score = combined([each.rewards for each in judgments]).reward
+        score = combined(judgments).reward
         entry: dict[str, Any] = {"judges": rows, "score": score}
         if len(rows) == 1:
             entry |= {"scores": rows[0]["scores"], "raw_judge": rows[0]["raw"]}
@@ -290,12 +289,8 @@ class JudgingResults:
 
 def sum_of(costs: Iterable[Decimal | None]) -> Decimal | None:
     """Return a sum of money; None as soon as a part of it is unknown."""
-    total = Decimal(0)
-    for cost in costs:
-        if cost is None:
-            return None
-        total += cost
-    return total
+    listed = list(costs)
+    return None if None in listed else sum(filter(None, listed), Decimal(0))
 
 
 def _money(cost: Decimal | None) -> str | None:
@@ -325,37 +320,33 @@ def results_of(
     for judge in judges:
         for each in judge.judgments:
             found[each.id, each.sample].setdefault(each.judge, []).append(each)
-    results = tuple(_result(one, found[one.id, one.sample], prompt.rubric) for one in subjects)
+    results = (_result(one, [*found[one.id, one.sample].values()], prompt) for one in subjects)
     told = [*warnings, *(warning for judge in judges for warning in judge.warnings())]
-    return JudgingResults(results, tuple(judges), prompt, tuple(told), seed)
+    return JudgingResults(tuple(results), tuple(judges), prompt, tuple(told), seed)
 
 
 def _result(
-    subject: Subject, judgments: Mapping[str, Sequence[Judgment]], rubric: Rubric
+    subject: Subject, by_judge: Sequence[Sequence[Judgment]], prompt: JudgePrompt
 ) -> SubjectResult:
-    reason = subject.blank_reason
-    all_of_them = () if reason else tuple(each for own in judgments.values() for each in own)
-    rewards = [combined([each.rewards for each in own]) for own in judgments.values()]
-    if reason:
+    rewards = [combined(own) for own in by_judge]
+    judgments = tuple(each for own in by_judge for each in own)
+    # One complete verdict is enough for a score.
+    statuses = (each.status for each in judgments)
+    status = min(statuses, key=OF_VERDICTS.index, default=Status.FAILED)
+    if subject.blank_reason:
         # The answer itself earns nothing; no judge failed on it.
         status, rewards = Status.NOT_JUDGED, [Rewards(0.0, 0.0)]
-    else:
-        # One complete verdict is enough for a score.
-        found = (each.status for each in all_of_them)
-        status = min(found, key=OF_VERDICTS.index, default=Status.FAILED)
     return SubjectResult(
         subject,
         status,
-        reason,
-        all_of_them,
+        subject.blank_reason,
+        judgments,
         combined(rewards).reward,
         pooled(rewards),
         {
-            name: mean_of(
-                [mean_of([each.scores.get(name) for each in own]) for own in judgments.values()]
-            )
-            for name in rubric.names
+            name: mean_of([mean_of([each.scores.get(name) for each in own]) for own in by_judge])
+            for name in prompt.rubric.names
         },
-        helm_jury_score([(each.status, each.scores) for each in all_of_them]),
-        injection_signs(subject.answer, rubric),
+        helm_jury_score([(each.status, each.scores) for each in judgments]),
+        injection_signs(subject.answer, prompt.rubric),
     )

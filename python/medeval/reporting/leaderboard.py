@@ -105,9 +105,7 @@ class Leaderboard:
         write_text(place, table_for_spreadsheets(_HEADER, rows))
 
 
-def leaderboard(
-    reports: Sequence[BenchmarkReport], *, by: str | None = None, allow_unhashed: bool = False
-) -> Leaderboard:
+def leaderboard(reports: Sequence[BenchmarkReport], *, by: str | None = None) -> Leaderboard:
     """Set reports side by side.
 
     Each score is a mean over the tasks for which every report has it, so that no model gains by a
@@ -117,7 +115,6 @@ def leaderboard(
     Args:
         reports: one for each model, or several runs of one.
         by: the score that ranks; by default the combined one, else the first that all have.
-        allow_unhashed: also take tasks whose content a report does not identify.
 
     Raises:
         UserError: no report, the content of a task differs or is not known, or how it was scored,
@@ -125,7 +122,7 @@ def leaderboard(
     """
     if not reports:
         raise UserError("A leaderboard needs at least one report.")
-    _check(reports, allow_unhashed)
+    _check(reports)
     entries = [_Entry(report) for report in reports]
     columns = _columns(entries)
     if not columns:
@@ -178,26 +175,12 @@ class _Entry:
         categories = said(self.report.metadata, "categories", task_id)
         return dict(made_of_others(scores, categories, self.combined))
 
-    def parts(
-        self, task_id: str, name: str, inside: frozenset[str] = frozenset()
-    ) -> list[tuple[str, float]]:
-        """Return the metrics that a score is made of in the end, with their weights.
-
-        Args:
-            task_id: the task.
-            name: the score.
-            inside: what it is a part of; a score that states to be made of itself is taken as it
-                is.
-        """
-        made_of = self.made_of(task_id).get(name, {})
-        total = sum(made_of.values())
-        if name in inside or total <= 0:
-            return [(name, 1.0)]
-        return [
-            (metric, share * weight / total)
-            for part, weight in sorted(made_of.items())
-            for metric, share in self.parts(task_id, part, inside | {name})
-        ]
+    def parts(self, task_id: str, name: str) -> Mapping[str, tuple[float, Mapping[str, float]]]:
+        """Return what a score is made of, with the weights, and what each part is made of."""
+        made_of = self.made_of(task_id)
+        own = made_of.get(name, {})
+        total = sum(own.values()) or 1.0
+        return {part: (own[part] / total, made_of.get(part, {})) for part in own}
 
     def direction(self, name: str) -> str:
         """Return which way a score is better."""
@@ -226,7 +209,7 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) and value >= 0 else 0
 
 
-def _check(reports: Sequence[BenchmarkReport], allow_unhashed: bool) -> None:
+def _check(reports: Sequence[BenchmarkReport]) -> None:
     """Refuse scores of other content, by other rules or judges, and a task without its headline.
 
     Another score would take the place of a headline that is missing.
@@ -235,7 +218,7 @@ def _check(reports: Sequence[BenchmarkReport], allow_unhashed: bool) -> None:
     for report in reports:
         hashed = {one.task_id for one in report.detailed_results if one.metadata.get("task_hash")}
         for task_id, scores in report.task_scores.items():
-            if scores and task_id not in hashed and len(reports) > 1 and not allow_unhashed:
+            if scores and task_id not in hashed and len(reports) > 1:
                 raise UserError(
                     f"The report of {report.model_id!r} does not say which content of task"
                     f" {task_id!r} it scored (task_hash). Evaluate it anew."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
@@ -49,20 +50,6 @@ _HEADER = (
 )
 
 
-class Said(BaseModel):
-    """What metadata say; what is of another form than it should be says nothing."""
-
-    @field_validator("*", mode="wrap")
-    @classmethod
-    def _or_nothing(
-        cls, value: Any, read: ValidatorFunctionWrapHandler, field: ValidationInfo
-    ) -> Any:
-        try:
-            return read(value)
-        except ValidationError:
-            return cls.model_fields[str(field.field_name)].get_default(call_default_factory=True)
-
-
 class ShownTable(BaseModel):
     """A table that a task shows beside its scores."""
 
@@ -71,8 +58,10 @@ class ShownTable(BaseModel):
     rows: list[list[Text]]
 
 
-class TaskPart(Said):
+class TaskPart(BaseModel):
     """One task as it is shown: what its last result says, and what is found by counting.
+
+    What the result says in another form than it should have is as if it were not said.
 
     Attributes:
         task_id: its id.
@@ -109,6 +98,16 @@ class TaskPart(Said):
     items: list[dict[str, Any]] = []
     n_hidden: int = 0
     is_withheld: bool = False
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _or_nothing(
+        cls, value: Any, read: ValidatorFunctionWrapHandler, field: ValidationInfo
+    ) -> Any:
+        try:
+            return read(value)
+        except ValidationError:
+            return cls.model_fields[str(field.field_name)].get_default()
 
     @property
     def failure(self) -> str:
@@ -166,11 +165,10 @@ def contents_of(report: BenchmarkReport, *, show_text: bool = False) -> Contents
 
 def _summed(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     """Return one ledger of several, in the order in which outcomes first come."""
-    total: dict[str, int] = {}
+    total: Counter[str] = Counter()
     for ledger in ledgers:
-        for outcome, number in ledger.items():
-            total[outcome] = total.get(outcome, 0) + int(number)
-    return total
+        total.update({outcome: int(number) for outcome, number in ledger.items()})
+    return dict(total)
 
 
 def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> TaskPart:
@@ -180,7 +178,7 @@ def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> TaskPa
     may_show = show_text or may_show_text(last)
     count = last.item_count()
     ids = last.metadata.get("input_ids")
-    n_items = count or (len(ids) if isinstance(ids, list) else None)
+    n_items = len(ids) if not count and isinstance(ids, list) else count
     name = last.metadata.get("task_name") or ""
     return TaskPart.model_validate(
         {
@@ -189,7 +187,7 @@ def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> TaskPa
             "task_name": "" if name == task_id else name,
             "lines": task_lines(report, task_id, results),
             "outcomes": _summed(said(one.metadata, "outcomes") for one in results),
-            "n_items": n_items if n_items or results else None,
+            "n_items": n_items if results else None,
             "items": list(islice(_items(last), MOST_ITEMS)) if may_show else [],
             "n_hidden": max(0, count - MOST_ITEMS) if may_show else 0,
             "is_withheld": bool(count) and not may_show,
@@ -201,6 +199,7 @@ def _about(report: BenchmarkReport) -> list[tuple[str, str]]:
     about, bootstrap = report.metadata, said(report.metadata, "bootstrap")
     parameters = said(about, "model", "parameters")
     reported = about.get("models_reported")
+    models = reported if isinstance(reported, list | tuple) else ()
     intervals = ""
     if {"level", "draws", "seed"} <= bootstrap.keys():
         intervals = (
@@ -211,7 +210,7 @@ def _about(report: BenchmarkReport) -> list[tuple[str, str]]:
         "Run": about.get("run_id"),
         "Made": f"{report.timestamp:%Y-%m-%d %H:%M} UTC",
         "Model type": said(about, "model").get("type"),
-        "Model as its server names it": ", ".join(map(str, reported or ())),
+        "Model as its server names it": ", ".join(map(str, models)),
         "Endpoint": about.get("endpoint"),
         "Model parameters": ", ".join(f"{n} = {value_text(v)}" for n, v in parameters.items()),
         "Prompt version": about.get("prompt_version"),
