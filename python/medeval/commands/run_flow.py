@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from medeval.commands.amounts import amount, read_price_file
 from medeval.commands.graceful_exit import command_of, graceful_exit, moved_to, with_flags
@@ -26,9 +25,8 @@ from medeval.commands.run_progress import ledger_table, shown_progress
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, Prices, Spent, charged_in, kept_spending
 from medeval.inference.guard import IN_PROCESS
-from medeval.inference.run import Progress, RunConfig, RunResult
+from medeval.inference.run import Progress, RunConfig
 from medeval.inference.types import Outcome
-from medeval.judging.jury import Jury
 from medeval.tasks import catalogue
 from medeval.tasks.judged import JUDGINGS, judged, required
 from medeval.tasks.models import ModelChoice
@@ -41,10 +39,7 @@ from medeval.tasks.task_run import (
     import_answers,
     open_run,
 )
-from medeval.terminal import Terminal
-
-if TYPE_CHECKING:
-    from medeval.tasks.task import AskedTask
+from medeval.terminal import Terminal, warn
 
 _NOTHING_ASKED = "nothing was asked; start the same command again"
 
@@ -96,12 +91,6 @@ class RunFlags:
             "prices": "" if self.price_file is None else str(self.price_file.resolve()),
         }
 
-    @property
-    def batch(self) -> list[str]:
-        """The flags of batch files as words."""
-        exported = [] if self.prompts is None else ["--export-prompts", str(self.prompts)]
-        return exported + [word for one in self.answers for word in ("--import-answers", str(one))]
-
 
 @graceful_exit(lambda: _NOTHING_ASKED)
 def start(
@@ -117,7 +106,7 @@ def start(
     Args:
         task: its name.
         choice: who is asked.
-        given: the flags with parameters of the model.
+        given: the parameters of the model, by flag.
         options: of the task.
         flags: how it is run.
         out: where its folder is made.
@@ -138,7 +127,16 @@ def start(
                 f"{', '.join(named)}: {choice.model} answers in this process and takes none."
             )
         choice = replace(choice, parameters={})
-    plan = _plan(asked, judges, flags)
+    is_judged = judged(asked) is not None and not flags.no_judge
+    plan = judges.plan(default_judge(asked) if is_judged else None)
+    if plan is None and (judges.choices() or judges.key_variable):
+        flag = "--judge-key-variable" if judges.key_variable else "--jury"
+        raise UserError(f"{flag} without --judge-model: name the judges.")
+    if plan is not None:
+        if flags.no_judge:
+            raise UserError("--no-judge and --judge-model: leave one of them away.")
+        # No answer is paid that cannot be judged.
+        check_before(required(asked), plan, flags.endpoints)
     _ = flags.prices  # a file that cannot be read is reported before a folder is made
     run = open_run(asked, choice, runs=out, endpoints=flags.endpoints, limit=flags.limit)
     run.update(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
@@ -156,7 +154,7 @@ def resume(folder: Path, given: Mapping[str, Any], flags: RunFlags) -> tuple[Tas
     """
     from medeval.tasks.cdm_taken_up import taken_up
 
-    judges, model = flags.judges, given["--model"]
+    judges, model, key = flags.judges, given["--model"], given["--key-variable"]
     is_same = model is not None and model == read_record(folder).asked_model
     allowed = {"--model": None if is_same else model, "--key-variable": None}
     of_judges = {"--judge-model": judges.models, "--judge-base-url": judges.base_urls}
@@ -168,16 +166,17 @@ def resume(folder: Path, given: Mapping[str, Any], flags: RunFlags) -> tuple[Tas
         )
     judges.plan()  # a key for them may be given anew
     record = read_record(folder)
-    choice = choice_of(record, given["--key-variable"], flags.timeout)
+    choice = choice_of(record, key, flags.timeout)
     unnamed = {flag: value for flag, value in choice.to_name.items() if not given[flag]}
-    for plan in _judgings(record, flags):
+    plans = () if flags.no_judge else record.judgings[-1:]
+    for plan in plans:
         unnamed |= judges.missing(plan)
     # A record may not decide alone where keys are sent and what is run.
     refuse_unnamed(record, unnamed, _command(record, flags))
     task = taken_up(record, flags.moved_cases)
     asked = judged(task)
-    if asked is not None and record.judgings and not flags.no_judge:
-        check_before(asked, judges.with_key(record.judgings[-1]), flags.endpoints)
+    for plan in plans if asked else ():
+        check_before(required(task), judges.with_key(plan), flags.endpoints)
     run = open_run(
         task,
         choice,
@@ -204,61 +203,44 @@ def execute(run: TaskRun, flags: RunFlags) -> bool:
     """
     with graceful_exit(lambda: status_line(run, flags)):
         try:
-            return _executed(run, flags)
+            if not run.made:
+                print(f"run {run.folder}")
+            _warn_of_the_context(run)
+            warn(*getattr(run.task, "left_out", ()))
+            if flags.prompts is not None:
+                _export(run, flags, flags.prompts)
+                return True
+            is_whole = _import(run, flags) if flags.answers else _ask(run, flags)
+            if is_whole is None:
+                return False
+            is_whole = _judged(run, flags) and is_whole
         except UserError:
             run.discard()
             raise
-
-
-def _executed(run: TaskRun, flags: RunFlags) -> bool:
-    if not run.made:
-        print(f"run {run.folder}")
-    _warn_of_the_context(run)
-    for sentence in getattr(run.task, "left_out", ()):
-        _warn(sentence)
-    if flags.prompts is not None:
-        _export(run, flags, flags.prompts)
-        return True
-    if flags.answers:
-        is_whole = _import(run, flags)
-    else:
-        result = _evaluated(run, flags)
-        _report(run, result, flags)
-        if result.stopped:
-            return False
-        is_whole = not result.progress.ledger[Outcome.ERRORED]
-    is_whole = _judged(run, flags) and is_whole
     score = command_of("score", "--task", run.task.asked_as, run.folder)
     print(f"{score}{moved_to(flags.moved_cases)}")
     return is_whole
 
 
-def _plan(task: AskedTask, judges: JudgeFlags, flags: RunFlags) -> Jury | None:
-    """Return who judges; checked, so that no answer is paid that cannot be judged."""
-    is_judged = judged(task) is not None and not flags.no_judge
-    named = judges.plan(default_judge(task) if is_judged else None)
-    if named is None:
-        if judges.choices() or judges.key_variable:
-            flag = "--judge-key-variable" if judges.key_variable else "--jury"
-            raise UserError(f"{flag} without --judge-model: name the judges.")
-        return None
-    if flags.no_judge:
-        raise UserError("--no-judge and --judge-model: leave one of them away.")
-    check_before(required(task), named, flags.endpoints)
-    return named
-
-
-def _evaluated(run: TaskRun, flags: RunFlags) -> RunResult:
+def _ask(run: TaskRun, flags: RunFlags) -> bool | None:
+    """Ask what has no answer yet; return whether all items have a reply, None if it stopped."""
     total = sum(1 for _ in run.task.items(run.limit))
-
-    def on_start() -> None:
-        run.record_choices(**flags.limits)
-        _name(run)
-
     with shown_progress(total, flags.prices.currency) as show:
         # What judges cost in an earlier start is of the same limit.
-        config = replace(_config(run, flags, run.journal), on_start=on_start, on_progress=show)
-        return run.evaluate(config)
+        config = _config(run, flags, run.journal)
+        on_start = partial(_keep, run, run.record_choices, flags)
+        result = run.evaluate(replace(config, on_start=on_start, on_progress=show))
+    _print_ledger(run, result.progress, flags, result.spent)
+    for name, instead in run.learned.items():
+        sent = f"sent as {instead}" if instead else "left out"
+        warn(f"the endpoint refuses {name}; it was {sent}")
+    if warning := warning_of_cut_prompts(run.task.items(run.limit), run.lines()):
+        warn(warning)
+    if result.stopped:
+        warn(result.stopped)
+        print(resume_command(run, flags))
+        return None
+    return _has_replies(run, result.progress, flags)
 
 
 def _config(run: TaskRun, flags: RunFlags, journal: Path) -> RunConfig:
@@ -295,8 +277,7 @@ def _export(run: TaskRun, flags: RunFlags, path: Path) -> None:
     """Write the prompts of a run as a batch file, and say how their answers come in."""
     _ = flags.prices  # one that cannot be read is not kept
     count = export_prompts(run, path, flags.endpoints)
-    run.record_alone(**flags.limits)
-    _name(run)
+    _keep(run, run.record_alone, flags)
     print(f"{count:,} prompts in {path}. When they are answered:")
     print(resume_command(run, flags, "--import-answers", "ANSWERS.jsonl"))
 
@@ -304,33 +285,24 @@ def _export(run: TaskRun, flags: RunFlags, path: Path) -> None:
 def _import(run: TaskRun, flags: RunFlags) -> bool:
     """Read the answers of batch files; return whether all items have a reply."""
     imported = import_answers(run, flags.answers, flags.prices)
-    run.record_alone(**flags.limits)
-    _name(run)
+    _keep(run, run.record_alone, flags)
     print(f"{imported.new:,} answers are new, {imported.known:,} were there already")
     sums = run.progress()
     _print_ledger(run, sums, flags, kept_spending(run.journal))
     left = sum(1 for _ in run.task.items(run.limit)) - sums.ledger.asked
     if left:
-        _warn(
+        warn(
             f"{left:,} items have no answer ({imported.expired:,} expired); ask them with"
             f" `{resume_command(run, flags)}`"
         )
-    _report_errors(run, sums, flags)
-    return not left and not sums.ledger[Outcome.ERRORED]
+    return _has_replies(run, sums, flags) and not left
 
 
-def _report(run: TaskRun, result: RunResult, flags: RunFlags) -> None:
-    _print_ledger(run, result.progress, flags, result.spent)
-    for name, instead in run.learned.items():
-        sent = f"sent as {instead}" if instead else "left out"
-        _warn(f"the endpoint refuses {name}; it was {sent}")
-    if warning := warning_of_cut_prompts(run.task.items(run.limit), run.lines()):
-        _warn(warning)
-    if result.stopped:
-        _warn(result.stopped)
-        print(resume_command(run, flags))
-    else:
-        _report_errors(run, result.progress, flags)
+def _keep(run: TaskRun, record: Callable[..., None], flags: RunFlags) -> None:
+    """Keep what may change from start to start, and name a new run, which is there to stay."""
+    record(**flags.limits)
+    if run.made:
+        print(f"run {run.folder}")
 
 
 def _print_ledger(run: TaskRun, sums: Progress, flags: RunFlags, spent: Spent | None) -> None:
@@ -338,9 +310,11 @@ def _print_ledger(run: TaskRun, sums: Progress, flags: RunFlags, spent: Spent | 
     Terminal().print(ledger_table(sums, None if is_local else flags.prices.currency, spent))
 
 
-def _report_errors(run: TaskRun, sums: Progress, flags: RunFlags) -> None:
+def _has_replies(run: TaskRun, sums: Progress, flags: RunFlags) -> bool:
+    """Return whether no item errored; say how those that did are asked again."""
     if count := sum(sums.errors.values()):
-        _warn(f"{count:,} items have no reply; ask them again with `{resume_command(run, flags)}`")
+        warn(f"{count:,} items have no reply; ask them again with `{resume_command(run, flags)}`")
+    return not sums.ledger[Outcome.ERRORED]
 
 
 def _warn_of_the_context(run: TaskRun) -> None:
@@ -353,20 +327,10 @@ def _warn_of_the_context(run: TaskRun) -> None:
     for settings in run.task.settings().values():
         context = settings.get("context") if isinstance(settings, Mapping) else None
         if isinstance(context, Mapping) and context.get("limit_from") == "default":
-            _warn(
+            warn(
                 f"nobody says how much {run.choice.model} takes in; longer than"
                 f" {context['limit']:,} tokens is shortened. Say it with --context-limit."
             )
-
-
-def _name(run: TaskRun) -> None:
-    """Name a new run, which is there to stay from now on."""
-    if run.made:
-        print(f"run {run.folder}")
-
-
-def _warn(sentence: str) -> None:
-    print(f"medeval: {sentence}", file=sys.stderr)
 
 
 def status_line(run: TaskRun, flags: RunFlags) -> str:
@@ -377,7 +341,9 @@ def status_line(run: TaskRun, flags: RunFlags) -> str:
     task, plans = judged(run.task), read_record(run.folder).judgings
     if done == due and task is not None and plans and not flags.no_judge:
         status += f", {verdicts_kept(task, run.folder, plans[-1])}"
-    return f"{status}; go on with `{resume_command(run, flags, *flags.batch)}`"
+    batch = [] if flags.prompts is None else ["--export-prompts", str(flags.prompts)]
+    batch += [word for one in flags.answers for word in ("--import-answers", str(one))]
+    return f"{status}; go on with `{resume_command(run, flags, *batch)}`"
 
 
 def resume_command(run: TaskRun, flags: RunFlags, *words: str) -> str:
@@ -388,12 +354,10 @@ def resume_command(run: TaskRun, flags: RunFlags, *words: str) -> str:
     record = read_record(run.folder)
     # A key that was given by itself is not in it, nor that one was.
     next_time = replace(flags.judges, models=(), key_variable=None)
-    named = [next_time.missing(flags.judges.with_key(plan)) for plan in _judgings(record, flags)]
-    return with_flags(_command(record, flags, *words), {**run.choice.to_name, **dict(*named)})
-
-
-def _judgings(record: RunRecord, flags: RunFlags) -> Sequence[Jury]:
-    return () if flags.no_judge else record.judgings[-1:]
+    missing = dict(run.choice.to_name)
+    for plan in () if flags.no_judge else record.judgings[-1:]:
+        missing |= next_time.missing(flags.judges.with_key(plan))
+    return with_flags(_command(record, flags, *words), missing)
 
 
 def _command(record: RunRecord, flags: RunFlags, *words: str) -> str:

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import make_dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -137,11 +138,15 @@ _TYPES: dict[str, Any] = {
 }
 
 
-def flags_in(file: str) -> type:
+def flags_in(file: str, **common: Any) -> type:
     """Return the flags of a TOML file of this folder, in its order, as `with_options` takes them.
 
     A flag has `type`, `help` and what else `typer.Option` takes (`words` are its names); `like`
     takes its type and help from this module. One that not every task has a place for is `of` some.
+
+    Args:
+        file: its name.
+        common: what all of its flags have.
     """
     flags = []
     for name, one in _described(file).items():
@@ -151,7 +156,7 @@ def flags_in(file: str) -> type:
             annotation = globals()[one["like"]]
         else:
             kind = _TYPES[one.pop("type")]
-            option = typer.Option(*one.pop("words", ()), **one)
+            option = partial(typer.Option, *one.pop("words", ()))(**common, **one)
             annotation = Annotated[kind if default is not None else kind | None, option]
         flags.append((name, annotation, default))
     return make_dataclass("Flags", flags)

@@ -33,7 +33,6 @@ from medeval.cdm.subgroups import attributes_of, subgroups
 from medeval.errors import UserError
 from medeval.inference.types import Outcome
 from medeval.models.clinical_case import PATHOLOGIES
-from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import Interval
 from medeval.scoring.table import mean
 from medeval.tasks.cdm_tables import (
@@ -49,7 +48,7 @@ from medeval.tasks.cdm_tables import (
     subset_sentences,
     subset_table,
 )
-from medeval.tasks.for_reports import reasons_table
+from medeval.tasks.for_reports import reasons_table, task_score
 from medeval.tasks.task import Method, TaskScore
 
 PATHOLOGY = "pathology"
@@ -123,24 +122,10 @@ def score_of(
     }
     intervals: dict[str, Interval] = {**zeroed, **answered}
     values = {name: one.value for name, one in intervals.items() if one.value is not None}
-    result = EvaluationResult(
-        model_id=model,
-        task_id="cdm",
-        inputs=[{"hadm_id": case.hadm_id, "pathology": case.pathology} for case in cases],
-        # No word of the model's, which may repeat the notes.
-        model_outputs=[
-            {
-                "outcome": None if one.outcome is None else str(one.outcome),
-                "reason": one.reason or None,
-                "rounds": one.rounds,
-                "turns": one.turns,
-                "invalid_calls": one.invalid_calls,
-            }
-            for one in first
-        ],
-        metrics_results=values,
+    fields = {
+        "metrics_results": values,
         # 0 where a case failed; counts have none there.
-        item_scores={
+        "item_scores": {
             name: [
                 (None if name in COUNTS else 0.0)
                 if case.score is None
@@ -149,35 +134,32 @@ def score_of(
             ]
             for name in found.overall
         },
-        intervals={name: one for name, one in intervals.items() if one.low is not None},
-        metadata={
-            **about,
-            "headline": DIAGNOSIS,
-            "score_version": version,
-            "n": found.n,
-            "n_failed": found.n_failed,
-            "failures": found.failures,
-            "by_pathology": {
-                pathology: {name: mean.as_json() for name, mean in of.items()}
-                for pathology, of in found.by_pathology.items()
-            },
-            "rates_by_pathology": rates(first, facts, version),
-            f"version_{other}": {
-                name: mean.zeroed.value for name, mean in beside.overall.items() if mean.zeroed
-            },
-            "conduct": conduct,
-            "about_metrics": {
-                name: {
-                    "direction": "lower" if name in LOWER_IS_BETTER else "neither",
-                    "scale": "count",
-                }
-                for name in COUNTS
-            },
-            **({} if order is None else {"order_sensitivity": order}),
-            "n_iters": method.n_iters,
-            "seed": method.seed,
+        "intervals": {name: one for name, one in intervals.items() if one.low is not None},
+    }
+    told: dict[str, Any] = {
+        **about,
+        "score_version": version,
+        "n": found.n,
+        "n_failed": found.n_failed,
+        "failures": found.failures,
+        "by_pathology": {
+            pathology: {name: mean.as_json() for name, mean in of.items()}
+            for pathology, of in found.by_pathology.items()
         },
-    )
+        "rates_by_pathology": rates(first, facts, version),
+        f"version_{other}": {
+            name: mean.zeroed.value for name, mean in beside.overall.items() if mean.zeroed
+        },
+        "conduct": conduct,
+        "about_metrics": {
+            name: {
+                "direction": "lower" if name in LOWER_IS_BETTER else "neither",
+                "scale": "count",
+            }
+            for name in COUNTS
+        },
+        **({} if order is None else {"order_sensitivity": order}),
+    }
     groups = {PATHOLOGY: by_pathology(found)}
     warnings: list[str] = []
     tables = [
@@ -191,7 +173,7 @@ def score_of(
         notes.insert(0, f"The run is of the subset {part}")
     if subsets:
         parts = subset_scores(cases, subsets, method, possible)
-        result.metadata["subsets"] = parts
+        told["subsets"] = parts
         groups[SUBSET] = by_subset(parts)
         warnings += subset_sentences(parts)
         tables.append(subset_table(parts))
@@ -209,24 +191,44 @@ def score_of(
             n_iters=method.n_iters,
             possible=possible,
         )
-        result.metadata["subgroups"] = people
+        told["subgroups"] = people
         groups |= shown_groups(people, [name for name in zeroed if name in values])
         warnings += gap_sentences(people)
         gaps = gap_table(people)
         tables += [gaps] if gaps.rows else []
-    details = detail_tables(found, conduct)
-    # Where nothing failed, means over the answered cases say the same again.
-    again = [] if found.n_failed else [name for name in answered if ANSWERED_ONLY in name]
-    return TaskScore(result, DIAGNOSIS, warnings, groups, notes, tables, details, again)
+    # No word of the model's, which may repeat the notes.
+    outputs = [
+        {
+            "outcome": None if one.outcome is None else str(one.outcome),
+            "reason": one.reason or None,
+            **{name: getattr(one, name) for name in ("rounds", "turns", "invalid_calls")},
+        }
+        for one in first
+    ]
+    return task_score(
+        "cdm",
+        model,
+        DIAGNOSIS,
+        fields,
+        method,
+        [{"hadm_id": case.hadm_id, "pathology": case.pathology} for case in cases],
+        outputs,
+        told,
+        warnings=warnings,
+        groups=groups,
+        notes=notes,
+        tables=tables,
+        details=detail_tables(found, conduct),
+        # Where nothing failed, means over the answered cases say the same again.
+        said_again=[] if found.n_failed else [name for name in answered if ANSWERED_ONLY in name],
+    )
 
 
 def _conduct(transcripts: Sequence[Transcript]) -> dict[str, Any]:
     measures = Counter(measure for one in transcripts for measure in one.context)
+    counts = ("turns", "rounds", "invalid_calls", "custom_parsings")
     return {
-        "turns": sum(one.turns for one in transcripts),
-        "rounds": sum(one.rounds for one in transcripts),
-        "invalid_calls": sum(one.invalid_calls for one in transcripts),
-        "custom_parsings": sum(one.custom_parsings for one in transcripts),
+        **{name: sum(getattr(one, name) for one in transcripts) for name in counts},
         "asked_again": sum(one.is_reasked for one in transcripts),
         "context_measures": dict(sorted(measures.items())),
     }

@@ -10,9 +10,51 @@ import medeval
 from medeval.inference.types import canonical
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.tasks.task import Table, TaskScore
+from medeval.models.schemas import Row
+from medeval.scoring.table import ScoreTable, result_fields, told_counts
+from medeval.tasks.task import Method, Table, TaskScore
 
 COUNTS = ("n", "n_missing")
+
+
+def task_score(
+    task: str,
+    model: str,
+    headline: str,
+    found: ScoreTable | Mapping[str, Any],
+    method: Method,
+    inputs: Sequence[Row],
+    outputs: Sequence[Row],
+    facts: Mapping[str, Any],
+    **shown: Any,
+) -> TaskScore:
+    """Return the score of a model's answers to the items of a task, in the form of all tasks.
+
+    Args:
+        task: its name.
+        model: as the user named it.
+        headline: the metric that counts.
+        found: the items' scores, or `metrics_results`, `item_scores` and `intervals` of their own.
+        method: of the intervals.
+        inputs: what a reader may see of each item.
+        outputs: what a reader may see of the answer to it.
+        facts: of the run, and what else is to be known.
+        shown: further attributes of the score.
+    """
+    told: dict[str, Any] = {}
+    if isinstance(found, ScoreTable):
+        summary = found.summary(draws=method.n_iters, seed=method.seed)
+        found, told = result_fields(found, summary), told_counts(summary)
+    drawn = {"n_iters": method.n_iters, "seed": method.seed}
+    result = EvaluationResult(
+        model_id=model,
+        task_id=task,
+        inputs=list(inputs),
+        model_outputs=list(outputs),
+        **found,
+        metadata={**facts, "headline": headline, **told, **drawn},
+    )
+    return TaskScore(result, headline, **shown)
 
 
 def report_of(scored: TaskScore) -> BenchmarkReport:

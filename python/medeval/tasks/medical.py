@@ -201,7 +201,7 @@ class MedicalTaskRun(ItemTask):
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `AskedTask`."""
         # Here, not above: asking needs no numpy.
-        from medeval.tasks.medical_score import score_of, with_judging
+        from medeval.tasks.medical_score import score_of
 
         record = read_record(folder)
         asked = record.settings.get(SETTINGS, {})
@@ -215,11 +215,9 @@ class MedicalTaskRun(ItemTask):
         task = self.task.model_copy(update=asked_rows)
         outputs = self._outputs(folder, record.limit)
         facts = facts_of_run(record, self.items(record.limit))
-        scored = score_of(task, self.headline, record.model, outputs, method, facts)
-        if self.rubric is None or not record.judgings:
-            return scored
-        results, plan = results_of_run(self, record)
-        return with_judging(scored, results, plan, method)
+        is_judged = self.rubric is not None and record.judgings
+        judging = results_of_run(self, record) if is_judged else None
+        return score_of(task, self.headline, record.model, outputs, method, facts, judging)
 
     def compare(
         self, first: Path, other: AskedTask, second: Path, method: Method

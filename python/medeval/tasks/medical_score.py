@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import task_hash
 from medeval.models.schemas import Row
 from medeval.models.task_types import EvaluatedTask
@@ -17,9 +15,8 @@ from medeval.scoring.table import (
     Pooled,
     Ratio,
     ScoreTable,
-    result_fields,
-    told_counts,
 )
+from medeval.tasks.for_reports import task_score
 from medeval.tasks.judged_score import judged_table, judging_facts
 from medeval.tasks.task import Method, TaskScore
 
@@ -35,11 +32,13 @@ def score_of(
     outputs: Sequence[Sequence[Row]],
     method: Method,
     facts: Mapping[str, Any],
+    judging: tuple[JudgingResults, Jury] | None = None,
 ) -> TaskScore:
     """Score the outputs of each sample, and put them together.
 
     An item without an output has an empty one: it stays among the items. With several samples an
-    item's score is the mean over its samples, and items are drawn, never samples.
+    item's score is the mean over its samples, and items are drawn, never samples. A judge's rewards
+    stand beside the metrics; the headline stays the task's own.
 
     Args:
         task: with the items that were asked.
@@ -48,61 +47,33 @@ def score_of(
         outputs: by sample, aligned with the items.
         method: of the intervals.
         facts: of the run.
+        judging: of the answers, if they were judged.
     """
     if method.groupings or method.cluster:
         raise UserError("The items of a task file have no groups: leave --by and --cluster away.")
     by_sample = [task.table(one).columns for one in outputs]
-    table = ScoreTable(
-        {name: _over_samples([sample[name] for sample in by_sample]) for name in by_sample[0]}
-    )
-    scored = table.summary(draws=method.n_iters, seed=method.seed)
+    columns = {name: _over_samples([sample[name] for sample in by_sample]) for name in by_sample[0]}
+    of_samples = {name: [sample[name].value() for sample in by_sample] for name in columns}
+    told: dict[str, Any] = {}
+    warnings: Sequence[str] = ()
+    if judging is not None:
+        columns |= judged_table(*judging).columns
+        told["judging"], warnings = judging_facts(*judging), judging[0].warnings
     may_show = task.data_class == "open"
     inputs, _ = task.pairs()
-    result = EvaluationResult(
-        model_id=model,
-        task_id=task.task_id,
-        inputs=[
-            {"id": str(index), **(row if may_show else {})} for index, row in enumerate(inputs)
-        ],
-        model_outputs=list(outputs[0]) if may_show else [{} for _ in inputs],
-        **result_fields(table, scored),
-        metadata={
-            **facts,
-            "data": {
-                "sha256": task_hash(task),
-                "data_class": task.data_class,
-                "items": len(inputs),
-            },
-            "task_hash": task_hash(task),
-            "headline": headline,
-            "samples": len(outputs),
-            "by_sample": {name: [sample[name].value() for sample in by_sample] for name in scored},
-            "n_iters": method.n_iters,
-            "seed": method.seed,
-            **told_counts(scored),
-        },
+    data = {"sha256": task_hash(task), "data_class": task.data_class, "items": len(inputs)}
+    told |= {"data": data, "task_hash": data["sha256"], "samples": len(outputs)}
+    return task_score(
+        task.task_id,
+        model,
+        headline,
+        ScoreTable(columns),
+        method,
+        [{"id": str(index), **(row if may_show else {})} for index, row in enumerate(inputs)],
+        outputs[0] if may_show else [{} for _ in inputs],
+        {**facts, **told, "by_sample": of_samples},
+        warnings=warnings,
     )
-    return TaskScore(result, headline)
-
-
-def with_judging(
-    scored: TaskScore, results: JudgingResults, plan: Jury, method: Method
-) -> TaskScore:
-    """Put a judge's rewards beside the metrics; the headline stays the task's own.
-
-    With several samples an item's reward is the mean over its samples.
-    """
-    found = scored.result
-    table = judged_table(results, plan)
-    made = table.summary(draws=method.n_iters, seed=method.seed)
-    told = {name: {**found.metadata[name], **counts} for name, counts in told_counts(made).items()}
-    fields = {
-        name: {**(getattr(found, name) or {}), **values}
-        for name, values in result_fields(table, made).items()
-    }
-    metadata = {**found.metadata, "judging": judging_facts(results, plan), **told}
-    result = found.model_copy(update={**fields, "metadata": metadata})
-    return replace(scored, result=result, warnings=[*scored.warnings, *results.warnings])
 
 
 def _over_samples(samples: Sequence[Column]) -> Column:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
 from medeval.inference.run import Answer
-from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.text_files import write_text
 from medeval.mtsamples.export import Example
-from medeval.scoring.table import result_fields, told_counts
+from medeval.tasks.for_reports import task_score
 from medeval.tasks.judged_score import (
     HEADLINE,
     by_group,
@@ -108,8 +107,6 @@ def score_of(
     statuses: dict[str, list[str]] = {item: [] for item in items}
     for one in results.subjects:
         statuses[one.subject.id].append(str(one.status))
-    table = judged_table(results, plan)
-    scored = table.summary(draws=method.n_iters, seed=method.seed)
     groups = by_group(
         {
             "extracted_section": {item: known[item].extracted_section for item in items},
@@ -120,21 +117,16 @@ def score_of(
         plan,
         method,
     )
-    result = EvaluationResult(
-        model_id=record.model,
-        task_id=record.task,
-        inputs=[{"example_id": item, "filename": known[item].filename} for item in items],
-        model_outputs=[{"judge_status": statuses[item]} for item in items],
-        **result_fields(table, scored),
-        metadata={
-            **facts,
-            "headline": HEADLINE,
-            **told_counts(scored),
-            "judging": judging_facts(results, plan),
-            "n_iters": method.n_iters,
-            "seed": method.seed,
-            "warnings": list(results.warnings),
-            "groups": groups,
-        },
+    told = {"judging": judging_facts(results, plan), "warnings": list(results.warnings)}
+    return task_score(
+        record.task,
+        record.model,
+        HEADLINE,
+        judged_table(results, plan),
+        method,
+        [{"example_id": item, "filename": known[item].filename} for item in items],
+        [{"judge_status": statuses[item]} for item in items],
+        {**facts, **told, "groups": groups},
+        warnings=results.warnings,
+        groups=groups,
     )
-    return TaskScore(result, HEADLINE, results.warnings, groups)

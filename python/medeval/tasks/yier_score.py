@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 
 from medeval.errors import UserError
-from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.scores import Interval
 from medeval.scoring.compare import Difference, paired_difference
 from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_interval, samples
 from medeval.tasks.differences import mean_difference
+from medeval.tasks.for_reports import task_score
 from medeval.tasks.task import Method, TaskScore
 from medeval.tasks.yier import questions_file
 from medeval.yier.matching import canonical
@@ -211,7 +211,7 @@ def report(
         "n_unlabelled": len(answered) - len(scored),
         "extractions": dict(sorted(extractions.items())),
         "warnings": warnings,
-        "by": {name: by_group(scored, GROUPINGS[name]) for name in method.groupings},
+        "by": {name: _by_group(scored, GROUPINGS[name]) for name in method.groupings},
         "f1_interval": drawn,
         "cluster": method.cluster,
         "pass_agreement": agreement,
@@ -220,7 +220,7 @@ def report(
     return Report(tuple(scored), details, found, method)
 
 
-def by_group(
+def _by_group(
     scored: Sequence[Answered], group_of: Callable[[Answered], str]
 ) -> dict[str, dict[str, Any]]:
     """Return the values of each group of questions, the groups sorted by name."""
@@ -354,30 +354,7 @@ def score_of(made: Report, model: str, metadata: Mapping[str, Any]) -> TaskScore
     # Questions that are drawn in clusters are not independent, as these means take them to be.
     found = of_items.summary(draws=0 if method.cluster else method.n_iters, seed=method.seed)
     fields = result_fields(of_items, found)
-    result = EvaluationResult(
-        model_id=model,
-        task_id="yier",
-        inputs=[{"sample_id": one.record.sample_id} for one in questions],
-        model_outputs=[
-            {
-                "predict_answers": one.answers.texts(one.record.selection),
-                "extraction": one.extraction,
-            }
-            for one in questions
-        ],
-        metrics_results={name: details[name] for name in _METRICS},
-        item_scores=fields["item_scores"],
-        intervals=fields["intervals"] | ({HEADLINE: made.interval} if made.interval else {}),
-        metadata={
-            **metadata,
-            "headline": HEADLINE,
-            "n": details["n"],
-            "n_iters": method.n_iters,
-            "seed": method.seed,
-            "warnings": details["warnings"],
-            "details": details,
-        },
-    )
+    fields["intervals"] |= {HEADLINE: made.interval} if made.interval else {}
     groups: dict[str, dict[str, dict[str, float | None]]] = {
         grouping: {
             group: {name: float(values[name]) for name in _BY_GROUP}
@@ -385,4 +362,17 @@ def score_of(made: Report, model: str, metadata: Mapping[str, Any]) -> TaskScore
         }
         for grouping in method.groupings
     }
-    return TaskScore(result, HEADLINE, details["warnings"], groups)
+    told = {name: details[name] for name in ("n", "warnings")}
+    answers = [(one.answers.texts(one.record.selection), one.extraction) for one in questions]
+    return task_score(
+        "yier",
+        model,
+        HEADLINE,
+        {**fields, "metrics_results": {name: details[name] for name in _METRICS}},
+        method,
+        [{"sample_id": one.record.sample_id} for one in questions],
+        [{"predict_answers": texts, "extraction": how} for texts, how in answers],
+        {**metadata, **told, "details": details},
+        warnings=details["warnings"],
+        groups=groups,
+    )
