@@ -22,11 +22,11 @@ from medeval.evaluation.harness_report import (
     MisalignedError,
     failed_result,
     finish_report,
-    outputs_in,
     run_id,
     scored_result,
 )
 from medeval.evaluation.harness_settings import ModelSettings, model_settings
+from medeval.evaluation.model_kinds import failed, writable
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_registry import TaskRegistry
@@ -251,7 +251,16 @@ class EvaluationHarness:
                 folder=folder,
                 ask_anew=not use_cache,
             )
-            outputs = outputs_in(given, len(planned.inputs))
+            count = len(planned.inputs)
+            if len(given) != count:
+                raise MisalignedError(
+                    f"the model runner returned {len(given)} outputs for {count} inputs"
+                )
+            # What is no mapping of JSON values is a failed item.
+            outputs = [
+                writable(one) if isinstance(one, dict) else failed("NotAMapping", 1)
+                for one in given
+            ]
             seconds = time.monotonic() - begun
             result = scored_result(model_id, planned, outputs, scoring, strict)
         except Exception as error:  # whatever a model or a task raises
