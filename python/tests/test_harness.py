@@ -61,16 +61,14 @@ class Raising(ModelRunner):
         return super().run_model(*given, **more)[1:]
 
 
-def raising(error: Exception | None) -> dict[str, Any]:
+def raising(error: Exception | None) -> Row:
     runner = Raising()
     runner.raised = error
     return {"runner": runner}
 
 
 @pytest.mark.parametrize("task_id", BUNDLED_IDS)
-def test_an_oracle_scores_one_and_an_empty_model_zero_or_nothing(
-    task_id: str, tmp_path: Path
-) -> None:
+def test_an_oracle_scores_one_and_an_empty_model_nothing(task_id: str, tmp_path: Path) -> None:
     task = BUNDLED.load_task(task_id)
     best = evaluate(tmp_path, oracle(task), [task])
     assert set(task.metrics) <= set(best.task_scores[task_id])
@@ -161,7 +159,7 @@ def broken_rows() -> MedicalQATask:
         (questions(2), None, ItemsFailedError, r"2 of 2 items failed \(NotAMapping\)"),
     ],
 )
-def test_strict_raises_at_the_first_violation_or_failed_item(
+def test_strict_raises_at_the_first_fault(
     tmp_path: Path, task: MedicalQATask, answer: Any, error: type[Exception], message: str
 ) -> None:
     model, ended = always(answer), []
@@ -196,9 +194,7 @@ def test_violations_are_noted_and_the_work_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "error", "message"), TABLES["models"])
-def test_a_mistake_is_an_error_before_any_call(
-    tmp_path: Path, options: dict[str, Any], error: str, message: str
-) -> None:
+def test_mistakes_come_before_calls(tmp_path: Path, options: Row, error: str, message: str) -> None:
     copied = (bundled_tasks_dir() / "clinical_qa_basic.yaml").read_text(encoding="utf-8")
     (tmp_path / "copy.yaml").write_text(copied, encoding="utf-8")
     model = right_below(2)
@@ -224,7 +220,7 @@ def test_a_model_never_sees_the_gold_nor_changes_the_task(tmp_path: Path) -> Non
 
     result = result_of(tmp_path, Meddler(lambda row: row), task)
     assert result.inputs == [{"question": f"What is {n}?"} for n in (0, 1)]
-    pairs: dict[str, Any] = {"inputs": result.inputs, "metrics": ["accuracy"]}
+    pairs: Row = {"inputs": result.inputs, "metrics": ["accuracy"]}
     gold = [{"answer": "0"}, {"answer": "1"}]
     # Pairs are used where there is no data set; without gold they are answered and not scored.
     task = MedicalTask(task_id="pairs", task_type="qa", expected_outputs=gold, **pairs)
@@ -356,9 +352,7 @@ def test_a_combined_score_may_be_of_metrics_and_categories(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("options", "message"), TABLES["averages"])
-def test_averages_that_cannot_be_made_are_errors_before_any_call(
-    options: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_impossible_averages_come_before_calls(options: Row, message: str, tmp_path: Path) -> None:
     model = always({"answer": "0"})
     task = questions(2, metrics=["accuracy", "brier", "readability"])
     with pytest.raises(UserError, match=message):
