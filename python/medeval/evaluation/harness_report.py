@@ -86,9 +86,7 @@ def scored_result(
             "item_outcomes": [str(outcome) for outcome in outcomes],
             "metrics": {
                 name: {
-                    "n": score.n,
-                    "n_undefined": score.n_undefined,
-                    "reason": score.reason,
+                    **score.model_dump(include={"n", "n_undefined", "reason"}),
                     "description": described[name].description,
                     "direction": described[name].direction,
                 }
