@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -136,15 +137,12 @@ def _secrets_in(value: Any, is_hidden: bool = False) -> Iterator[str]:
 
 def _states(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state of the files that a model is made of, as far as parameters name them."""
-    paths = {name: parameters.get(name) for name in ("path", "model_path")}
-    states = {
-        name: _state(Path(value)) for name, value in paths.items() if isinstance(value, str | Path)
-    }
+    given = {name: parameters.get(name) for name in ("path", "model_path")}
+    states = {name: _state(Path(one)) for name, one in given.items() if isinstance(one, str | Path)}
     if isinstance(module := parameters.get("module_path"), str):
-        try:
+        spec = None
+        with suppress(ImportError, ValueError):  # the runner says so when it loads the model
             spec = find_spec(module)
-        except (ImportError, ValueError):
-            spec = None  # a runner that cannot import it says so when it loads the model
         states["module_path"] = _state(Path(spec.origin)) if spec and spec.origin else None
     return states
 

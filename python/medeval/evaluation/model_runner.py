@@ -35,7 +35,6 @@ _TIMES = ("seconds", "attempts")
 MODEL_TYPES = ("local", "api", "huggingface", "interface", "openai")
 
 Inputs = Sequence[Mapping[str, Any]]
-Specification = Mapping[str, Any]
 
 
 class ModelStoppedWarning(UserWarning):
@@ -70,7 +69,7 @@ class ModelRunner:
 
     def load_model(
         self,
-        model_name: str | Specification,
+        model_name: str | Mapping[str, Any],
         model_type: str = "local",
         model_path: str | Path | None = None,
         **parameters: Any,
