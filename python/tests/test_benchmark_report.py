@@ -172,9 +172,7 @@ def test_results_are_checked_against_their_tasks() -> None:
         report_of(task_scores={"t2": {}}).validate_against_tasks({"t1": task})
 
 
-def test_plots_have_a_bar_for_each_score_or_say_what_is_missing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_plots_have_bars_or_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     plots = (three_tasks().plot_overall_scores, lambda: three_tasks().plot_task_scores("a"))
     for plot, heights in zip(plots, ([0.65, 1.0, 0.1], [0.5, 0.8]), strict=True):
         (axes,) = plot().axes

@@ -34,9 +34,7 @@ def test_a_case_is_written_as_it_was_read() -> None:
 
 
 @pytest.mark.parametrize(("place", "value", "message"), TABLES["what_is_wrong_is_named"])
-def test_what_is_wrong_is_named_without_the_patients_text(
-    place: str, value: object, message: str
-) -> None:
+def test_a_fault_is_named_without_patients_text(place: str, value: object, message: str) -> None:
     case = copy.deepcopy(REFERENCE)
     part: Any = case
     *parents, last = place.split(".")
@@ -57,9 +55,7 @@ def test_what_is_wrong_is_named_without_the_patients_text(
 
 @pytest.mark.parametrize("name", ["cdm_synth", "cdm_real"])
 @pytest.mark.parametrize("mode", ["default", "extended"])
-def test_every_golden_case_is_read_and_written_unchanged(
-    shared: Path, name: str, mode: str
-) -> None:
+def test_a_golden_case_is_written_as_it_was_read(shared: Path, name: str, mode: str) -> None:
     path = shared / "golden" / name / f"reference_{mode}.json.gz"
     with gzip.open(path, "rt", encoding="utf-8") as file:
         golden = json.load(file)["cases"]

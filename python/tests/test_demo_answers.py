@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from harness_runs import BUNDLED, BUNDLED_IDS
 from tables import table
 
 from medeval.evaluation.demo_answers import demo_answer
 from medeval.models.medical_task import MedicalTask
-from medeval.models.schemas import required_keys
+from medeval.models.schemas import Row, required_keys
 
 
 @pytest.mark.parametrize("name", BUNDLED_IDS)
@@ -25,9 +23,7 @@ def test_every_bundled_row_gets_an_output_that_ignores_its_gold(name: str) -> No
 
 
 @pytest.mark.parametrize(("kind", "schema", "row", "expected"), table("demo_answers")["answers"])
-def test_the_rules_answer(
-    kind: str, schema: dict[str, Any], row: dict[str, Any], expected: dict[str, Any]
-) -> None:
+def test_the_rules_answer(kind: str, schema: Row, row: Row, expected: Row) -> None:
     task = MedicalTask(task_id="t", task_type=kind, inputs=[{"x": "?"}], output_schema=schema)
     output = demo_answer(task, row)
     assert {name: output[name] for name in expected} == expected

@@ -24,13 +24,13 @@ from medeval.evaluation.validators import (
 from medeval.models import BenchmarkReport, EvaluationResult, MedicalTask, TaskType
 from medeval.models import medical_task as medical_task_module
 from medeval.models.csv_rows import rows_from_csv, rows_to_csv
-from medeval.models.schemas import split_rows
+from medeval.models.schemas import Row, split_rows
 from medeval.models.yaml_text import read_yaml, write_yaml
 
 TABLES = table("documents")
 MODELS = {model.__name__: model for model in (MedicalTask, EvaluationResult, BenchmarkReport)}
 QUESTION = {"question": "What does BP stand for?"}
-MINIMAL: dict[str, dict[str, Any]] = {
+MINIMAL: dict[str, Row] = {
     "MedicalTask": {"task_id": "t", "task_type": "qa", "inputs": [QUESTION]},
     "EvaluationResult": {"model_id": "m", "task_id": "task_123"},
     "BenchmarkReport": {"model_id": "m"},
@@ -48,8 +48,8 @@ def fields_at_fault(error: ValidationError) -> list[str]:
 
 
 @pytest.mark.parametrize(("kind", "fields", "expected"), TABLES["documents"])
-def test_a_document_is_taken_or_refused_by_its_field(
-    kind: str, fields: dict[str, Any], expected: Any, tmp_path: Path
+def test_a_document_is_read_or_refused(
+    kind: str, fields: Row, expected: Any, tmp_path: Path
 ) -> None:
     if isinstance(expected, str):
         at_fault, _, words = expected.partition(": ")
@@ -75,9 +75,9 @@ def test_a_document_is_taken_or_refused_by_its_field(
         assert model.from_file(str(tmp_path / name)) == made
 
 
-def golden(shared: Path, name: str) -> dict[str, Any]:
+def golden(shared: Path, name: str) -> Row:
     path = shared / "golden" / "medaisure" / f"{name}.json"
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    found: Row = json.loads(path.read_text(encoding="utf-8"))
     assert len(found["cases"]) == len(GOLDEN_CASES[name])
     return found
 
@@ -138,8 +138,8 @@ def test_datasets_pass_and_fail_as_the_golden_cases(shared: Path, number: int) -
 
 
 @pytest.mark.parametrize(("task_type", "schemas", "rows", "message"), TABLES["rows"])
-def test_rows_that_were_assigned_are_checked_by_both_checks(
-    task_type: str, schemas: dict[str, Any], rows: list[Any], message: str | None
+def test_rows_are_checked(
+    task_type: str, schemas: Row, rows: list[Any], message: str | None
 ) -> None:
     task = assigned(rows, task_type, **schemas)
     for check in (lambda: validate_task_dataset(task), lambda: task.validate()):
@@ -169,9 +169,7 @@ def test_each_side_has_its_default_only_when_it_is_empty() -> None:
 
 
 @pytest.mark.parametrize(("row", "schemas", "shown"), TABLES["shown"])
-def test_what_gives_the_answer_away_is_not_shown(
-    row: dict[str, Any], schemas: dict[str, Any], shown: dict[str, Any]
-) -> None:
+def test_what_gives_the_answer_away_is_not_shown(row: Row, schemas: Row, shown: Row) -> None:
     sides = schemas.get("input_schema"), schemas.get("output_schema")
     inputs, outputs = split_rows([row], TaskType.QA, *sides)
     assert inputs == [shown]
@@ -213,9 +211,7 @@ def test_yaml_gives_back_what_was_written(value: Any) -> None:
 
 
 @pytest.mark.parametrize(("text", "expected"), TABLES["yaml"])
-def test_unquoted_text_of_yaml_stays_text_and_a_fault_has_its_line(
-    text: str, expected: Any
-) -> None:
+def test_text_of_yaml_stays_text_and_a_fault_has_its_line(text: str, expected: Any) -> None:
     if isinstance(expected, dict):
         assert read_yaml(text) == expected
     else:
@@ -247,7 +243,7 @@ def test_rows_as_csv_have_all_keys_in_their_first_order() -> None:
 
 
 @pytest.mark.parametrize(("fields", "message"), TABLES["results"])
-def test_a_result_is_checked_against_its_task(fields: dict[str, Any], message: str | None) -> None:
+def test_a_result_is_checked_against_its_task(fields: Row, message: str | None) -> None:
     required = {"input_schema": ["question"], "output_schema": ["answer"]}
     schemas = {name: {"required": keys} for name, keys in required.items()}
     task = document(task_id="task_123", metrics=["accuracy"], **schemas)

@@ -36,9 +36,7 @@ def asked_with(
     return run.execute(items, RunConfig(concurrency=4, retries=QUICK))
 
 
-def test_an_endpoint_that_takes_fewer_at_a_time_answers_all_with_few_refusals(
-    tmp_path: Path,
-) -> None:
+def test_an_endpoint_that_takes_fewer_at_a_time_refuses_few(tmp_path: Path) -> None:
     refused = 0
     servers: list[ModelServer] = []
 
@@ -61,7 +59,7 @@ def test_an_endpoint_that_takes_fewer_at_a_time_answers_all_with_few_refusals(
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 @pytest.mark.parametrize("away", [DROP, error(502, "Bad Gateway"), error(504, "Timeout")])
-def test_an_endpoint_that_goes_away_stops_the_run_which_then_goes_on(
+def test_an_endpoint_that_is_gone_stops_a_run(
     tmp_path: Path, concurrency: int, away: Fault
 ) -> None:
     items = open_items(60)
@@ -92,9 +90,7 @@ def test_an_endpoint_that_goes_away_stops_the_run_which_then_goes_on(
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_items_that_break_the_connection_are_errors_where_others_are_answered(
-    tmp_path: Path, concurrency: int
-) -> None:
+def test_items_that_break_the_connection_are_errors(tmp_path: Path, concurrency: int) -> None:
     """Even several in a row, if fewer than would mean that nobody is there."""
     poisoned = [f"question item-{number:03}" for number in (0, 1, 2, 3, 9, 10, 19)]
     options = RunConfig(concurrency=concurrency, retries=replace(QUICK, attempts=2))
@@ -139,9 +135,7 @@ print(sorted(line["item"] for line in failed) == sorted(hanging))
 """
 
 
-def test_a_function_that_hangs_holds_up_no_other_item_nor_the_end_of_the_process(
-    tmp_path: Path,
-) -> None:
+def test_a_function_that_hangs_holds_up_nothing(tmp_path: Path) -> None:
     given = [str(Path(__file__).parent), str(tmp_path), Outcome.ANSWERED]
     command = [sys.executable, "-c", HANGS, *given]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,16 +62,14 @@ class Raising(ModelRunner):
         return super().run_model(*given, **more)[1:]
 
 
-def raising(error: Exception | None) -> dict[str, Any]:
+def raising(error: Exception | None) -> Row:
     runner = Raising()
     runner.raised = error
     return {"runner": runner}
 
 
 @pytest.mark.parametrize("task_id", BUNDLED_IDS)
-def test_an_oracle_scores_one_and_an_empty_model_zero_or_nothing(
-    task_id: str, tmp_path: Path
-) -> None:
+def test_an_oracle_scores_one_and_an_empty_model_nothing(task_id: str, tmp_path: Path) -> None:
     task = BUNDLED.load_task(task_id)
     best = evaluate(tmp_path, oracle(task), [task])
     assert set(task.metrics) <= set(best.task_scores[task_id])
@@ -147,35 +146,18 @@ def test_a_failed_task_has_no_scores_and_no_part_in_any_mean(tmp_path: Path) -> 
     assert report.metadata["tasks"]["bad"]["status"] == "error"
 
 
-def broken_rows() -> MedicalQATask:
-    task = questions(2)
-    task.dataset = [{"input": {}, "output": {"answer": "x"}}]
-    return task
-
-
-@pytest.mark.parametrize(
-    ("task", "answer", "error", "message"),
-    [
-        (broken_rows(), {}, ValueError, r"questions: inputs\[0\] missing required keys"),
-        (questions(2), {"reply": "x"}, ValueError, r"model_outputs\[0\] missing required keys"),
-        (questions(2), None, ItemsFailedError, r"2 of 2 items failed \(NotAMapping\)"),
-    ],
-)
-def test_strict_raises_at_the_first_violation_or_failed_item(
-    tmp_path: Path, task: MedicalQATask, answer: Any, error: type[Exception], message: str
+@pytest.mark.parametrize(("rows", "answer", "error", "message"), TABLES["strict"])
+def test_strict_raises_at_the_first_fault(
+    tmp_path: Path, rows: list[Row], answer: Any, error: str, message: str
 ) -> None:
-    model, ended = always(answer), []
-    with pytest.raises(error, match=message):
-        evaluate(
-            tmp_path,
-            model,
-            [task],
-            strict_validation=True,
-            harness={"on_task_end": lambda task_id, _: ended.append(task_id)},
-        )
-    assert ended == []
+    task, model, ended = questions(2), always(answer), []
+    task.dataset = rows or task.dataset
+    harness = {"on_task_end": lambda task_id, _: ended.append(task_id)}
+    with pytest.raises((ValueError, ItemsFailedError), match=re.escape(message)) as caught:
+        evaluate(tmp_path, model, [task], strict_validation=True, harness=harness)
+    assert (type(caught.value).__name__, ended) == (error, [])
     # What can be told without the model is told before it is asked.
-    assert bool(model.asked) == (not message.startswith("questions"))
+    assert bool(model.asked) == (not rows)
     with pytest.raises(FileNotFoundError):
         harness_for(tmp_path).evaluate("m", ["nowhere"], "interface", strict_validation=True)
 
@@ -196,9 +178,7 @@ def test_violations_are_noted_and_the_work_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "error", "message"), TABLES["models"])
-def test_a_mistake_is_an_error_before_any_call(
-    tmp_path: Path, options: dict[str, Any], error: str, message: str
-) -> None:
+def test_mistakes_come_before_calls(tmp_path: Path, options: Row, error: str, message: str) -> None:
     copied = (bundled_tasks_dir() / "clinical_qa_basic.yaml").read_text(encoding="utf-8")
     (tmp_path / "copy.yaml").write_text(copied, encoding="utf-8")
     model = right_below(2)
@@ -224,7 +204,7 @@ def test_a_model_never_sees_the_gold_nor_changes_the_task(tmp_path: Path) -> Non
 
     result = result_of(tmp_path, Meddler(lambda row: row), task)
     assert result.inputs == [{"question": f"What is {n}?"} for n in (0, 1)]
-    pairs: dict[str, Any] = {"inputs": result.inputs, "metrics": ["accuracy"]}
+    pairs: Row = {"inputs": result.inputs, "metrics": ["accuracy"]}
     gold = [{"answer": "0"}, {"answer": "1"}]
     # Pairs are used where there is no data set; without gold they are answered and not scored.
     task = MedicalTask(task_id="pairs", task_type="qa", expected_outputs=gold, **pairs)
@@ -240,23 +220,20 @@ def test_outputs_that_are_not_one_for_each_input_always_raise(tmp_path: Path) ->
 
 
 def test_callbacks_are_called_in_order(tmp_path: Path) -> None:
-    seen: list[tuple[Any, ...]] = []
-    callbacks = {
-        "on_progress": lambda *told: seen.append(("progress", *told)),
-        "on_task_start": lambda *told: seen.append(("start", *told)),
-        "on_metrics": lambda task_id, scores: seen.append(("metrics", task_id, scores)),
-        "on_task_end": lambda task_id, result: seen.append(("end", task_id, result.task_id)),
-        "on_error": lambda task_id, error: seen.append(("error", task_id, type(error))),
-    }
+    seen: list[Any] = []
+    names = ("on_progress", "on_task_start", "on_metrics", "on_task_end", "on_error")
+    callbacks = {name: partial(lambda *told: seen.append(told), name) for name in names}
     evaluate(tmp_path, right_below(2), [questions(2), MedicalQATask("blank")], harness=callbacks)
-    assert seen == [
-        ("progress", 1, 2, "questions"),
-        ("start", "questions"),
-        ("metrics", "questions", {"accuracy": 1.0}),
-        ("end", "questions", "questions"),
-        ("progress", 2, 2, "blank"),
-        ("start", "blank"),
-        ("error", "blank", UserError),
+    told = [(name, *(getattr(one, "task_id", one) for one in more)) for name, *more in seen]
+    assert isinstance(told[-1][2], UserError)
+    assert [*told[:-1], told[-1][:2]] == [
+        ("on_progress", 1, 2, "questions"),
+        ("on_task_start", "questions"),
+        ("on_metrics", "questions", {"accuracy": 1.0}),
+        ("on_task_end", "questions", "questions"),
+        ("on_progress", 2, 2, "blank"),
+        ("on_task_start", "blank"),
+        ("on_error", "blank"),
     ]
 
     def stop(*_: Any) -> None:
@@ -356,9 +333,7 @@ def test_a_combined_score_may_be_of_metrics_and_categories(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("options", "message"), TABLES["averages"])
-def test_averages_that_cannot_be_made_are_errors_before_any_call(
-    options: dict[str, Any], message: str, tmp_path: Path
-) -> None:
+def test_impossible_averages_come_before_calls(options: Row, message: str, tmp_path: Path) -> None:
     model = always({"answer": "0"})
     task = questions(2, metrics=["accuracy", "brier", "readability"])
     with pytest.raises(UserError, match=message):

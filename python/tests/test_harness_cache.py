@@ -14,6 +14,7 @@ from medeval.errors import UserError
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.medical_task import MedicalTask, input_ids, task_hash
+from medeval.models.schemas import Row
 from medeval.models.task_types import MedicalQATask
 
 TABLES = table("harness")
@@ -82,17 +83,13 @@ def test_the_same_is_not_asked_again_unless_that_is_wanted(counted: Counted) -> 
 
 
 @pytest.mark.parametrize(("task", "options"), TABLES["asked_anew"])
-def test_other_content_or_another_model_is_asked_anew(
-    task: dict[str, Any], options: dict[str, Any], counted: Counted
-) -> None:
+def test_another_task_or_model_is_asked_anew(task: Row, options: Row, counted: Counted) -> None:
     counted.evaluate()
     counted.evaluate(questions(4, **task), **options)
     assert counted.asked == 8
 
 
-def test_an_edited_model_file_is_asked_anew(
-    counted: Counted, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edited_model_is_asked_anew(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     counted.evaluate()
     counted.write("scale=2")
     counted.evaluate()

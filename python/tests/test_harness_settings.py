@@ -68,7 +68,7 @@ def test_secrets_are_in_neither_record_nor_error(tmp_path: Path) -> None:
         assert secret not in text
 
 
-def test_the_key_of_an_endpoint_is_in_no_report_and_no_file(
+def test_the_key_of_endpoints_is_in_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TESTED_API_KEY", KEY)

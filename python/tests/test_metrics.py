@@ -93,9 +93,7 @@ SOME_ITEMS = st.lists(
 
 
 @given(items=SOME_ITEMS, data=st.data())
-def test_values_are_bounded_and_the_order_of_items_does_not_matter(
-    items: list[Item], data: st.DataObject
-) -> None:
+def test_values_are_bounded_and_no_order_matters(items: list[Item], data: st.DataObject) -> None:
     other = data.draw(st.permutations(items))
     for metric in REGISTRY:
         found = aggregate(metric, items, draws=20)
@@ -187,9 +185,7 @@ def test_calibration_error_is_the_mean_distance_over_bins() -> None:
         *((number_facts, *row) for row in TABLES["number_facts"]),
     ],
 )
-def test_a_text_is_normalised_and_its_numbers_are_read(
-    read: Callable[[str], Any], text: str, expected: Any
-) -> None:
+def test_texts_are_read_as_listed(read: Callable[[str], Any], text: str, expected: Any) -> None:
     found = read(text)
     assert (found if isinstance(found, str) else [list(fact) for fact in found]) == expected
 
@@ -222,7 +218,7 @@ def test_lexicons() -> None:
     st.lists(st.sampled_from(["the", "patient's", "fevers,", "38.5", "resolving\nresolved"])),
     st.lists(st.sampled_from(["a", "patient", "fever:", "38.5", "resolve\nnow"])),
 )
-def test_plain_english_scores_as_in_the_rouge_package(
+def test_plain_english_scores_as_in_the_package(
     name: str, reference: list[str], hypothesis: list[str]
 ) -> None:
     texts = " ".join(reference), " ".join(hypothesis)
@@ -265,9 +261,7 @@ def test_undefined_items_are_left_out_and_counted() -> None:
 
 
 @given(st.integers(1, 300), st.data())
-def test_scores_of_0_and_1_get_wilsons_interval_which_equals_scipys(
-    n: int, data: st.DataObject
-) -> None:
+def test_a_share_has_wilsons_interval_which_equals_scipys(n: int, data: st.DataObject) -> None:
     successes = data.draw(st.integers(0, n))
     items = [scored(float(place < successes)) for place in range(n)]
     found = aggregate(SHARE, [*items, scored(None)])

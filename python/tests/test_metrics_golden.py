@@ -6,7 +6,6 @@ import json
 import math
 import warnings
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from medeval.metrics.metric import Item
 from medeval.metrics.registry import default_registry
 from medeval.metrics.rouge import plain_rouge_l, rouge
 from medeval.metrics.text import fold_accents, has_cjk
+from medeval.models.schemas import Row
 from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
 
 TOLERANCE = 1e-9
@@ -26,7 +26,7 @@ each_case = pytest.mark.parametrize(("family", "number"), CASES)
 
 
 @pytest.fixture(scope="module")
-def golden(shared: Path) -> dict[str, Any]:
+def golden(shared: Path) -> Row:
     folder = shared / "golden" / "medaisure"
     return {
         name: json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
@@ -34,7 +34,7 @@ def golden(shared: Path) -> dict[str, Any]:
     }
 
 
-def task_of(family: str, case: dict[str, Any]) -> EvaluatedTask:
+def task_of(family: str, case: Row) -> EvaluatedTask:
     task = CLASSES[family]("golden")
     task.expected_outputs = case["references"]
     return task
@@ -47,16 +47,14 @@ def assert_same(found: dict[str, float | None], expected: dict[str, float | None
         assert found[name] == same, name
 
 
-def test_no_golden_case_is_left_out(golden: dict[str, Any]) -> None:
+def test_no_golden_case_is_left_out(golden: Row) -> None:
     sizes = {family: len(golden[family]["cases"]) for family in FAMILIES}
     assert sizes == FAMILIES
     assert len(golden["proper_metrics"]["cases"]) == 20
 
 
 @each_case
-def test_the_simple_level_gives_the_published_numbers(
-    golden: dict[str, Any], family: str, number: int
-) -> None:
+def test_level_simple_gives_published_numbers(golden: Row, family: str, number: int) -> None:
     case = golden[family]["cases"][number]
     if "simple" not in case:
         assert family == "communication"
@@ -73,9 +71,7 @@ def test_the_simple_level_gives_the_published_numbers(
 
 
 @each_case
-def test_the_calculator_level_gives_the_published_numbers(
-    golden: dict[str, Any], family: str, number: int
-) -> None:
+def test_level_calculator_gives_published_numbers(golden: Row, family: str, number: int) -> None:
     case = golden[family]["cases"][number]
     task, outputs = task_of(family, case), case["predictions"]
     if "raises" in case["calculator"]:
@@ -89,7 +85,7 @@ def test_the_calculator_level_gives_the_published_numbers(
 
 
 @each_case
-def test_rouge_gives_the_packages_numbers(golden: dict[str, Any], family: str, number: int) -> None:
+def test_rouge_gives_the_packages_numbers(golden: Row, family: str, number: int) -> None:
     case = golden[family]["cases"][number]
     assert ("rouge" in case) == (family in ("summarization", "communication"))
     if "rouge" not in case:
@@ -112,9 +108,7 @@ def test_rouge_gives_the_packages_numbers(golden: dict[str, Any], family: str, n
 
 
 @pytest.mark.parametrize("number", range(20))
-def test_numbers_and_concepts_are_those_worked_out_by_hand(
-    golden: dict[str, Any], number: int
-) -> None:
+def test_numbers_and_concepts_are_those_of_hand_work(golden: Row, number: int) -> None:
     lexicon = Lexicon(golden["proper_metrics"]["lexicon"])
     registry = default_registry(lexicon=lexicon)
     case = golden["proper_metrics"]["cases"][number]

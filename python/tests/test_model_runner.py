@@ -18,6 +18,7 @@ from medeval.evaluation.model_kinds import MissingExtraError
 from medeval.evaluation.model_runner import MODEL_TYPES, ModelRunner
 from medeval.evaluation.task_loader import TaskLoader
 from medeval.metrics.registry import default_registry
+from medeval.models.schemas import Row
 
 TABLES = table("model_runner")
 FIXTURE = Path(__file__).parent / "fixtures" / "simple_local_model.py"
@@ -80,18 +81,14 @@ def test_a_failing_batch_or_item_is_an_error_of_its_own_only(runner: ModelRunner
 
 
 @pytest.mark.parametrize(("code", "outputs"), TABLES["outputs"])
-def test_an_output_stands_at_its_input_or_is_an_error(
-    tmp_path: Path, code: str, outputs: list[Any]
-) -> None:
+def test_an_output_is_that_of_its_input(tmp_path: Path, code: str, outputs: list[Any]) -> None:
     inputs = [{"labs": [1, 2]} for _ in range(3)]
     assert loaded(tmp_path, code).run_model(inputs) == outputs
     assert inputs == [{"labs": [1, 2]}] * 3
 
 
 @pytest.mark.parametrize(("code", "error", "message"), TABLES["files"])
-def test_a_file_that_is_no_model_is_named(
-    tmp_path: Path, code: str, error: str, message: str
-) -> None:
+def test_a_file_without_model_is_told(tmp_path: Path, code: str, error: str, message: str) -> None:
     before = set(sys.modules)
     with pytest.raises((ValueError, ImportError), match=message) as caught:
         loaded(tmp_path, code)
@@ -102,9 +99,7 @@ def test_a_file_that_is_no_model_is_named(
 
 
 @pytest.mark.parametrize(("given", "error", "message"), TABLES["refused"])
-def test_what_cannot_be_loaded_is_told_at_once(
-    tmp_path: Path, given: dict[str, Any], error: str, message: str
-) -> None:
+def test_no_model_is_told_at_once(tmp_path: Path, given: Row, error: str, message: str) -> None:
     given = json.loads(json.dumps(given).replace("$FIXTURE", str(FIXTURE)))
     runner = ModelRunner(folder=tmp_path)
     with pytest.raises(Exception, match=message) as caught:
@@ -132,7 +127,7 @@ class Constant:
     model_id = "constant"
     metadata = {"version": "1.0"}  # noqa: RUF012  as a user may write it
 
-    def predict(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def predict(self, rows: list[Row]) -> list[Row]:
         return [{"answer": "yes"} for _ in rows]
 
 
@@ -156,8 +151,8 @@ def test_an_object_that_predicts_is_a_model_and_a_name_keeps_its_model() -> None
 
 
 @pytest.mark.parametrize(("given", "more", "message"), TABLES["calls"])
-def test_a_call_that_cannot_be_meant_is_an_error(
-    runner: ModelRunner, given: list[Any], more: dict[str, Any], message: str
+def test_a_wrong_call_is_told(
+    runner: ModelRunner, given: list[Any], more: Row, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
         runner.run_model(*given, **more)

@@ -16,6 +16,7 @@ from medeval.evaluation.model_runner import ModelRunner, ModelStoppedWarning
 from medeval.inference.guard import RefusedError
 from medeval.inference.openai_replies import LONGEST
 from medeval.models.medical_task import MedicalTask
+from medeval.models.schemas import Row
 
 TABLES = table("model_runner")
 KEY = "sk-secret-0123456789"
@@ -49,9 +50,7 @@ def labels(*numbers: int) -> list[Any]:
     return [{"label": f"question {number}", "score": 0.5} for number in numbers]
 
 
-def test_the_batch_is_posted_as_it_is_with_a_bearer_token(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_are_posted_with_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TESTED_KEY", KEY)
     for given in ({}, {"api_key": None, "key_variable": "TESTED_KEY"}):
         outputs, server = run(label_all, tmp_path, headers={"X-Version": "3"}, **given)
@@ -66,9 +65,7 @@ def test_the_batch_is_posted_as_it_is_with_a_bearer_token(
     assert not any("question" in line for line in lines)
 
 
-def test_an_output_that_is_a_mapping_stays_as_it_is_and_other_values_are_labels(
-    tmp_path: Path,
-) -> None:
+def test_an_output_that_is_no_mapping_is_a_label(tmp_path: Path) -> None:
     answers = [{"answer": "yes"}, "no", 3, None, {"label": "a", "score": 1}]
     outputs, _ = run(lambda _, batch: Page(body=answers), tmp_path, size=5)
     assert outputs == [
@@ -81,9 +78,7 @@ def test_an_output_that_is_a_mapping_stays_as_it_is_and_other_values_are_labels(
 
 
 @pytest.mark.parametrize(("page", "error"), TABLES["batches"])
-def test_a_failed_batch_is_an_error_of_its_own_items_and_moves_no_answer(
-    tmp_path: Path, page: dict[str, Any], error: dict[str, Any]
-) -> None:
+def test_a_failed_batch_moves_no_answer(tmp_path: Path, page: Row, error: Row) -> None:
     def second_fails(path: str, batch: list[Any]) -> Page:
         return Page(**page) if ROWS[2] in batch else label_all(path, batch)
 
@@ -94,9 +89,7 @@ def test_a_failed_batch_is_an_error_of_its_own_items_and_moves_no_answer(
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
 @pytest.mark.parametrize("retries", [2, 1, 0])
-def test_what_may_pass_is_tried_again_as_often_as_allowed(
-    tmp_path: Path, status: int, retries: int
-) -> None:
+def test_what_may_pass_is_tried_as_allowed(tmp_path: Path, status: int, retries: int) -> None:
     replies = iter([Page(status, ""), Page(status, ""), label_all("", ROWS)])
     outputs, server = run(lambda *_: next(replies), tmp_path, size=5, max_retries=retries)
     assert len(server.asked) == retries + 1
@@ -107,8 +100,8 @@ def test_what_may_pass_is_tried_again_as_often_as_allowed(
 
 
 @pytest.mark.parametrize(("page", "asked", "reason"), TABLES["stops"])
-def test_what_every_batch_would_meet_stops_the_run_and_says_so(
-    tmp_path: Path, page: dict[str, Any], asked: int, reason: str
+def test_what_all_would_meet_stops_the_run(
+    tmp_path: Path, page: Row, asked: int, reason: str
 ) -> None:
     with pytest.warns(ModelStoppedWarning, match=reason):
         outputs, server = run(lambda *_: Page(**page), tmp_path)

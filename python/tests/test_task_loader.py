@@ -17,13 +17,14 @@ from medeval.evaluation.task_loader import TaskFileWarning, TaskLoader, bundled_
 from medeval.evaluation.task_registry import TaskRegistry, TaskSummary
 from medeval.evaluation.validators import validate_task_dataset
 from medeval.models import MedicalTask, TaskType
+from medeval.models.schemas import Row
 from medeval.models.task_types import TASK_CLASSES
 from medeval.models.yaml_text import write_yaml
 
 TABLES = table("task_loader")
 
 ROW = {"input": {"question": "What does BP stand for?"}, "output": {"answer": "blood pressure"}}
-QA: dict[str, Any] = {"task_type": "qa", "dataset": [ROW]}
+QA: Row = {"task_type": "qa", "dataset": [ROW]}
 
 
 def written(folder: Path, file: str = "task.yaml", **fields: Any) -> Path:
@@ -35,9 +36,7 @@ def written(folder: Path, file: str = "task.yaml", **fields: Any) -> Path:
 
 
 @pytest.mark.parametrize(("fields", "expected"), TABLES["files"])
-def test_a_file_is_completed_or_refused_by_its_field(
-    tmp_path: Path, fields: dict[str, Any], expected: Any
-) -> None:
+def test_a_file_is_completed_or_refused(tmp_path: Path, fields: Row, expected: Any) -> None:
     path = written(tmp_path, **fields)
     if isinstance(expected, str):
         with pytest.raises(ValueError, match=r"task\.yaml: .*" + re.escape(expected)):
@@ -58,9 +57,7 @@ def test_a_file_is_completed_or_refused_by_its_field(
     ("name", "text", "message"),
     [*TABLES["unreadable"], ("t.json", "[" * 100_000, "nested too deeply")],
 )
-def test_a_file_that_holds_no_mapping_is_refused(
-    tmp_path: Path, name: str, text: str, message: str
-) -> None:
+def test_a_file_of_no_mapping_is_told(tmp_path: Path, name: str, text: str, message: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message) as caught:
         TaskLoader().load_task(tmp_path / name)
@@ -171,7 +168,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("conditions", "expected"), TABLES["conditions"])
-def test_conditions_all_hold(folder: Path, conditions: dict[str, Any], expected: list[str]) -> None:
+def test_conditions_all_hold(folder: Path, conditions: Row, expected: list[str]) -> None:
     found = TaskRegistry(folder).list_available(**conditions)
     assert [row.task_id for row in found] == expected
 

@@ -17,6 +17,7 @@ from medeval.evaluation.fetching import FetchRules, fetch
 from medeval.evaluation.task_loader import TaskLoader
 from medeval.evaluation.task_registry import TaskRegistry
 from medeval.models import MedicalTask
+from medeval.models.schemas import Row
 
 TABLES = table("task_loader_web")
 
@@ -26,7 +27,7 @@ ON_LOOPBACK = FetchRules(allow_http=True, allow_private_hosts=True, timeout=2)
 class Site:
     """Pages by path on a server of its own: a `Page`, a status, or a text; "to X" leads to X."""
 
-    def __init__(self, server: WebServer, pages: dict[str, Any]) -> None:
+    def __init__(self, server: WebServer, pages: Row) -> None:
         self.server, self.pages, self.url = server, pages, server.url
 
     def load(self, path: str, **options: Any) -> MedicalTask:
@@ -35,7 +36,7 @@ class Site:
 
 @pytest.fixture
 def site() -> Iterator[Site]:
-    pages: dict[str, Any] = {}
+    pages: Row = {}
 
     def respond(path: str, _: Any) -> Page:
         page = pages.get(path, 404)
@@ -50,9 +51,7 @@ def site() -> Iterator[Site]:
 
 
 @pytest.mark.parametrize(("path", "kind", "expected"), TABLES["pages"])
-def test_the_address_or_the_content_type_names_the_format(
-    site: Site, path: str, kind: str, expected: str
-) -> None:
+def test_address_or_type_names_the_format(site: Site, path: str, kind: str, expected: str) -> None:
     site.pages[path] = Page(body=QA, headers={"Content-Type": kind})
     if expected != "t":
         with pytest.raises(ValueError, match=expected):
@@ -70,7 +69,7 @@ def test_the_address_or_the_content_type_names_the_format(
 
 @pytest.mark.parametrize(("pages", "named", "message"), TABLES["refused"])
 def test_what_is_no_task_on_the_web_is_refused_naming_the_address(
-    site: Site, tmp_path: Path, pages: dict[str, Any], named: str, message: str
+    site: Site, tmp_path: Path, pages: Row, named: str, message: str
 ) -> None:
     site.pages.update(pages)
     with pytest.raises(ValueError, match=message) as caught:
@@ -112,9 +111,7 @@ def test_an_address_that_is_not_public_is_refused(host: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700:4700::1111"])
-def test_a_public_address_is_connected_to_as_it_was_checked(
-    address: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_public_address_is_met_as_checked(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     met: list[str] = []
 
     def connect(place: tuple[str, int], timeout: float) -> socket.socket:

@@ -21,6 +21,7 @@ from medeval.evaluation.task_prompts import (
     response_schema_for,
 )
 from medeval.models.medical_task import MedicalTask
+from medeval.models.schemas import Row
 from medeval.models.task_types import DiagnosticReasoningTask, MedicalQATask
 
 TABLES = table("task_prompts")
@@ -35,7 +36,7 @@ def task_of(kind: str, **fields: Any) -> MedicalTask:
 QA = task_of("qa")
 
 
-def prompt(task: MedicalTask, row: dict[str, Any]) -> str:
+def prompt(task: MedicalTask, row: Row) -> str:
     system, user = messages_for(task, row)
     assert (system["role"], user["role"]) == ("system", "user")
     return f"{system['content']}\n{user['content']}"
@@ -56,7 +57,7 @@ def test_a_prompt_holds_its_input_and_nothing_of_its_gold(name: str) -> None:
 
 @pytest.mark.parametrize(("kind", "fields", "row", "held", "withheld"), TABLES["prompts"])
 def test_a_prompt_shows_what_it_may(
-    kind: str, fields: dict[str, Any], row: dict[str, Any], held: list[str], withheld: list[str]
+    kind: str, fields: Row, row: Row, held: list[str], withheld: list[str]
 ) -> None:
     task = task_of(kind, **fields)
     text = prompt(task, row)
@@ -72,7 +73,7 @@ def test_an_input_with_nothing_to_show_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(("schema", "target"), TABLES["targets"])
-def test_the_output_schema_names_the_answer(schema: dict[str, Any], target: str) -> None:
+def test_the_output_schema_names_the_answer(schema: Row, target: str) -> None:
     task = task_of("qa", output_schema=schema)
     assert task.target == target
     keys = {*schema.get("required", ()), *schema.get("properties", ())}
@@ -82,9 +83,7 @@ def test_the_output_schema_names_the_answer(schema: dict[str, Any], target: str)
 @pytest.mark.parametrize(
     ("kind", "schema", "reply", "output"), [*TABLES["replies"], ("qa", {}, '{"a":' * 20_000, None)]
 )
-def test_a_reply_is_read_however_it_is_wrapped(
-    kind: str, schema: dict[str, Any], reply: str, output: Any
-) -> None:
+def test_a_reply_is_read_however_wrapped(kind: str, schema: Row, reply: str, output: Any) -> None:
     assert output_from_reply(task_of(kind, output_schema=schema), reply) == output
 
 
@@ -111,9 +110,7 @@ def test_any_reply_is_read_or_refused(text: str) -> None:
     ],
     ids=["nested", "inputs", "flat"],
 )
-def test_an_answer_among_the_inputs_is_shown_to_no_model(
-    tmp_path: Path, fields: dict[str, Any]
-) -> None:
+def test_an_answer_among_inputs_is_shown_to_no_model(tmp_path: Path, fields: Row) -> None:
     task = MedicalQATask("q", metrics=["accuracy"], data_class="open", **fields)
     model = always({"answer": "x"})
     evaluate(tmp_path, model, [task])

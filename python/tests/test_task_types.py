@@ -13,6 +13,7 @@ from tables import table
 
 from medeval.errors import UserError
 from medeval.models.csv_rows import rows_to_csv
+from medeval.models.schemas import Row
 from medeval.models.task_types import TASK_CLASSES, CommunicationTask, EvaluatedTask, MedicalQATask
 
 TABLES = table("task_types")
@@ -28,8 +29,8 @@ def assigned(kind: str, *rows: Any) -> EvaluatedTask:
 
 
 @pytest.mark.parametrize(("kind", "row", "output", "level", "scores"), TABLES["scores"])
-def test_the_documented_examples_score_as_documented(
-    kind: str, row: dict[str, Any], output: dict[str, Any], level: Any, scores: dict[str, float]
+def test_the_examples_score_as_documented(
+    kind: str, row: Row, output: Row, level: Any, scores: dict[str, float]
 ) -> None:
     assert assigned(kind, row).evaluate([output], level=level) == scores
 
@@ -48,7 +49,7 @@ def test_a_task_made_of_an_id_has_the_defaults_of_its_class(kind: type[Evaluated
 
 
 @pytest.mark.parametrize(("fields", "message"), TABLES["refused"])
-def test_wrong_constructions_are_refused(fields: dict[str, Any], message: str) -> None:
+def test_wrong_constructions_are_refused(fields: Row, message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         MedicalQATask(**fields)
     with pytest.raises(TypeError, match="only task_id and description"):
@@ -72,9 +73,7 @@ def test_rows_replace_blank_placeholders_alone() -> None:
 
 
 @pytest.mark.parametrize(("kind", "given", "expected"), TABLES["aliases"])
-def test_other_names_of_the_input_are_read(
-    kind: str, given: dict[str, Any], expected: dict[str, Any]
-) -> None:
+def test_other_names_of_the_input_are_read(kind: str, given: Row, expected: Row) -> None:
     made = CLASSES[kind]
     gold = {made.own_output: "gold"}
     nested = {"input": given, "output": gold}
@@ -146,9 +145,7 @@ def write(folder: Path, name: str, content: object) -> Path:
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_rows_of_a_file_are_scored_1_for_the_gold_and_0_or_nothing_for_nothing(
-    kind: str, tmp_path: Path
-) -> None:
+def test_rows_of_a_file_give_the_gold_the_maximum(kind: str, tmp_path: Path) -> None:
     rows = TABLES["gold"][kind]
     gold = [row["output"] for row in rows]
     for form in (rows, [{**row["input"], **row["output"]} for row in rows]):
@@ -171,7 +168,7 @@ def test_rows_without_an_output_have_an_empty_expected_one(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("name", "content", "message"), TABLES["files"])
-def test_rows_that_cannot_be_used_change_nothing(
+def test_unusable_rows_change_nothing(
     tmp_path: Path, name: str, content: object, message: str
 ) -> None:
     task = MedicalQATask("x", dataset=[QUESTION])

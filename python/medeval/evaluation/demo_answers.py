@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 from medeval.evaluation.task_prompts import shown_input
@@ -19,6 +18,8 @@ from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import Row
 from medeval.models.yaml_text import packaged_yaml
 
+# The tables of the file that comes along; it says what they hold.
+_TABLES: dict[str, Any] = packaged_yaml("medeval.evaluation", "demo_answers")
 _LEADING_SENTENCES = 2
 _RANKED = 3
 # A full stop after a digit and before one is a decimal point; one after "Dr" ends nothing.
@@ -58,15 +59,15 @@ def demo_answer(task: MedicalTask, row: Mapping[str, Any]) -> Row:
 
 def _first_with_all_words(text: str, table: str, otherwise: str) -> str:
     words = set(re.findall(r"\w+", text.lower()))
-    known = _tables()[table]
+    known = _TABLES[table]
     return next((entry for needed, entry in known if words.issuperset(needed)), otherwise)
 
 
 def _diagnosis(text: str, key: str) -> Row:
     """Rank the diagnoses by the share of their findings that the text affirms."""
-    findings = Lexicon(_tables()["findings"]).findings(text)
+    findings = Lexicon(_TABLES["findings"]).findings(text)
     present = {found.concept for found in findings if found.polarity == "affirmed"}
-    diagnoses = _tables()["diagnoses"]
+    diagnoses = _TABLES["diagnoses"]
     shares = {
         name: sum(finding in present for finding in findings) / len(findings)
         for name, findings in diagnoses.items()
@@ -88,10 +89,3 @@ def _diagnosis(text: str, key: str) -> Row:
         "explanation": f"{first} is likely because the case has: {reasons}.",
         "confidence": round(shares[first] / sum(shares.values()), 2),
     }
-
-
-@cache
-def _tables() -> dict[str, Any]:
-    """Return the tables of the file that comes along; it says what they hold."""
-    tables: dict[str, Any] = packaged_yaml("medeval.evaluation", "demo_answers")
-    return tables

@@ -22,11 +22,11 @@ from medeval.evaluation.harness_report import (
     MisalignedError,
     failed_result,
     finish_report,
-    outputs_in,
     run_id,
     scored_result,
 )
 from medeval.evaluation.harness_settings import ModelSettings, model_settings
+from medeval.evaluation.model_kinds import failed, writable
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_registry import TaskRegistry
@@ -40,7 +40,7 @@ __all__ = ["CATEGORIES", "EvaluationHarness", "ItemsFailedError", "MisalignedErr
 
 
 class EvaluationHarness:
-    """Runs models on tasks and scores them; as a context manager it lets go of models at the end.
+    """Runs models on tasks and scores them; may be used as a context manager.
 
     Attributes:
         tasks: the task registry.
@@ -100,19 +100,12 @@ class EvaluationHarness:
         self._on_task_start, self._on_task_end = on_task_start or _ignore, on_task_end or _ignore
         self._on_progress, self._on_error = on_progress or _ignore, on_error or _ignore
         self._on_metrics = on_metrics or _ignore
-        self._loaded: str | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the model that an evaluation loaded."""
-        if self._loaded is not None:
-            name, self._loaded = self._loaded, None
-            self.runner.unload_model(name)
+        """Hold nothing: an evaluation lets go of the model that it loaded."""
 
     def evaluate(
         self,
@@ -180,8 +173,20 @@ class EvaluationHarness:
                 raise ValueError(f"{one.task_id}: {one.violations[0]}")
         started = datetime.now(UTC)
         report = BenchmarkReport(model_id=model_id, timestamp=started)
+        is_loaded = model_id in self.runner.loaded
+        if model_type is None and (model_kwargs or not is_loaded):
+            raise UserError(
+                f"Model {model_id!r}: name its model_type, to load it with its parameters."
+            )
+        if model_type is not None and is_loaded:
+            # The runner would keep the first: the scores would be of another model than is named.
+            raise UserError(
+                f"Model {model_id!r} is loaded in the runner. Leave out model_type and parameters"
+                " to evaluate that one, or unload it first."
+            )
+        if model_type is not None:
+            self.runner.load_model(model_id, model_type, **model_kwargs)
         try:
-            self._load(model_id, model_type, model_kwargs)
             described = self.runner.describe(model_id)
             settings = model_settings(model_id, model_type, model_kwargs, described)
             how = scoring, settings, batch_size, use_cache, strict_validation
@@ -190,7 +195,8 @@ class EvaluationHarness:
                 self._on_task_start(one.task_id)
                 report.add_evaluation_result(self._result(one, *how))
         finally:
-            self.close()
+            if model_type is not None:
+                self.runner.unload_model(model_id)
         name = run_id(started, settings, planned)
         about = {
             "run_id": name,
@@ -205,23 +211,6 @@ class EvaluationHarness:
             write_reports(report, self.results_dir, name, ["json"], keep_outputs=True)
         write_reports(report, Path(report_dir or self.results_dir), f"{name}-report", formats)
         return report
-
-    def _load(self, model_id: str, model_type: str | None, parameters: Mapping[str, Any]) -> None:
-        is_loaded = model_id in self.runner.loaded
-        if model_type is None:
-            if parameters or not is_loaded:
-                raise UserError(
-                    f"Model {model_id!r}: name its model_type, to load it with its parameters."
-                )
-            return
-        if is_loaded:
-            # The runner would keep the first: the scores would be of another model than is named.
-            raise UserError(
-                f"Model {model_id!r} is loaded in the runner. Leave out model_type and parameters"
-                " to evaluate that one, or unload it first."
-            )
-        self.runner.load_model(model_id, model_type, **parameters)
-        self._loaded = model_id
 
     def _result(
         self,
@@ -251,7 +240,16 @@ class EvaluationHarness:
                 folder=folder,
                 ask_anew=not use_cache,
             )
-            outputs = outputs_in(given, len(planned.inputs))
+            count = len(planned.inputs)
+            if len(given) != count:
+                raise MisalignedError(
+                    f"the model runner returned {len(given)} outputs for {count} inputs"
+                )
+            # What is no mapping of JSON values is a failed item.
+            outputs = [
+                writable(one) if isinstance(one, dict) else failed("NotAMapping", 1)
+                for one in given
+            ]
             seconds = time.monotonic() - begun
             result = scored_result(model_id, planned, outputs, scoring, strict)
         except Exception as error:  # whatever a model or a task raises

@@ -14,7 +14,6 @@ from medeval import __version__
 from medeval.errors import UserError
 from medeval.evaluation.harness_plan import NotPlanned, Planned, Scoring, violations
 from medeval.evaluation.harness_settings import ModelSettings
-from medeval.evaluation.model_kinds import failed, writable
 from medeval.inference.types import Ledger, Outcome, canonical
 from medeval.metrics.text import text_of
 from medeval.models.benchmark_report import BenchmarkReport
@@ -33,19 +32,6 @@ class ItemsFailedError(RuntimeError):
 
 class MisalignedError(ValueError):
     """A runner returned more or fewer outputs than inputs, so none can be told to be whose."""
-
-
-def outputs_in(outputs: Sequence[Any], count: int) -> list[Row]:
-    """Return outputs that can be kept: what is no mapping of JSON values is a failed item.
-
-    Raises:
-        MisalignedError: there are more or fewer than inputs.
-    """
-    if len(outputs) != count:
-        raise MisalignedError(
-            f"the model runner returned {len(outputs)} outputs for {count} inputs"
-        )
-    return [writable(one) if isinstance(one, dict) else failed("NotAMapping", 1) for one in outputs]
 
 
 def scored_result(
@@ -100,9 +86,7 @@ def scored_result(
             "item_outcomes": [str(outcome) for outcome in outcomes],
             "metrics": {
                 name: {
-                    "n": score.n,
-                    "n_undefined": score.n_undefined,
-                    "reason": score.reason,
+                    **score.model_dump(include={"n", "n_undefined", "reason"}),
                     "description": described[name].description,
                     "direction": described[name].direction,
                 }

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -45,7 +47,7 @@ class ModelSettings:
         prompt_version: of the text that the runner puts around inputs; empty for none.
         is_data: it is told apart by these: no parameter is an object of the program, and the model
             was not loaded elsewhere.
-        secrets: texts that must be written nowhere, the longest first.
+        scrubbed: takes the secrets out of a text.
     """
 
     model_id: str
@@ -53,17 +55,13 @@ class ModelSettings:
     decisive: Mapping[str, Any]
     prompt_version: str
     is_data: bool
-    secrets: tuple[str, ...]
+    scrubbed: Callable[[str], str]
 
     def key_for(self, task_hash: str) -> str:
         """Return the SHA-256 of all that decides the answers to a task of this content."""
         model, prompt = dict(self.decisive), self.prompt_version
         parts = {"model": model, "prompt_version": prompt, "task": task_hash}
         return hashlib.sha256(canonical(parts).encode()).hexdigest()
-
-    def scrubbed(self, text: str) -> str:
-        """Return a text without the secrets."""
-        return _scrubbed(text, self.secrets)
 
 
 def model_settings(
@@ -80,29 +78,25 @@ def model_settings(
         parameters: what it was loaded with.
         described: what the runner says of it.
     """
-    found = {secret for given in (parameters, described) for secret in _secrets_in(given)}
-    secrets = tuple(sorted(found, key=len, reverse=True))
+    secrets = {secret for given in (parameters, described) for secret in _secrets_in(given)}
+    # The longest first, as one may hold another.
+    known = "|".join(map(re.escape, sorted(secrets, key=len, reverse=True)))
+    scrubbed = partial(re.compile(known or r"(?!)").sub, WITHHELD)
     objects: list[str] = []
     recorded = {
         "id": model_id,
         "type": model_type or described.get("type"),
-        "parameters": _written(parameters, secrets, objects),
-        "described": _written(described, secrets, objects),
+        "parameters": _written(parameters, scrubbed, objects),
+        "described": _written(described, scrubbed, objects),
     }
     decisive = {**recorded, "files": _states(parameters)}
     prompt_version = str(described.get("prompt_version", ""))
     is_data = model_type is not None and not objects
-    return ModelSettings(model_id, recorded, decisive, prompt_version, is_data, secrets)
-
-
-def _scrubbed(text: str, secrets: tuple[str, ...]) -> str:
-    for secret in secrets:
-        text = text.replace(secret, WITHHELD)
-    return text
+    return ModelSettings(model_id, recorded, decisive, prompt_version, is_data, scrubbed)
 
 
 def _written(
-    value: Any, secrets: tuple[str, ...], objects: list[str], is_headers: bool = False
+    value: Any, scrubbed: Callable[[str], str], objects: list[str], is_headers: bool = False
 ) -> Any:
     """Return a value as JSON without its secrets; `objects` gets the classes of what is none."""
     if value is None or isinstance(value, bool | int | float):
@@ -111,7 +105,7 @@ def _written(
         if is_headers:
             return dict.fromkeys(sorted(map(str, value)), WITHHELD)
         return {
-            str(name): _written(each, secrets, objects, name == _HEADERS)
+            str(name): _written(each, scrubbed, objects, name == _HEADERS)
             for name, each in value.items()
             if not holds_secret(str(name), each)
         }
@@ -119,9 +113,9 @@ def _written(
         return WITHHELD
     if isinstance(value, str | Path):
         # Names tell where secrets stand, so what has a name goes first.
-        return _scrubbed(text_without_secrets(str(value)), secrets)
+        return scrubbed(text_without_secrets(str(value)))
     if isinstance(value, list | tuple):
-        return [_written(member, secrets, objects) for member in value]
+        return [_written(member, scrubbed, objects) for member in value]
     objects.append(f"{type(value).__module__}.{type(value).__qualname__}")
     return objects[-1]
 
@@ -143,15 +137,12 @@ def _secrets_in(value: Any, is_hidden: bool = False) -> Iterator[str]:
 
 def _states(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state of the files that a model is made of, as far as parameters name them."""
-    paths = {name: parameters.get(name) for name in ("path", "model_path")}
-    states = {
-        name: _state(Path(value)) for name, value in paths.items() if isinstance(value, str | Path)
-    }
+    given = {name: parameters.get(name) for name in ("path", "model_path")}
+    states = {name: _state(Path(one)) for name, one in given.items() if isinstance(one, str | Path)}
     if isinstance(module := parameters.get("module_path"), str):
-        try:
+        spec = None
+        with suppress(ImportError, ValueError):  # the runner says so when it loads the model
             spec = find_spec(module)
-        except (ImportError, ValueError):
-            spec = None  # a runner that cannot import it says so when it loads the model
         states["module_path"] = _state(Path(spec.origin)) if spec and spec.origin else None
     return states
 

@@ -82,8 +82,7 @@ class ChatModel(LoadedModel):
         given = {"temperature": temperature, "max_tokens": max_tokens, "seed": seed}
         named = {key: value for key, value in given.items() if value is not None}
         self.handle = self
-        self._json_schema = json_schema
-        self._concurrency = concurrency
+        self._json_schema, self._concurrency = json_schema, concurrency
         self._retries = RetryPolicy(max_retries + 1, backoff_factor)
         self._model = partial(
             OpenAIModel,

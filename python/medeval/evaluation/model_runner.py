@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,7 +35,6 @@ _TIMES = ("seconds", "attempts")
 MODEL_TYPES = ("local", "api", "huggingface", "interface", "openai")
 
 Inputs = Sequence[Mapping[str, Any]]
-Specification = Mapping[str, Any]
 
 
 class ModelStoppedWarning(UserWarning):
@@ -71,7 +69,7 @@ class ModelRunner:
 
     def load_model(
         self,
-        model_name: str | Specification,
+        model_name: str | Mapping[str, Any],
         model_type: str = "local",
         model_path: str | Path | None = None,
         **parameters: Any,
@@ -109,8 +107,8 @@ class ModelRunner:
             model_type = parameters.pop("type", "local")
             model_path = parameters.pop("model_path", None)
             model, path = parameters.get("model"), parameters.get("path")
-            name = parameters.pop("name", None) or (Path(path).stem if path else None)
-            name = name or getattr(model, "model_id", model) or model_path
+            of_model = getattr(model, "model_id", model) or model_path
+            name = parameters.pop("name", None) or (Path(path).stem if path else of_model)
             if not isinstance(name, (str, Path)):
                 raise ValueError("a model given as a mapping needs a name, or a path to take it of")
             model_name = str(name)
@@ -214,49 +212,34 @@ class ModelRunner:
             place = model.folder or folder or Path(passing) / "run"
             return _outputs(model, call, place, ask_anew and place == folder)
 
-    async def run_model_async(
-        self,
-        model_id: str | Inputs,
-        inputs: Inputs | None = None,
-        batch_size: int = 8,
-        **more: Any,
-    ) -> list[Row]:
+    async def run_model_async(self, *given: Any, **more: Any) -> list[Row]:
         """Run a model in a thread of its own; see `run_model`."""
-        run: Any = self.run_model
-        outputs: list[Row] = await asyncio.to_thread(run, model_id, inputs, batch_size, **more)
-        return outputs
+        return await asyncio.to_thread(self.run_model, *given, **more)
 
     def _new(
-        self,
-        name: str,
-        model_type: str,
-        model_path: str | Path | None,
-        parameters: dict[str, Any],
+        self, name: str, model_type: str, model_path: str | Path | None, parameters: dict[str, Any]
     ) -> LoadedModel:
         from medeval.evaluation.model_api import ApiModel
         from medeval.evaluation.model_chat import ChatModel
         from medeval.evaluation.model_huggingface import HuggingFaceModel
 
+        if model_type not in MODEL_TYPES:
+            known = ", ".join(MODEL_TYPES)
+            raise ValueError(f"unknown model type {model_type!r}: use one of {known}")
         if model_type == "huggingface":
             return HuggingFaceModel(name if model_path is None else model_path, **parameters)
         if model_type == "local" and "path" not in parameters:
             return imported_model(model_path, **parameters)
-        if self._gate is None and model_type in ("api", "openai"):
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._gate = DataUseGuard(read_endpoints(self._endpoints), self._folder / AUDIT)
-        gate: Any = self._gate
-        kinds: dict[str, Callable[..., LoadedModel]] = {
-            "local": file_model,
-            "interface": object_model,
-            "api": partial(ApiModel, name, gate),
-            "openai": partial(ChatModel, name, gate, self._folder),
-        }
-        if model_type not in kinds:
-            known = ", ".join(MODEL_TYPES)
-            raise ValueError(f"unknown model type {model_type!r}: use one of {known}")
         if model_path is not None:
             raise ValueError(f"a model of type {model_type} that is loaded so has no model_path")
-        return kinds[model_type](**parameters)
+        if model_type in ("local", "interface"):
+            return (file_model if model_type == "local" else object_model)(**parameters)
+        if self._gate is None:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._gate = DataUseGuard(read_endpoints(self._endpoints), self._folder / AUDIT)
+        if model_type == "api":
+            return ApiModel(name, self._gate, **parameters)
+        return ChatModel(name, self._gate, self._folder, **parameters)
 
     def _found(self, name: str) -> LoadedModel:
         if name not in self._models:

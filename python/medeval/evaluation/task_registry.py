@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from medeval.evaluation.task_loader import TaskLoader, TaskSummary, summary_of
@@ -93,9 +92,11 @@ class TaskRegistry:
             difficulty: their difficulty, in upper or lower case.
         """
         wanted = None if task_type is None else TaskType(task_type)
+        discovered = [(task, str(path)) for path, task in self._loader.discovered()]
+        new = (one for one in discovered if one[0].task_id not in self._registered)
         return [
             summary_of(task, file)
-            for task, file in self._tasks()
+            for task, file in (*self._registered.values(), *new)
             if (wanted is None or task.task_type == wanted)
             and (min_examples is None or len(task.dataset) >= min_examples)
             and (has_metrics is None or bool(task.metrics) == has_metrics)
@@ -104,12 +105,6 @@ class TaskRegistry:
                 or str(task.extra.get("difficulty") or "").casefold() == difficulty.casefold()
             )
         ]
-
-    def _tasks(self) -> Iterator[tuple[MedicalTask, str | None]]:
-        yield from self._registered.values()
-        for path, task in self._loader.discovered():
-            if task.task_id not in self._registered:
-                yield task, str(path)
 
     def _register(
         self, task: MedicalTask, file: str | None, replace: bool, task_id: str | None = None

@@ -90,10 +90,8 @@ class BertScorer:
 
     def _embedded(self, text: str) -> tuple[Any, Any]:
         """Return the tokens' embeddings, each of length 1, and which of them are the text's own."""
-        limit = min(
-            int(self._tokenizer.model_max_length),
-            int(getattr(self._model.config, "max_position_embeddings", 1 << 30)),
-        )
+        longest = int(getattr(self._model.config, "max_position_embeddings", 1 << 30))
+        limit = min(int(self._tokenizer.model_max_length), longest)
         encoded = self._tokenizer(
             text.strip(),
             truncation=True,
@@ -118,14 +116,7 @@ def installed() -> Iterator[Metric]:
 
 
 def _score(item: Item) -> float | None:
-    found = _scorer(
-        os.environ.get(MODEL_VARIABLE, "").strip(), os.environ.get(LAYER_VARIABLE, "").strip()
-    ).score(item.reference_text, item.output_text)
-    return None if found is None else found.f
-
-
-@cache
-def _scorer(folder: str, layer: str) -> BertScorer:
+    folder, layer = (os.environ.get(one, "").strip() for one in (MODEL_VARIABLE, LAYER_VARIABLE))
     if not folder:
         raise UserError(
             f"The metric bertscore needs {MODEL_VARIABLE}, the folder of a model of transformers."
@@ -133,4 +124,9 @@ def _scorer(folder: str, layer: str) -> BertScorer:
         )
     if layer and not layer.isdecimal():
         raise UserError(f"{LAYER_VARIABLE} is the number of a layer, not {layer!r}.")
-    return BertScorer(folder, int(layer) if layer else None)
+    scorer = _scorer(folder, int(layer) if layer else None)
+    found = scorer.score(item.reference_text, item.output_text)
+    return None if found is None else found.f
+
+
+_scorer = cache(BertScorer)

@@ -50,28 +50,24 @@ class Lexicon:
 
     def findings(self, text: str) -> frozenset[Finding]:
         """Return what a text says, longer terms before the shorter ones they contain."""
-        return frozenset(
-            finding for clause in _clauses(text) for finding in self._clause_findings(clause)
-        )
-
-    def _clause_findings(self, clause: list[str]) -> list[Finding]:
-        found: list[Finding] = []
-        taken = [False] * len(clause)
-        ends = [
-            start + len(cue) - 1
-            for cue in _CUES
-            for start in range(len(clause))
-            if clause[start : start + len(cue)] == cue
-        ]
-        for length in self._lengths:
-            for start in range(len(clause) - length + 1):
-                concept = self._concepts.get(tuple(clause[start : start + length]))
-                if concept is None or any(taken[start : start + length]):
-                    continue
-                taken[start : start + length] = [True] * length
-                negated = any(1 <= start - end <= REACH for end in ends)
-                found.append(Finding(concept, "negated" if negated else "affirmed"))
-        return found
+        found: set[Finding] = set()
+        for clause in _clauses(text):
+            taken = [False] * len(clause)
+            ends = [
+                start + len(cue) - 1
+                for cue in _CUES
+                for start in range(len(clause))
+                if clause[start : start + len(cue)] == cue
+            ]
+            for length in self._lengths:
+                for start in range(len(clause) - length + 1):
+                    concept = self._concepts.get(tuple(clause[start : start + length]))
+                    if concept is None or any(taken[start : start + length]):
+                        continue
+                    taken[start : start + length] = [True] * length
+                    negated = any(1 <= start - end <= REACH for end in ends)
+                    found.add(Finding(concept, "negated" if negated else "affirmed"))
+        return frozenset(found)
 
 
 @cache

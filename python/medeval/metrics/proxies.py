@@ -18,8 +18,6 @@ from medeval.metrics.metric import Item, metric
 from medeval.metrics.rouge import plain_rouge_l
 from medeval.metrics.text import vocabulary
 
-Record = Mapping[str, Any]
-
 # Words of giving reasons, and of medicine.
 _WORDS = vocabulary("proxies")
 _DROPPED = str.maketrans("", "", ".,!?;:-()[]{}'\"")
@@ -66,24 +64,20 @@ def digit_support(item: Item) -> float:
 
 def _compared(
     by: Callable[[str, str], float],
-    reference: Record,
-    output: Record,
-    key: str,
+    item: Item,
     *,
     under: str | None = None,
     may_be_empty: bool = False,
 ) -> float | None:
-    """Compare the texts of a pair; None without an output, or without what it is compared with.
+    """Compare the texts of an item; None without an output, or without what it is compared with.
 
     Args:
         by: compares reference and output.
-        reference: the gold record.
-        output: the model's record.
-        key: of the answer in both.
-        under: the key in the reference, if it is another.
+        item: the pair.
+        under: the key in the reference, if it is not that of the answer.
         may_be_empty: an empty reference is compared too; a missing one never is.
     """
-    wanted, given = reference.get(under or key), output.get(key)
+    wanted, given = item.reference.get(under or item.target), item.output.get(item.target)
     if wanted is None or given is None or not str(given) or not (str(wanted) or may_be_empty):
         return None
     return by(str(wanted), str(given))
@@ -101,10 +95,9 @@ def _jaccard(wanted: str, given: str) -> float:
     return len(one & other) / len(one | other) if one | other else 0.0
 
 
-def rationale_overlap(reference: Record, output: Record, key: str) -> float | None:
+def rationale_overlap(item: Item) -> float | None:
     """Return the token F1 of the reasons given; they have keys of their own."""
-    del key
-    wanted, given = rationale_of(reference), rationale_of(output)
+    wanted, given = rationale_of(item.reference), rationale_of(item.output)
     return _multiset_f1(wanted, given) if wanted and given else None
 
 
@@ -118,7 +111,7 @@ def _normalised(text: str) -> str:
     return " ".join(text.lower().split()).translate(_DROPPED)
 
 
-def _shown(record: Record, item: Item) -> str:
+def _shown(record: Mapping[str, Any], item: Item) -> str:
     return str(record.get(item.target, "")).lower()
 
 

@@ -29,7 +29,6 @@ from medeval.models.schemas import (
     ensure_task_schemas,
     required_keys,
     split_rows,
-    validate_nested_row,
     validate_record_against_schema,
     validate_rows,
 )
@@ -201,8 +200,7 @@ class MedicalTask(Document):
     @classmethod
     def _nested_rows_are_complete(cls, dataset: list[Row], info: ValidationInfo) -> list[Row]:
         shown, expected = info.data.get("input_schema"), info.data.get("output_schema")
-        for index, row in enumerate(dataset):
-            validate_nested_row(row, shown, expected, index)
+        validate_rows(dataset, shown, expected, sides_only=True)
         return dataset
 
 

@@ -119,13 +119,13 @@ class EvaluatedTask(MedicalTask):
             columns = self.table(model_outputs).columns
             return {name: column.value() for name, column in columns.items()}
         if level == "calculator":
-            pairs = [(one.reference, one.output) for one in self._items(model_outputs)]
-            return {
-                name: fmean(defined) if defined else math.nan
-                for name, function in _TYPES[self.own_type]["calculator"].items()
-                for scores in [[getattr(proxies, function)(*pair, self.target) for pair in pairs]]
-                for defined in [[score for score in scores if score is not None]]
-            }
+            items = self._items(model_outputs)
+            values: dict[str, float | None] = {}
+            for name, function in _TYPES[self.own_type]["calculator"].items():
+                scores = map(getattr(proxies, function), items)
+                defined = [score for score in scores if score is not None]
+                values[name] = fmean(defined) if defined else math.nan
+            return values
         if level != "simple":
             raise ValueError(f"unknown level {level!r}: use simple, calculator or proper")
         items = self._items(model_outputs, may_cut=not strict)

@@ -102,6 +102,18 @@ class MedicalTaskRun(ItemTask):
         return next(iter(self.task.metrics or self.task.simple_metrics))
 
     @property
+    def metrics(self) -> dict[str, Metric]:
+        """What the answers are scored by.
+
+        Raises:
+            UserError: a metric is not known.
+        """
+        from medeval.metrics.registry import default_registry
+
+        registry = default_registry()
+        return {name: registry.find(name) for name in self.task.metrics or self.task.simple_metrics}
+
+    @property
     def rubric(self) -> Rubric | None:
         """The rubric that the task file names under `judge`; None if it names none.
 
@@ -194,7 +206,7 @@ class MedicalTaskRun(ItemTask):
         """See `AskedTask`."""
         return {
             name: (1.0, 0.0)
-            for name, metric in self._metrics().items()
+            for name, metric in self.metrics.items()
             if metric.direction == "higher" and metric.name not in _NOT_OF_THE_GOLD
         }
 
@@ -225,14 +237,8 @@ class MedicalTaskRun(ItemTask):
         """See `AskedTask`."""
         plain = Method(0, method.seed)
         one, two = self.score(first, plain).result, other.score(second, plain).result
-        directions = {name: metric.direction for name, metric in self._metrics().items()}
+        directions = {name: metric.direction for name, metric in self.metrics.items()}
         return paired_differences(one, two, "id", method, directions)
-
-    def _metrics(self) -> dict[str, Metric]:
-        from medeval.metrics.registry import default_registry
-
-        registry = default_registry()
-        return {name: registry.find(name) for name in self.task.metrics or self.task.simple_metrics}
 
     def _outputs(self, folder: Path, limit: int | None) -> list[list[Row]]:
         """Return the outputs of each sample, aligned with the items; empty where there is none."""
@@ -269,9 +275,20 @@ def begin(name: str, options: MedicalOptions) -> MedicalTaskRun:
         )
     is_file = name not in bundled() and Path(name).is_file()
     file = str(Path(name).resolve()) if is_file else name
-    _require_scorable(task)
     made = MedicalTaskRun(task, file, options)
-    _ = made.rubric  # one that is not there is told before a model is asked
+    # What would fail later is told before a model is asked: a metric, a row, a rubric.
+    _ = made.metrics, made.rubric
+    try:
+        task.validate()
+    except ValueError as error:
+        raise UserError(f"{task.task_id}: {error}.") from None
+    inputs, gold = task.pairs()
+    if not inputs:
+        raise UserError(f"{task.task_id} has no item to be asked.")
+    if not any(gold):
+        raise UserError(
+            f"{task.task_id} has no expected output, so no answer to it could be scored."
+        )
     return made
 
 
@@ -284,23 +301,3 @@ def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options with which a run was begun."""
     asked = settings[SETTINGS]
     return {name: asked[name] for name in MedicalOptions.model_fields if name != "as_built"}
-
-
-def _require_scorable(task: EvaluatedTask) -> None:
-    """Find what would fail later, before a model is asked."""
-    from medeval.metrics.registry import default_registry
-
-    registry = default_registry()
-    for name in task.metrics:
-        registry.find(name)
-    try:
-        task.validate()
-    except ValueError as error:
-        raise UserError(f"{task.task_id}: {error}.") from None
-    inputs, gold = task.pairs()
-    if not inputs:
-        raise UserError(f"{task.task_id} has no item to be asked.")
-    if not any(gold):
-        raise UserError(
-            f"{task.task_id} has no expected output, so no answer to it could be scored."
-        )
