@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +30,7 @@ from medeval.errors import UserError
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES
-from medeval.inference.types import (
-    Ask,
-    AskModel,
-    Finished,
-    Item,
-    Outcome,
-    Turn,
-    Usage,
-    failed,
-)
+from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, Turn, failed
 from medeval.models.clinical_case import ClinicalCase
 from medeval.text import split_thinking
 
@@ -307,10 +298,7 @@ class Transcript:
         custom_parsings: places where another layout than the one asked for had to be understood.
         is_reasked: whether an answer had to be asked for again.
         context: what was done to make the conversation fit, in order.
-        order: of the blocks of information; empty where the model had to ask.
-        usage: tokens of all turns.
         error: the kind of failure; empty if there was none.
-        model: as the endpoint named it.
     """
 
     case: ClinicalCase
@@ -325,10 +313,7 @@ class Transcript:
     custom_parsings: int = 0
     is_reasked: bool = False
     context: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
-    usage: Usage = field(default_factory=Usage)
     error: str = ""
-    model: str = ""
 
 
 def read_transcripts(
@@ -378,9 +363,6 @@ def _transcript(case: ClinicalCase, line: Line, path: Path) -> Transcript:
     episode = line.get("episode")
     if not isinstance(episode, dict):
         raise UserError(f"{path} is not of a run of the CDM benchmark.")
-    told = {name: line[name] for name in ("sample", "outcome", "usage")}
     error = (line.get("error") or {}).get("kind", "")
-    model = line.get("model", "")
-    return _TRANSCRIPT.validate_python(
-        {**episode, **told, "case": case, "error": error, "model": model}
-    )
+    told = {"sample": line["sample"], "outcome": line["outcome"], "error": error}
+    return _TRANSCRIPT.validate_python({**episode, **told, "case": case})

@@ -73,8 +73,7 @@ class Options:
         int | None, typer.Option(help="cdm: only so many cases, from the front of the list.")
     ] = None
     first_only: Annotated[
-        bool,
-        typer.Option("--first-only", help="cdm: the first result of each test, at any time."),
+        bool, typer.Option("--first-only", help="cdm: the first result of each test, at any time.")
     ] = False
     extended: Annotated[
         bool,
