@@ -5,7 +5,6 @@ What came of each case is read back from the run's folder, for scores to be made
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -61,8 +60,8 @@ class LoopOptions:
 
 
 @dataclass(frozen=True)
-class CaseEpisode(ABC):
-    """A conversation about one case; see `Episode`.
+class CaseEpisode:
+    """What conversations about one case have in common; see `Episode`.
 
     Attributes:
         case: of which neither demographics nor ground truth are told.
@@ -83,15 +82,6 @@ class CaseEpisode(ABC):
     def data_class(self) -> str:
         """The class of the case."""
         return self.case.data_class
-
-    @property
-    @abstractmethod
-    def opening(self) -> Ask:
-        """What it begins with."""
-
-    @abstractmethod
-    async def play(self, ask: AskModel) -> Finished:
-        """Have the conversation."""
 
     def item(self, asked: Ask) -> Item:
         """Return a request of the conversation."""

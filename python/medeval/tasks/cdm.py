@@ -15,10 +15,14 @@ from medeval.cdm.cases import EXPORT, CaseFiles, Subset, read_case_files, read_s
 from medeval.cdm.context import MARGIN as LOOP_MARGIN
 from medeval.cdm.context import UNLIMITED, ContextBudget, budget_in
 from medeval.cdm.demo import best_scores, local_provider
-from medeval.cdm.episode import CaseEpisode, LoopOptions, Transcript, read_transcripts, tool_loops
+from medeval.cdm.episode import LoopOptions, ToolLoop, Transcript, read_transcripts, tool_loops
 from medeval.cdm.facts import Facts, load_facts
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
-from medeval.cdm.full_information import FullInformationOptions, full_information
+from medeval.cdm.full_information import (
+    FullInformation,
+    FullInformationOptions,
+    full_information,
+)
 from medeval.cdm.prompts import PROMPT_VERSION
 from medeval.cdm.scores import COUNTS, DIAGNOSIS, SCORES
 from medeval.cdm.tools import TOOLS
@@ -150,7 +154,7 @@ class CdmTask:
         """See `AskedTask`; a conversation reads its own replies."""
         return True
 
-    def samples(self, limit: int | None = None) -> Iterator[CaseEpisode]:
+    def samples(self, limit: int | None = None) -> Iterator[ToolLoop | FullInformation]:
         """See `AskedTask`: the conversations."""
         cases = self._asked.cases[:limit]
         how = self._how
