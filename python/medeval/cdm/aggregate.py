@@ -134,11 +134,7 @@ def value_of(case: ScoredCase, name: str) -> float | None:
 
 
 def means(
-    cases: Sequence[ScoredCase],
-    names: Sequence[str],
-    *,
-    seed: int,
-    n_iters: int = N_ITERS,
+    cases: Sequence[ScoredCase], names: Sequence[str], *, seed: int, n_iters: int = N_ITERS
 ) -> dict[str, Mean]:
     """Return the mean of each score over the cases, whatever their order.
 

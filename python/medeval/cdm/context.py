@@ -66,9 +66,11 @@ class ContextBudget:
         room = max(0, self.size - bare)
         for _ in range(_MOST_CUTS):
             tokens = await self.counter.count(item_with(text)) - bare
-            if tokens <= room or not text:
+            if tokens <= room:
                 return text
             text = text[: int(len(text) * room / tokens * _CAUTION)]
+            if not text:
+                break
         return ""
 
 

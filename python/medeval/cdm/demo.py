@@ -19,13 +19,7 @@ from typing import Any
 from medeval.cdm import prompts
 from medeval.cdm.facts import Facts
 from medeval.cdm.lab_names import canonical
-from medeval.cdm.scores import (
-    IMAGING,
-    LABORATORY,
-    MOST_IMAGING_POINTS,
-    SCORES,
-    required_treatments,
-)
+from medeval.cdm.scores import IMAGING, LABORATORY, MOST_IMAGING_POINTS, SCORES, required_treatments
 from medeval.cdm.tools import PHYSICAL_EXAMINATION, REQUEST_IMAGING, REQUEST_LAB_TEST
 from medeval.inference.guard import IN_PROCESS, DataUseGuard
 from medeval.inference.openai_model import ParameterFallbacks
@@ -237,10 +231,10 @@ def oracle_answer(case: ClinicalCase, facts: Facts) -> dict[str, Any]:
     for one in facts.treatments[str(case.pathology)]:
         if not required[one.name]:
             continue
-        if one.requested_groups:
-            treatment += [group[0] for group in one.requested_groups]
-        else:
-            treatment += one.requested_by[:1] or [" ".join(one.requested_pairs[0])]
+        words = one.terms["shown_or_requested"] + one.terms["requested"]
+        pairs = one.terms["requested_pair"]
+        firsts = [group[0] for group in one.groups] or [*words[:1]]
+        treatment += firsts or [" ".join(pairs[0])]
     return {"final_diagnosis": str(case.pathology), "treatment": treatment}
 
 

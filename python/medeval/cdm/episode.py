@@ -5,9 +5,8 @@ What came of each case is read back from the run's folder, for scores to be made
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +29,7 @@ from medeval.errors import UserError
 from medeval.inference.errors import TOO_LONG, CallFailedError, Failure, Kind
 from medeval.inference.journal import Line, read_journal
 from medeval.inference.run import RESPONSES
-from medeval.inference.types import (
-    Ask,
-    AskModel,
-    Finished,
-    Item,
-    Outcome,
-    Turn,
-    Usage,
-    failed,
-)
+from medeval.inference.types import Ask, AskModel, Finished, Item, Outcome, Turn, failed
 from medeval.models.clinical_case import ClinicalCase
 from medeval.text import split_thinking
 
@@ -70,8 +60,8 @@ class LoopOptions:
 
 
 @dataclass(frozen=True)
-class CaseEpisode(ABC):
-    """A conversation about one case; see `Episode`.
+class CaseEpisode:
+    """What conversations about one case have in common; see `Episode`.
 
     Attributes:
         case: of which neither demographics nor ground truth are told.
@@ -92,15 +82,6 @@ class CaseEpisode(ABC):
     def data_class(self) -> str:
         """The class of the case."""
         return self.case.data_class
-
-    @property
-    @abstractmethod
-    def opening(self) -> Ask:
-        """What it begins with."""
-
-    @abstractmethod
-    async def play(self, ask: AskModel) -> Finished:
-        """Have the conversation."""
 
     def item(self, asked: Ask) -> Item:
         """Return a request of the conversation."""
@@ -307,10 +288,7 @@ class Transcript:
         custom_parsings: places where another layout than the one asked for had to be understood.
         is_reasked: whether an answer had to be asked for again.
         context: what was done to make the conversation fit, in order.
-        order: of the blocks of information; empty where the model had to ask.
-        usage: tokens of all turns.
         error: the kind of failure; empty if there was none.
-        model: as the endpoint named it.
     """
 
     case: ClinicalCase
@@ -325,10 +303,7 @@ class Transcript:
     custom_parsings: int = 0
     is_reasked: bool = False
     context: tuple[str, ...] = ()
-    order: tuple[str, ...] = ()
-    usage: Usage = field(default_factory=Usage)
     error: str = ""
-    model: str = ""
 
 
 def read_transcripts(
@@ -378,9 +353,6 @@ def _transcript(case: ClinicalCase, line: Line, path: Path) -> Transcript:
     episode = line.get("episode")
     if not isinstance(episode, dict):
         raise UserError(f"{path} is not of a run of the CDM benchmark.")
-    told = {name: line[name] for name in ("sample", "outcome", "usage")}
     error = (line.get("error") or {}).get("kind", "")
-    model = line.get("model", "")
-    return _TRANSCRIPT.validate_python(
-        {**episode, **told, "case": case, "error": error, "model": model}
-    )
+    told = {"sample": line["sample"], "outcome": line["outcome"], "error": error}
+    return _TRANSCRIPT.validate_python({**episode, **told, "case": case})

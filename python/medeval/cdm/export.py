@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -73,8 +73,7 @@ class Options:
         int | None, typer.Option(help="cdm: only so many cases, from the front of the list.")
     ] = None
     first_only: Annotated[
-        bool,
-        typer.Option("--first-only", help="cdm: the first result of each test, at any time."),
+        bool, typer.Option("--first-only", help="cdm: the first result of each test, at any time.")
     ] = False
     extended: Annotated[
         bool,
@@ -97,25 +96,6 @@ class Options:
         return Mode.FIRST_ONLY if self.first_only else Mode.EXTENDED
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What the build of the tables was told."""
-
-    rules: str
-    extract_source: str | None
-    cohort_source: str | None
-    cohort_file: str | None
-
-
-@dataclass
-class _Written:
-    """What became of the cases: cases by pathology, results by kind, issues of those left out."""
-
-    pathologies: Counter[str] = field(default_factory=Counter)
-    results: Counter[str] = field(default_factory=Counter)
-    skipped: dict[int, list[str]] = field(default_factory=dict)
-
-
 def export(warehouse: Warehouse, request: Request) -> list[str]:
     """Write exports/cdm: the benchmark in both forms and the manifest, or nothing.
 
@@ -133,88 +113,88 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     if choice.num_cases is not None and choice.num_cases > listed:
         _warn(f"--num-cases {choice.num_cases}, but the list has {listed} admissions: all of them")
     issues = read_issues(warehouse, choice.mode, last)
+    lost = {} if settings["rules"] != REFERENCE else issues
     with ExportFolder(request.out / NAME) as folder:
         with progress(NAME, lambda: last) as advance:
-            written = _write(warehouse, folder, settings, choice.mode, last, issues, advance)
-        n_cases, n_skipped = written.pathologies.total(), len(written.skipped)
-        lost = _counts(_issue_counts(written.skipped))
+            cases = read_cases(warehouse, settings["rules"], choice.mode, last)
+            pathologies, results, skipped = _write(folder, cases, settings["rules"], lost, advance)
+        n_cases, reasons = pathologies.total(), _counts(_issue_counts(skipped))
         if not listed:
             raise UserError(
                 "The benchmark has no case: no admission is in the cohort. cdm_attrition shows"
                 " where they were lost."
             )
         if not n_cases:
-            raise UserError(f"No case is left: the reference loses all {n_skipped} ({lost}).")
+            raise UserError(f"No case is left: the reference loses all {len(skipped)} ({reasons}).")
         _write_lab_tests(warehouse, folder)
         manifest = make_manifest(warehouse, NAME, build, folder, {NAME: None}, "patients_md5")
-        kinds = (*PATHOLOGIES, NO_PATHOLOGY)
         manifest["tasks"][NAME] = {
-            **asdict(settings),
+            **settings,
             "mode": str(choice.mode),
             "num_cases": choice.num_cases,
             "listed": listed,
             "read": last,
             "cases": n_cases,
-            "pathologies": {name: written.pathologies[name] for name in kinds},
-            "results": dict(written.results),
+            "pathologies": {name: pathologies[name] for name in (*PATHOLOGIES, NO_PATHOLOGY)},
+            "results": dict(results),
             "issues": _issue_counts(issues),
-            "skipped": [
-                {"hadm_id": hadm_id, "issues": reasons}
-                for hadm_id, reasons in written.skipped.items()
-            ],
+            "skipped": [{"hadm_id": key, "issues": found} for key, found in skipped.items()],
         }
         folder.publish(manifest)
-    absent = [name for name in PATHOLOGIES if not written.pathologies[name]]
+    absent = [name for name in PATHOLOGIES if not pathologies[name]]
     if absent and choice.num_cases is None:
         _warn(f"no case of {', '.join(absent)} in the cohort")
     left_out = (
-        f"{n_skipped:,} cases that the reference loses are left out ({lost}); the manifest names"
-        " them"
+        f"{len(skipped):,} cases that the reference loses are left out ({reasons}); the manifest"
+        " names them"
     )
     return [
-        f"{folder.folder / BENCHMARK}: {n_cases:,} cases ({_counts(written.pathologies)}),"
-        f" {settings.rules} rules, {choice.mode}",
-        *([left_out] if n_skipped else []),
+        f"{folder.folder / BENCHMARK}: {n_cases:,} cases ({_counts(pathologies)}),"
+        f" {settings['rules']} rules, {choice.mode}",
+        *([left_out] if skipped else []),
         f"{folder.folder / MANIFEST}: data class {manifest['data_class']}",
     ]
 
 
 def _write(
-    warehouse: Warehouse,
     folder: ExportFolder,
-    settings: Settings,
-    mode: Mode,
-    last: int,
-    issues: dict[int, list[str]],
+    cases: Iterable[tuple[Case, Case]],
+    rules: str,
+    lost: Mapping[int, list[str]],
     advance: Advance,
-) -> _Written:
-    if settings.rules not in TEXT_NAMES:
-        raise UserError(f"The tables of {NAME} were built by unknown rules {settings.rules!r}.")
-    loses_cases = settings.rules == REFERENCE
-    written = _Written()
+) -> tuple[Counter[str], Counter[str], dict[int, list[str]]]:
+    """Write the cases that are not lost.
+
+    Returns:
+        How many there are of each pathology, results of each kind, and issues of those left out.
+    """
+    pathologies: Counter[str] = Counter()
+    results: Counter[str] = Counter()
+    skipped: dict[int, list[str]] = {}
+    is_reference = rules == REFERENCE
     with ExitStack() as stack:
         benchmark = stack.enter_context(folder.create(BENCHMARK, NAME))
         lines = stack.enter_context(folder.create(LINES, NAME))
-        beside = stack.enter_context(folder.create(PROVENANCE, NAME)) if loses_cases else None
+        beside = stack.enter_context(folder.create(PROVENANCE, NAME)) if is_reference else None
         benchmark.write(HEAD.encode(), 0)
-        for case, about in read_cases(warehouse, settings, mode, last):
+        for case, about in cases:
             advance(1)
             hadm_id = case["hadm_id"]
-            if loses_cases and hadm_id in issues:
-                written.skipped[hadm_id] = issues[hadm_id]
+            if hadm_id in lost:
+                skipped[hadm_id] = lost[hadm_id]
                 continue
-            text = "    " + indented(case if loses_cases else case | about, 4)
-            between = ",\n" if written.pathologies else ""
+            text = "    " + indented(case if is_reference else case | about, 4)
+            between = ",\n" if pathologies else ""
             benchmark.write((between + text).encode(), 1)
             lines.write(one_line(text).encode(), 1)
             if beside is not None:
                 line = json.dumps({"hadm_id": hadm_id, **about}, ensure_ascii=False)
                 beside.write(f"{line}\n".encode(), 1)
-            written.pathologies[case["pathology"] or NO_PATHOLOGY] += 1
-            for results in ("lab_results", "microbiology_events", "radiology_reports"):
-                written.results[results] += len(case[results])
+            pathologies[case["pathology"] or NO_PATHOLOGY] += 1
+            for kind in ("lab_results", "microbiology_events", "radiology_reports"):
+                results[kind] += len(case[kind])
         benchmark.write(TAIL.encode(), 0)
-    return written
+    return pathologies, results, skipped
 
 
 def _issue_counts(issues: Mapping[int, Sequence[str]]) -> dict[str, int]:
@@ -282,17 +262,21 @@ _CASE = (
 TABLES = (CASES, ISSUES, SETTINGS, *sorted({table for tables, *_ in _PARTS for table in tables}))
 
 
-def read_settings(warehouse: Warehouse) -> Settings:
-    """Return the settings of the build.
+def read_settings(warehouse: Warehouse) -> dict[str, Any]:
+    """Return what the build of the tables was told.
 
     Raises:
-        UserError: the table does not have its one row.
+        UserError: the table does not have its one row, or has rules that there are not.
     """
-    columns = ["rules", "extract_source", "cohort_source", "cohort_file"]
-    found = flat(warehouse.select(columns, schema_name(NAME), SETTINGS))
+    columns = "rules, extract_source, cohort_source, cohort_file"
+    found = flat(warehouse.select([columns], schema_name(NAME), SETTINGS))
     if len(found) != 1:
         raise UserError(f"{SETTINGS} has {len(found)} rows, not one. Run `dbt build --select cdm`.")
-    return Settings(*found[0])
+    settings = named(columns, found[0])
+    if settings["rules"] not in TEXT_NAMES:
+        rules = settings["rules"]
+        raise UserError(f"The tables of {NAME} were built by unknown rules {rules!r}.")
+    return settings
 
 
 def read_issues(warehouse: Warehouse, mode: Mode, last: int) -> dict[int, list[str]]:
@@ -315,7 +299,7 @@ def read_issues(warehouse: Warehouse, mode: Mode, last: int) -> dict[int, list[s
 
 
 def read_cases(
-    warehouse: Warehouse, settings: Settings, mode: Mode, last: int
+    warehouse: Warehouse, rules: str, mode: Mode, last: int
 ) -> Iterator[tuple[Case, Case]]:
     """Yield the cases up to a place of the list, in its order, and what each says of itself.
 
@@ -323,8 +307,8 @@ def read_cases(
     history and exam, the age at admission, unit and flag of a laboratory result, and says of
     itself what it is.
     """
-    history_name, exam_name = TEXT_NAMES[settings.rules]
-    is_extended = settings.rules != REFERENCE
+    history_name, exam_name = TEXT_NAMES[rules]
+    is_extended = rules != REFERENCE
     labs, cultures, reports, diagnoses, treatments = (
         _PerCase(warehouse, tables[mode is Mode.FIRST_ONLY], columns, order)
         for tables, columns, order in _PARTS
@@ -352,7 +336,7 @@ def read_cases(
                 "treatments": [named(TREATMENT, each) for each in treatments.of(position)],
             },
         }
-        origin = {"rules": settings.rules, "mode": str(mode)}
+        origin = {"rules": rules, "mode": str(mode)}
         origin["extract_source"] = row["extract_source"]
         yield case, {"data_class": strictest([row["data_class"]]), "provenance": origin}
 

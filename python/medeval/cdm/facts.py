@@ -9,6 +9,7 @@ The kinds of negation cues are those of NegEx (Chapman et al., Journal of Biomed
 from __future__ import annotations
 
 import csv
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,26 +123,17 @@ class TreatmentFacts:
         name: its name in the answers.
         is_always_required: whether every case of the pathology needs it.
         codes: ICD procedure codes that show it, each with its version (9 or 10).
-        shown_by: words of a procedure's title that show it.
-        shown_words: words of titles that show it together with one of `shown_places`.
-        shown_places: places in titles, in the same one or another.
-        diagnosis_word: a word of the primary diagnoses that makes it required; without it, asking
-            for it does not count.
-        requested_by: words of the answer that ask for it.
-        requested_pairs: a place and a word that ask for it in one string of the answer.
-        requested_groups: groups of words, of each of which the answer must have one.
+        terms: its words by their use, as `data/facts.yml` describes them: `shown_or_requested`,
+            `shown_word` and `shown_place`, `diagnosis`, `requested`, and in `requested_pair` a
+            place and a word.
+        groups: groups of words, of each of which the answer must have one.
     """
 
     name: str
     is_always_required: bool
     codes: frozenset[tuple[int, str]]
-    shown_by: tuple[str, ...]
-    shown_words: tuple[str, ...]
-    shown_places: tuple[str, ...]
-    diagnosis_word: str | None
-    requested_by: tuple[str, ...]
-    requested_pairs: tuple[tuple[str, str], ...]
-    requested_groups: tuple[tuple[str, ...], ...]
+    terms: Mapping[str, tuple[Any, ...]]
+    groups: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -336,25 +328,16 @@ def _treatments() -> dict[str, tuple[TreatmentFacts, ...]]:
     found: list[tuple[str, TreatmentFacts]] = []
     columns = "pathology treatment is_always_required"
     for of, name, is_always_required in _rows("cdm_treatments_by_pathology", columns):
-        words = {
-            use: tuple(term for term, _ in pairs)
-            for (*key, use), pairs in terms.items()
-            if key == [of, name]
-        }
-        shown = words.get("shown_or_requested", ())
+        words: dict[str, tuple[Any, ...]] = defaultdict(tuple)
+        for (*key, use), pairs in terms.items():
+            if key == [of, name]:
+                words[use] = pairs if use == "requested_pair" else tuple(one for one, _ in pairs)
         treatment = TreatmentFacts(
             name=name,
             is_always_required=is_always_required == "true",
             codes=frozenset((int(version), code) for version, code in codes.get((of, name), ())),
-            shown_by=shown,
-            shown_words=words.get("shown_word", ()),
-            shown_places=words.get("shown_place", ()),
-            diagnosis_word=next(iter(words.get("diagnosis", ())), None),
-            requested_by=shown + words.get("requested", ()),
-            requested_pairs=terms.get((of, name, "requested_pair"), ()),
-            requested_groups=tuple(
-                words[use] for use in sorted(words) if use.startswith("requested_group")
-            ),
+            terms=words,
+            groups=tuple(words[use] for use in sorted(words) if use.startswith("requested_group")),
         )
         found.append((of, treatment))
     return _grouped(found)

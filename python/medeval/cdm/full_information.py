@@ -20,12 +20,7 @@ from medeval.cdm.laboratory import reference_range
 from medeval.cdm.tool_protocols import FinalAnswer, partial_answer, read_answer
 from medeval.cdm.tools import by_time
 from medeval.inference.types import Ask, AskModel, Finished, Outcome, Turn
-from medeval.models.clinical_case import (
-    ClinicalCase,
-    LabResult,
-    MicrobiologyEvent,
-    RadiologyReport,
-)
+from medeval.models.clinical_case import ClinicalCase, LabResult, MicrobiologyEvent, RadiologyReport
 from medeval.text import split_thinking
 
 MARGIN = 25

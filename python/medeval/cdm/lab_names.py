@@ -75,9 +75,13 @@ class LabNames:
         self._mapping = mapping
         self._facts = facts
         # A call is looked up for its record and for its answer, and models repeat themselves.
-        self._found = lru_cache(maxsize=4096)(self._items)
+        self.items = lru_cache(maxsize=4096)(self._items)
 
-    def items(self, name: str, version: int) -> tuple[int, ...]:
+    def is_exact(self, name: str) -> bool:
+        """Tell whether words are a name that version 2 knows, as a whole and rightly spelt."""
+        return plain(name) in self._exact
+
+    def _items(self, name: str, version: int) -> tuple[int, ...]:
         """Return the items that a name means, synonyms replaced; none if it is unknown.
 
         Version 1 compares with panels, then with labels, as the reference does. Version 2 looks
@@ -85,13 +89,6 @@ class LabNames:
         labels, none of which the reference knows ("CBC", "ALT", "WBC"); so too what stands before
         parentheses and within them, before it compares that.
         """
-        return self._found(name, version)
-
-    def is_exact(self, name: str) -> bool:
-        """Tell whether words are a name that version 2 knows, as a whole and rightly spelt."""
-        return plain(name) in self._exact
-
-    def _items(self, name: str, version: int) -> tuple[int, ...]:
         synonym = self._facts.label_synonyms.get(name, name)
         found = self._exact.get(plain(name)) if version != 1 else None
         if found is None:

@@ -23,8 +23,7 @@ _REFERENCE_ARTICLE = re.compile(r"\bA\s")
 # sign between a blank and a word belongs to the word ("Na+").
 _END = "\n;•"
 _SEPARATOR = re.compile(
-    rf"[()]|[{_END}]|[,&]|(?<=\s)\+(?=\s)|(?<=\w)\+(?=\w)|\b(?:and|or|plus|with)\b",
-    re.IGNORECASE,
+    rf"[()]|[{_END}]|[,&]|(?<=\s)\+(?=\s)|(?<=\w)\+(?=\w)|\b(?:and|or|plus|with)\b", re.IGNORECASE
 )
 # The most parts of a name.
 _MOST_PARTS = 4

@@ -78,7 +78,7 @@ class Negation:
 
     def affirms(self, text: str, keyword: str) -> bool:
         """Tell whether a text mentions a keyword that is not denied."""
-        return any(True for _ in self.mentions(text.lower(), keyword))
+        return next(self.mentions(text.lower(), keyword), None) is not None
 
     def mentions(self, text: str, keyword: str) -> Iterator[Span]:
         """Yield where a text in lower case mentions a keyword that is not denied."""
@@ -109,10 +109,7 @@ def negation(cues: NegationCues) -> Negation:
 
 
 def has_pair(
-    answer: str,
-    pairs: Iterable[tuple[str, str]],
-    other_organs: Sequence[str],
-    negation: Negation,
+    answer: str, pairs: Iterable[tuple[str, str]], other_organs: Sequence[str], negation: Negation
 ) -> bool:
     """Tell whether an answer in lower case has a place and a change that belong together.
 
@@ -126,7 +123,11 @@ def has_pair(
         other_organs: beginnings of words for organs that are none of the places.
         negation: the rules by which mentions are denied.
     """
-    mentioned = [pair for pair in pairs if all(_stands_in(answer, stem) for stem in pair)]
+    mentioned = [
+        pair
+        for pair in pairs
+        if all(re.search(with_blanks(stem.lower()), answer) is not None for stem in pair)
+    ]
     return bool(mentioned) and any(
         _belongs(clause, place, change, other_organs, negation)
         for clause in _END_OF_CLAUSE.split(answer)
@@ -145,8 +146,13 @@ def _belongs(
         return False
     stems = "|".join(map(re.escape, other_organs))
     others = [found.span() for found in re.finditer(rf"\b(?:{stems})", clause)] if stems else []
+    # Another organ that is nearer to the change takes it away, unless it shares it with the place.
     return any(
-        not any(_is_nearer(clause, other, one, span) for other in _neighbours(others, span))
+        all(
+            set(_parts(clause, other, one)) <= _JOINED
+            or _distance(clause, other, span) >= _distance(clause, one, span)
+            for other in _neighbours(others, span)
+        )
         for span in changes
         for one in _neighbours(places, span)
     )
@@ -159,22 +165,10 @@ def is_spelt_like(word: str, name: str) -> bool:
     return round(fuzz.ratio(word, name)) > SPELLING_RATIO
 
 
-def _stands_in(text: str, keyword: str) -> bool:
-    return re.search(with_blanks(keyword.lower()), text) is not None
-
-
 def _neighbours(spans: Sequence[Span], around: Span) -> Sequence[Span]:
     """Return the last of some places before another place, and the first behind it."""
     place = bisect_left(spans, around)
     return spans[max(0, place - 1) : place + 1]
-
-
-def _is_nearer(clause: str, other: Span, place: Span, change: Span) -> bool:
-    """Tell whether another organ takes a change away from a place."""
-    between = set(_parts(clause, other, place))
-    return not between <= _JOINED and _distance(clause, other, change) < _distance(
-        clause, place, change
-    )
 
 
 def _distance(clause: str, one: Span, another: Span) -> int:

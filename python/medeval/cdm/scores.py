@@ -275,17 +275,15 @@ def required_treatments(case: ClinicalCase, facts: Facts, version: int) -> dict[
     codes = {(icd_version(one.icd_code), one.icd_code) for one in truth.treatments if one.icd_code}
 
     def is_required(treatment: TreatmentFacts) -> bool:
+        terms = treatment.terms
         if treatment.is_always_required:
             return True
-        if treatment.diagnosis_word is not None:
-            return affirmed(truth.primary_diagnosis, [treatment.diagnosis_word])
-        return (
-            not codes.isdisjoint(treatment.codes)
-            or affirmed(titles, treatment.shown_by)
-            or (
-                affirmed(titles, treatment.shown_words) and affirmed(titles, treatment.shown_places)
-            )
-        )
+        if terms["diagnosis"]:
+            return affirmed(truth.primary_diagnosis, terms["diagnosis"])
+        # A place in titles counts with a word in the same one or another.
+        shown = affirmed(titles, terms["shown_word"]) and affirmed(titles, terms["shown_place"])
+        by_words = shown or affirmed(titles, terms["shown_or_requested"])
+        return by_words or not codes.isdisjoint(treatment.codes)
 
     return {one.name: is_required(one) for one in facts.treatments[str(case.pathology)]}
 
@@ -297,14 +295,16 @@ def requested_treatments(
     affirmed = _affirmed(facts, version)
 
     def is_requested(treatment: TreatmentFacts) -> bool:
-        word = treatment.diagnosis_word
-        if word is not None and not affirmed(case.ground_truth.primary_diagnosis, [word]):
+        terms = treatment.terms
+        diagnoses = case.ground_truth.primary_diagnosis
+        if terms["diagnosis"] and not affirmed(diagnoses, terms["diagnosis"]):
             return False
-        if treatment.requested_groups:
-            return all(affirmed(answered, group) for group in treatment.requested_groups)
-        return affirmed(answered, treatment.requested_by) or any(
+        if treatment.groups:
+            return all(affirmed(answered, group) for group in treatment.groups)
+        words = terms["shown_or_requested"] + terms["requested"]
+        return affirmed(answered, words) or any(
             affirmed([text], [place]) and affirmed([text], [change])
-            for place, change in treatment.requested_pairs
+            for place, change in terms["requested_pair"]
             for text in answered
         )
 

@@ -95,26 +95,21 @@ def subgroups(
     told: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for name in names:
         places = partition([attributes[case.hadm_id][name] for case in ordered])
-        members = {group: [ordered[place] for place in of] for group, of in places.items()}
+        members = {str(group): [ordered[place] for place in of] for group, of in places.items()}
         cells = [Counter(case.pathology for case in of) for of in members.values()]
         hide = hidden([cell.total() for cell in cells], cells, min_cell)
-        groups = [
-            {
-                "name": group,
-                "n": None if is_hidden else len(of),
-                "suppressed": hidden_reason(min_cell) if is_hidden else None,
-                "scores": {}
-                if is_hidden
-                else {
-                    score: mean.as_json()
-                    for score, mean in means(of, scores, seed=seed, n_iters=n_iters).items()
-                },
-            }
-            for (group, of), is_hidden in zip(members.items(), hide or (), strict=hide is not None)
-        ]
-        shown = [one["name"] for one in groups if not one["suppressed"] and one["name"] != UNKNOWN]
+        groups: list[dict[str, Any]] = []
+        for (group, of), is_hidden in zip(members.items(), hide or (), strict=hide is not None):
+            shown = {"name": group, "n": len(of), "suppressed": None, "scores": {}}
+            if is_hidden:
+                shown |= {"n": None, "suppressed": hidden_reason(min_cell)}
+            else:
+                found = means(of, scores, seed=seed, n_iters=n_iters)
+                shown["scores"] = {score: mean.as_json() for score, mean in found.items()}
+            groups.append(shown)
+        told_of = [one["name"] for one in groups if not one["suppressed"]]
         gaps = []
-        for first, second in combinations(map(str, shown), 2):
+        for first, second in combinations((one for one in told_of if one != UNKNOWN), 2):
             both = [*members[first], *members[second]]
             tests = gap_tests(
                 np.array([[value_of(case, name) or 0.0 for name in scores] for case in both]),

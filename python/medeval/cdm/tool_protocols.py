@@ -363,9 +363,8 @@ def _read_lines(text: str) -> tuple[list[_Line], str]:
 
 def _answer_in_lines(found: Mapping[str, str]) -> FinalAnswer:
     diagnosis = found.get("diagnosis", "").partition("\n")[0].strip(_MARKS)
-    return FinalAnswer(
-        diagnosis, treatments_in(found.get("treatment", "")), found.get("thought", "")
-    )
+    treatments = treatments_in(found.get("treatment", ""))
+    return FinalAnswer(diagnosis, treatments, found.get("thought", ""))
 
 
 def _part(fields: Mapping[str, Any]) -> FinalAnswer | None:

@@ -15,10 +15,14 @@ from medeval.cdm.cases import EXPORT, CaseFiles, Subset, read_case_files, read_s
 from medeval.cdm.context import MARGIN as LOOP_MARGIN
 from medeval.cdm.context import UNLIMITED, ContextBudget, budget_in
 from medeval.cdm.demo import best_scores, local_provider
-from medeval.cdm.episode import CaseEpisode, LoopOptions, Transcript, read_transcripts, tool_loops
+from medeval.cdm.episode import LoopOptions, ToolLoop, Transcript, read_transcripts, tool_loops
 from medeval.cdm.facts import Facts, load_facts
 from medeval.cdm.full_information import MARGIN as FULL_MARGIN
-from medeval.cdm.full_information import FullInformationOptions, full_information
+from medeval.cdm.full_information import (
+    FullInformation,
+    FullInformationOptions,
+    full_information,
+)
 from medeval.cdm.prompts import PROMPT_VERSION
 from medeval.cdm.scores import COUNTS, DIAGNOSIS, SCORES
 from medeval.cdm.tools import TOOLS
@@ -109,36 +113,33 @@ class CdmTask:
         """
         from medeval.inference.python_model import PythonModel
 
-        how = self._how
-        if (
-            isinstance(how, LoopOptions)
-            and how.tool_protocol == "native"
-            and isinstance(provider, PythonModel)
-        ):
+        options = self.options
+        has_tools = options.mode == "tools"
+        is_function = isinstance(provider, PythonModel)
+        if has_tools and options.tool_protocol == "native" and is_function:
             raise UserError(
                 f"{provider.model} is a function, which returns text and can call no tools. Use"
                 " --tool-protocol text, or --mode full_information."
             )
-        window = asyncio.run(
-            context_window(provider, self._asked.is_open, self.options.context_limit)
-        )
-        margin = LOOP_MARGIN if self.options.mode == "tools" else FULL_MARGIN
+        found = context_window(provider, self._asked.is_open, options.context_limit)
+        window = asyncio.run(found)
+        margin = LOOP_MARGIN if has_tools else FULL_MARGIN
         return replace(self, window=window, budget=budget_in(window, provider, margin))
 
     def settings(self) -> dict[str, Any]:
         """See `AskedTask`."""
-        # Enough to go on without the file of the subset.
-        subset = self.subset and {**self.subset.about(), "hadm_ids": list(self.subset.hadm_ids)}
-        return {
-            SETTINGS: {
-                **self._how.as_json(),
-                "context": None if self.window is None else self.window.as_json(),
-                # The same cases in another folder are no other setting.
-                "export": self.recorded_export or str(self.files.folder),
-                **self._asked.about(),
-                **({} if subset is None else {"subset": subset}),
-            }
+        settings = {
+            **self._how.as_json(),
+            "context": self.window and self.window.as_json(),
+            # The same cases in another folder are no other setting.
+            "export": self.recorded_export or str(self.files.folder),
+            **self._asked.about(),
         }
+        if self.subset is not None:
+            # Enough to go on without the file of the subset.
+            ids = list(self.subset.hadm_ids)
+            settings["subset"] = {**self.subset.about(), "hadm_ids": ids}
+        return {SETTINGS: settings}
 
     def keep(self, folder: Path) -> list[Path]:
         """See `AskedTask`; cases stay where they were exported to."""
@@ -153,7 +154,7 @@ class CdmTask:
         """See `AskedTask`; a conversation reads its own replies."""
         return True
 
-    def samples(self, limit: int | None = None) -> Iterator[CaseEpisode]:
+    def samples(self, limit: int | None = None) -> Iterator[ToolLoop | FullInformation]:
         """See `AskedTask`: the conversations."""
         cases = self._asked.cases[:limit]
         how = self._how
@@ -190,24 +191,23 @@ class CdmTask:
         cases = self._asked.cases[: record.limit]
         samples = 1 + int(record.settings[SETTINGS].get("permute", 0))
         transcripts = read_transcripts(folder, cases, samples)
-        facts = {
-            **facts_of_run(record, self.items(record.limit)),
-            "data": {
-                "sha256": self.files.sha256,
-                "data_class": "open" if self._asked.is_open else "credentialed",
-                "cases": len(cases),
-                "without_pathology": self._asked.without_pathology,
-                **({} if self.subset is None else {"subset": self.subset.about()}),
-            },
+        data: dict[str, Any] = {
+            "sha256": self.files.sha256,
+            "data_class": "open" if self._asked.is_open else "credentialed",
+            "cases": len(cases),
+            "without_pathology": self._asked.without_pathology,
         }
+        if self.subset is not None:
+            data["subset"] = self.subset.about()
+        about = {**facts_of_run(record, self.items(record.limit)), "data": data}
         found = score_of(
             transcripts,
             self.facts,
             record.model,
-            facts,
+            about,
             method,
-            possible=self._possible,
-            subsets=self.scored_subsets,
+            self._possible,
+            self.scored_subsets,
         )
         return found, transcripts
 
@@ -281,9 +281,7 @@ class CdmTask:
             raise UserError(
                 "--permute is for full_information: with tools the model chooses the order itself."
             )
-        return LoopOptions(
-            options.tool_protocol, options.max_rounds, options.max_calls, tuple(options.tools)
-        )
+        return LoopOptions(**{name: getattr(options, name) for name in TOOLS_OPTIONS})
 
 
 def begin(options: CdmOptions) -> CdmTask:
@@ -315,10 +313,4 @@ def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:
         options["subset"] = Subset(kept["name"], tuple(kept["hadm_ids"]), kept["file_sha256"])
     if asked["mode"] == "full_information":
         return {**options, "permute": asked["permute"], "permute_seed": asked["seed"]}
-    return {
-        **options,
-        "tool_protocol": asked["tool_protocol"],
-        "max_rounds": asked["max_rounds"],
-        "max_calls": asked["max_calls"],
-        "tools": asked["tools"],
-    }
+    return {**options, **{name: asked[name] for name in TOOLS_OPTIONS}}

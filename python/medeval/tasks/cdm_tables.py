@@ -160,10 +160,7 @@ def gap_table(found: Mapping[str, Any]) -> Table:
 
 
 def subset_scores(
-    cases: Sequence[ScoredCase],
-    subsets: Sequence[Subset],
-    method: Method,
-    possible: Sequence[str],
+    cases: Sequence[ScoredCase], subsets: Sequence[Subset], method: Method, possible: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Score each subset by itself.
 
