@@ -200,10 +200,11 @@ def test_a_bad_request_is_the_end_of_its_item_only(tmp_path: Path) -> None:
     assert ended.progress.ledger.as_json()["errored"] == 1
     assert ended.progress.ledger.asked == 12
     answers = list(read_answers(tmp_path / RESPONSES, items))
-    assert [a.answer for a in answers if not a.error] == [
+    assert [a.answer for a in answers if a.outcome is Outcome.ANSWERED] == [
         usual_answer(item) for item in items if item.id != "item-005"
     ]
-    assert (answers[5].outcome, answers[5].error) == (Outcome.ERRORED, "request")
+    assert answers[5].outcome is Outcome.ERRORED
+    assert ended.progress.errors == {"request": 1}
 
 
 def test_errored_items_are_asked_again_when_wished(tmp_path: Path) -> None:
@@ -327,9 +328,6 @@ def test_every_reply_has_its_outcome_and_the_outcomes_add_up(tmp_path: Path) -> 
     counts = ended.progress.ledger.as_json()
     assert counts.pop("asked") == sum(counts.values()) == len(REPLIES)
     assert set(counts) == {str(outcome) for outcome in Outcome}
-    answers = list(read_answers(tmp_path / RESPONSES, items))
-    assert answers[1].thinking == "A"
-    assert answers[10].thinking == "A or"
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ from urllib.parse import urlsplit
 import idna
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from medeval.errors import UserError
+from medeval.errors import UserError, first_fault
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Loopback, RFC 1918, RFC 4193. What carries an address of others (Teredo, 6to4, NAT64) is in none.
@@ -99,7 +99,11 @@ class Function(BaseModel):
     """What one entry says of a Python file whose functions may get credentialed text."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    # What only an endpoint can have.
     runs_locally: ClassVar[bool] = False
+    proxy: ClassVar[None] = None
+    ca_file: ClassVar[None] = None
+    parameters: ClassVar[tuple[str, ...]] = ()
 
     path: Sentence
     sha256: Sentence
@@ -144,9 +148,7 @@ def read_endpoints(path: Path) -> dict[str, Declared]:
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path} is not TOML: {error}.") from None
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        raise UserError(f"{path}: {field}: {first['msg']}.") from None
+        raise UserError(f"{path}: {first_fault(error)}.") from None
     endpoints: dict[str, Declared] = {}
     for function in declared.function:
         place = str((path.parent / function.path).resolve())
