@@ -26,10 +26,10 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.errors import UserError, first_fault
-from medeval.inference.endpoints import normalized
+from medeval.inference.endpoints import Address
 from medeval.inference.journal import LineFile, read_journal, read_lines
 from medeval.inference.types import Model, Request, Usage, body_of, canonical
 
@@ -47,7 +47,7 @@ class Price(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str
-    base_url: Annotated[str, AfterValidator(normalized)] | None = None
+    base_url: Address | None = None
     input: Amount
     cached_input: Amount | None = None
     output: Amount

@@ -8,10 +8,10 @@ Only `usage` and the calls of tools are read whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.errors import first_fault
 from medeval.inference.errors import Failure, Kind
@@ -34,17 +34,8 @@ CanRead = Callable[[Item, str], bool]
 _SAID = ("text", "reasoning", "refusal", "finish_reason", "model", "fingerprint")
 
 
-def _amount(text: str) -> str:
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite() or amount < 0:
-        raise ValueError("no amount of money")
-    return text
-
-
-_Amount = Annotated[str, AfterValidator(_amount)]
+# As decimals are written; a number of JSON is rounded.
+_Amount = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(E[+-]?\d+)?$")]
 _Count = Annotated[int, Field(ge=0)]
 # Strict forms take no text for a member of an enumeration, and JSON has nothing else.
 _Outcome = Annotated[Outcome, Field(strict=False)]
@@ -158,8 +149,7 @@ def failed_line(
     request: Request, failure: Failure, cost: Decimal | None, measured: Mapping[str, Any]
 ) -> Line:
     """Return the line of an item without a reply; what the endpoint wrote only if it is open."""
-    shown = failure if request.item.is_open else failure.without_detail()
-    return {**_named(request, failure.outcome), "error": shown.as_json(), **_told(cost, measured)}
+    return _named(request, failure.outcome) | _error(request, failure) | _told(cost, measured)
 
 
 def completion_of(line: Line) -> Completion:
@@ -186,6 +176,11 @@ def _named(request: Request, outcome: Outcome) -> Line:
         "key": request.key,
         "outcome": str(outcome),
     }
+
+
+def _error(request: Request, failure: Failure) -> Line:
+    shown = failure if request.item.is_open else failure.without_detail()
+    return {"error": shown.as_json()}
 
 
 def _said(completion: Completion) -> Line:
@@ -273,8 +268,7 @@ def episode_line(request: Request, finished: Finished, totals: Totals) -> Line:
     """
     line = _named(request, finished.outcome)
     if finished.failure is not None:
-        shown = finished.failure if request.item.is_open else finished.failure.without_detail()
-        line["error"] = shown.as_json()
+        line |= _error(request, finished.failure)
     else:
         line |= {**_said(totals.last or Completion("")), "text": finished.text}
     usage, told = totals.sums()

@@ -172,7 +172,7 @@ def choice_of(record: RunRecord, key_variable: str | None, timeout: float = 600.
         record.asked_model,
         None if endpoint == "in-process" else endpoint,
         key_variable or record.key_variable,
-        dict(record.settings.get("parameters", {})),
+        record.settings["parameters"],
         timeout,
     )
 
