@@ -1,4 +1,11 @@
-"""The one exception that a user is meant to see."""
+"""The one exception that a user is meant to see, and what is said of a document with a fault."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class UserError(Exception):
@@ -6,3 +13,14 @@ class UserError(Exception):
 
     The message says what is wrong, where (file, row, column, key) and what to do next.
     """
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return the first field that is not of its form, and why.
+
+    What stands in the field is left out: it may be a key, or text of a patient.
+    """
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    is_object = first["type"] == "model_type"  # in words of its own it names classes of ours
+    why = "Input should be an object" if is_object else first["msg"]
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), why)))

@@ -18,20 +18,18 @@ The same as JSON: `{"currency": "USD", "price": [{"model": ...}]}`. An unknown p
 from __future__ import annotations
 
 import asyncio
-import errno
 import json
 import tomllib
-from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from medeval.errors import UserError
-from medeval.inference.endpoints import normalized
+from medeval.errors import UserError, first_fault
+from medeval.inference.endpoints import Address
 from medeval.inference.journal import LineFile, read_journal, read_lines
 from medeval.inference.types import Model, Request, Usage, body_of, canonical
 
@@ -49,7 +47,7 @@ class Price(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str
-    base_url: str | None = None
+    base_url: Address | None = None
     input: Amount
     cached_input: Amount | None = None
     output: Amount
@@ -86,11 +84,8 @@ class Prices(BaseModel):
 
     def of(self, address: str, model: str) -> Price | None:
         """Return a model's price at an endpoint, else its general one, else None: unknown."""
-        named = [price for price in self.price if price.model == model]
-        for price in named:
-            if price.base_url is not None and normalized(price.base_url) == address:
-                return price
-        return next((price for price in named if price.base_url is None), None)
+        named = {price.base_url: price for price in self.price if price.model == model}
+        return named.get(address) or named.get(None)
 
 
 def read_prices(path: Path) -> Prices:
@@ -106,14 +101,9 @@ def read_prices(path: Path) -> Prices:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}.") from None
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        raise UserError(f"{path}: {field}: {first['msg']}.") from None
+        raise UserError(f"{path}: {first_fault(error)}.") from None
     except ValueError as error:
         raise UserError(f"{path} cannot be read as prices: {error}.") from None
-    for price in prices.price:
-        if price.base_url is not None:
-            normalized(price.base_url)
     names = [(price.model, price.base_url) for price in prices.price]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
@@ -231,7 +221,7 @@ class Spent:
         }
 
 
-class CostLedger:
+class CostLedger(AbstractContextManager["CostLedger"]):
     """What the calls of a run cost, in a file beside its journal; use as a context manager.
 
     A journal has one line for each item, so it cannot tell of calls whose item has no line, because
@@ -268,14 +258,9 @@ class CostLedger:
             self.total = self.before
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._file is not None:
-            self._file.__exit__(kind, error, trace)
+            self._file.__exit__(*error)
             self._file = None
 
     def begin(self, most: Decimal) -> int:
@@ -288,8 +273,8 @@ class CostLedger:
             UserError: the disk takes nothing more, so no call may be made.
         """
         self._calls += 1
-        if most and not self._fault:
-            self._fault = self._write({"call": self._calls, "charged": str(most)})
+        if most:
+            self._write({"call": self._calls, "charged": str(most)})
         if self._fault:
             raise UserError(
                 f"{self.path}: what a call costs could not be written ({self._fault}). The answers"
@@ -310,34 +295,22 @@ class CostLedger:
         if is_new and cost is not None and not cost:
             return
         known = None if cost is None else str(cost)
-        line = {"call": call, "cost": known, "charged": str(charged)}
-        self._fault = self._fault or self._write(line)
+        self._write({"call": call, "cost": known, "charged": str(charged)})
 
-    def _write(self, line: dict[str, Any]) -> str:
-        """Write a line; return why it is not there, empty if it is."""
+    def _write(self, *lines: dict[str, Any]) -> None:
+        """Write lines, until one of them cannot be written."""
         try:
-            file = self._open() if self._file is None else self._file
+            if self._file is None:
+                self._file = LineFile(self.path)
+                self.is_kept = True
+                if not self._file.end and self.before != Spent():
+                    before = {name: str(getattr(self.before, name)) for name in ("cost", "charged")}
+                    lines = ({"call": 0, **before, "unknown": self.before.unknown}, *lines)
+            for line in lines:
+                text = (json.dumps(line, separators=(",", ":")) + "\n").encode()
+                self._fault = self._fault or self._file.append(text)
         except OSError as error:
-            return error.strerror or type(error).__name__
-        return file.append(_as_text(line))
-
-    def _open(self) -> LineFile:
-        file = self._file = LineFile(self.path)
-        self.is_kept = True
-        if not file.end and self.before != Spent():
-            before = {
-                "call": 0,
-                "cost": str(self.before.cost),
-                "charged": str(self.before.charged),
-                "unknown": self.before.unknown,
-            }
-            if reason := file.append(_as_text(before)):
-                raise OSError(errno.EIO, reason)
-        return file
-
-
-def _as_text(line: dict[str, Any]) -> bytes:
-    return (json.dumps(line, separators=(",", ":")) + "\n").encode()
+            self._fault = error.strerror or type(error).__name__
 
 
 def ledger_path(journal: Path) -> Path:
@@ -383,20 +356,15 @@ def spent_until_now(journal: Path, lines: Path) -> Spent:
         lines: the journal that has a line for each call; mostly the same.
     """
     kept = kept_spending(journal)
-    if kept is not None:
-        return kept
-    return _of_lines(read_journal(lines)) if lines.exists() else Spent()
-
-
-def _of_lines(lines: Iterable[dict[str, Any]]) -> Spent:
-    """Return what stands in the lines of a journal whose calls were not kept one by one."""
+    if kept is not None or not lines.exists():
+        return kept or Spent()
     each = (
         Spent(
             Decimal(line["cost"] or 0),
             int(line["cost"] is None),
             Decimal(line["measured"].get("charged") or 0),
         )
-        for line in lines
+        for line in read_journal(lines)
     )
     return sum(each, Spent())
 

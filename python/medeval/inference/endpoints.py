@@ -40,132 +40,14 @@ from typing import Annotated, ClassVar, Literal
 from urllib.parse import urlsplit
 
 import idna
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from medeval.errors import UserError
+from medeval.errors import UserError, first_fault
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Loopback, RFC 1918, RFC 4193. What carries an address of others (Teredo, 6to4, NAT64) is in none.
 _RANGES = "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 ::1/128 fc00::/7"
 _PRIVATE = [ipaddress.ip_network(each) for each in _RANGES.split()]
-
-Sentence = Annotated[str, Field(min_length=1)]
-# Under a name of its own, since an entry has a field called date.
-Day = date
-
-
-class Endpoint(BaseModel):
-    """What one entry of the file says.
-
-    Attributes:
-        base_url: the address that it is about.
-        runs_locally: the model runs on this machine or in this network.
-        proxy: through which it is reached; None for directly, whatever the environment says.
-        ca_file: authorities that vouch for it; None for those of the system.
-        parameters: names of parameters that credentialed text may go with, beside the usual ones.
-    """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-    base_url: str
-    runs_locally: bool = False
-    proxy: str | None = None
-    ca_file: Sentence | None = None
-    parameters: tuple[str, ...] = Field((), strict=False)
-    zero_retention: bool = False
-    no_training: bool = False
-    no_human_review: bool = False
-    evidence: Sentence | None = None
-    who: Sentence | None = None
-    date: Day | None = None
-    expiry: Day | None = None
-
-    def gaps(self, today: Day) -> list[str]:
-        """Return what the attestation lacks on a day; empty if it holds."""
-        promises = ("zero_retention", "no_training", "no_human_review")
-        gaps = [f"{name} is not true" for name in promises if not getattr(self, name)]
-        stated = ("evidence", "who", "date", "expiry")
-        gaps += [f"{name} is missing" for name in stated if getattr(self, name) is None]
-        if self.date is not None and self.date > today:
-            gaps.append(f"its date {self.date} lies ahead")
-        if self.expiry is not None and self.expiry < today:
-            gaps.append(f"it expired on {self.expiry}")
-        if urlsplit(self.base_url).scheme != "https" and not is_loopback(self.base_url):
-            gaps.append("its address is not https")
-        return gaps
-
-
-class Function(BaseModel):
-    """What one entry says of a Python file whose functions may get credentialed text."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-    runs_locally: ClassVar[bool] = False
-
-    path: Sentence
-    sha256: Sentence
-    sends_nothing: Literal[True]
-    who: Sentence
-    date: Day
-
-    def gaps(self, today: Day) -> list[str]:
-        """Return why the entry does not hold on a day; empty if it does."""
-        gaps = [f"its date {self.date} lies ahead"] if self.date > today else []
-        try:
-            found = hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
-        except OSError as error:
-            return [*gaps, f"the file cannot be read: {error.strerror}"]
-        return gaps if found == self.sha256 else [*gaps, "its sha256 is not that of the file"]
-
-
-Declared = Endpoint | Function
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    endpoint: list[Endpoint] = []
-    function: list[Function] = []
-
-
-def read_endpoints(path: Path) -> dict[str, Declared]:
-    """Read the declarations by address or absolute path; a file that is not there declares nothing.
-
-    Raises:
-        UserError: the file cannot be read, or an entry in it cannot be meant.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read ({type(error).__name__}).") from None
-    try:
-        declared = _File.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path} is not TOML: {error}.") from None
-    except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        raise UserError(f"{path}: {field}: {first['msg']}.") from None
-    endpoints: dict[str, Declared] = {}
-    for function in declared.function:
-        place = str((path.parent / function.path).resolve())
-        endpoints[place] = function.model_copy(update={"path": place})
-    for entry in declared.endpoint:
-        try:
-            address = normalized(entry.base_url)
-            proxy = entry.proxy and normalized(entry.proxy)
-        except UserError as error:
-            raise UserError(f"{path}: {error}") from None
-        if address in endpoints:
-            raise UserError(f"{path}: {address} stands in it twice. Keep one of the entries.")
-        if entry.runs_locally and proxy:
-            raise UserError(f"{path}: {address} is local and with a proxy. Take one of them out.")
-        if entry.runs_locally and not all(map(is_private, addresses_of(address, numeric=True))):
-            raise UserError(f"{path}: {not_local(address)}")
-        ca_file = entry.ca_file and str(path.parent / entry.ca_file)
-        endpoints[address] = entry.model_copy(update={"proxy": proxy, "ca_file": ca_file})
-    return endpoints
 
 
 def normalized(base_url: str) -> str:
@@ -246,3 +128,121 @@ def _plain(host: str) -> str:
         return ""
     plain = plain.rstrip(".")
     return plain if re.fullmatch(r"[a-z0-9._-]+|[0-9a-f:.]*:[0-9a-f:.]*(%\w+)?", plain) else ""
+
+
+Sentence = Annotated[str, Field(min_length=1)]
+Address = Annotated[str, AfterValidator(normalized)]
+# Under a name of its own, since an entry has a field called date.
+Day = date
+
+
+class Endpoint(BaseModel):
+    """What one entry of the file says.
+
+    Attributes:
+        base_url: the address that it is about.
+        runs_locally: the model runs on this machine or in this network.
+        proxy: through which it is reached; None for directly, whatever the environment says.
+        ca_file: authorities that vouch for it; None for those of the system.
+        parameters: names of parameters that credentialed text may go with, beside the usual ones.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    base_url: Address
+    runs_locally: bool = False
+    proxy: Address | None = None
+    ca_file: Sentence | None = None
+    parameters: tuple[str, ...] = Field((), strict=False)
+    zero_retention: bool = False
+    no_training: bool = False
+    no_human_review: bool = False
+    evidence: Sentence | None = None
+    who: Sentence | None = None
+    date: Day | None = None
+    expiry: Day | None = None
+
+    def gaps(self, today: Day) -> list[str]:
+        """Return what the attestation lacks on a day; empty if it holds."""
+        promises = ("zero_retention", "no_training", "no_human_review")
+        gaps = [f"{name} is not true" for name in promises if not getattr(self, name)]
+        stated = ("evidence", "who", "date", "expiry")
+        gaps += [f"{name} is missing" for name in stated if getattr(self, name) is None]
+        if self.date is not None and self.date > today:
+            gaps.append(f"its date {self.date} lies ahead")
+        if self.expiry is not None and self.expiry < today:
+            gaps.append(f"it expired on {self.expiry}")
+        if urlsplit(self.base_url).scheme != "https" and not is_loopback(self.base_url):
+            gaps.append("its address is not https")
+        return gaps
+
+
+class Function(BaseModel):
+    """What one entry says of a Python file whose functions may get credentialed text."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    # What only an endpoint can have.
+    runs_locally: ClassVar[bool] = False
+    proxy: ClassVar[None] = None
+    ca_file: ClassVar[None] = None
+    parameters: ClassVar[tuple[str, ...]] = ()
+
+    path: Sentence
+    sha256: Sentence
+    sends_nothing: Literal[True]
+    who: Sentence
+    date: Day
+
+    def gaps(self, today: Day) -> list[str]:
+        """Return why the entry does not hold on a day; empty if it does."""
+        gaps = [f"its date {self.date} lies ahead"] if self.date > today else []
+        try:
+            found = hashlib.sha256(Path(self.path).read_bytes()).hexdigest()
+        except OSError as error:
+            return [*gaps, f"the file cannot be read: {error.strerror}"]
+        return gaps if found == self.sha256 else [*gaps, "its sha256 is not that of the file"]
+
+
+Declared = Endpoint | Function
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    endpoint: list[Endpoint] = []
+    function: list[Function] = []
+
+
+def read_endpoints(path: Path) -> dict[str, Declared]:
+    """Read the declarations by address or absolute path; a file that is not there declares nothing.
+
+    Raises:
+        UserError: the file cannot be read, or an entry in it cannot be meant.
+    """
+    try:
+        declared = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path} is not TOML: {error}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read ({type(error).__name__}).") from None
+    except ValidationError as error:
+        raise UserError(f"{path}: {first_fault(error)}.") from None
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    endpoints: dict[str, Declared] = {}
+    for function in declared.function:
+        place = str((path.parent / function.path).resolve())
+        endpoints[place] = function.model_copy(update={"path": place})
+    for entry in declared.endpoint:
+        address = entry.base_url
+        if address in endpoints:
+            raise UserError(f"{path}: {address} stands in it twice. Keep one of the entries.")
+        if entry.runs_locally and entry.proxy:
+            raise UserError(f"{path}: {address} is local and with a proxy. Take one of them out.")
+        if entry.runs_locally and not all(map(is_private, addresses_of(address, numeric=True))):
+            raise UserError(f"{path}: {not_local(address)}")
+        ca_file = entry.ca_file and str(path.parent / entry.ca_file)
+        endpoints[address] = entry.model_copy(update={"ca_file": ca_file})
+    return endpoints

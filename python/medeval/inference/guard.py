@@ -27,7 +27,8 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from medeval.errors import UserError
-from medeval.inference.endpoints import Declared, Endpoint, addresses_of, is_private, not_local
+from medeval.files import not_written
+from medeval.inference.endpoints import Declared, addresses_of, is_private, not_local
 from medeval.inference.openai_replies import keep_bounded
 from medeval.inference.types import CREDENTIALED, OPEN, Request
 
@@ -79,24 +80,24 @@ class DataUseGuard:
             return "open"
         if address == IN_PROCESS:
             return "in-process"
-        endpoint = self.endpoints.get(address)
-        if endpoint is None:
-            raise RefusedError(
-                f"Credentialed text may not go to {address}: endpoints.toml does not declare it."
-                " Declare it there with runs_locally = true if the model itself runs on your own"
-                " machines, with an attestation, or, if it is a Python file, as a [[function]];"
-                f" {POLICY} says what each means, and how public text says so. Nothing was sent."
+        declared = self.endpoints.get(address)
+        if declared is None:
+            why = (
+                "endpoints.toml does not declare it. Declare it there with runs_locally = true if"
+                " the model itself runs on your own machines, with an attestation, or, if it is a"
+                f" Python file, as a [[function]]; {POLICY} says what each means, and how public"
+                " text says so."
             )
-        if endpoint.runs_locally:
+        elif declared.runs_locally:
             return "local"
-        gaps = endpoint.gaps(self.today or datetime.now(UTC).date())
-        if gaps:
-            raise RefusedError(
-                f"Credentialed text may not go to {address}: its attestation in endpoints.toml"
-                f" does not hold ({', '.join(gaps)}). {POLICY} says what it must state."
-                " Nothing was sent."
+        elif gaps := declared.gaps(self.today or datetime.now(UTC).date()):
+            why = (
+                f"its attestation in endpoints.toml does not hold ({', '.join(gaps)}). {POLICY}"
+                " says what it must state."
             )
-        return "attestation"
+        else:
+            return "attestation"
+        raise RefusedError(f"Credentialed text may not go to {address}: {why} Nothing was sent.")
 
     def authorize(self, request: Request, body: bytes, purpose: Purpose) -> None:
         """Let a request through and record it, or stop it before its first byte.
@@ -123,15 +124,15 @@ class DataUseGuard:
         try:
             descriptor = os.open(self.audit, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                written = os.write(descriptor, text)
+                reason = not_written(descriptor, text)
             finally:
                 os.close(descriptor)
         except OSError as error:
+            reason = error.strerror or type(error).__name__
+        if reason:
             raise UserError(
-                f"{self.audit}: the audit cannot be written ({error.strerror}). Nothing was sent."
-            ) from None
-        if written < len(text):
-            raise UserError(f"{self.audit}: the disk is full. Nothing was sent.")
+                f"{self.audit}: the audit cannot be written ({reason}). Nothing was sent."
+            )
 
     def check_place(self, address: str) -> None:
         """Require of an endpoint that is declared as local that its host is.
@@ -154,7 +155,7 @@ class DataUseGuard:
             `proxy`, with its user, and `ca_file`, file or folder; what is not there is not used.
         """
         proxy = roots = None
-        if (declared := self._endpoint(address)) is not None:
+        if (declared := self.endpoints.get(address)) is not None:
             proxy, roots = declared.proxy, declared.ca_file
         elif address.startswith("https://"):
             named = {} if proxy_bypass(urlsplit(address).netloc) else getproxies()
@@ -219,23 +220,17 @@ class DataUseGuard:
                 " SSL_CERT_FILE. Nothing was sent."
             ) from None
 
-    def _endpoint(self, address: str) -> Endpoint | None:
-        declared = self.endpoints.get(address)
-        return declared if isinstance(declared, Endpoint) else None
-
     def _is_local(self, address: str) -> bool:
-        endpoint = self._endpoint(address)
-        return endpoint is not None and endpoint.runs_locally
+        declared = self.endpoints.get(address)
+        return declared is not None and declared.runs_locally
 
     def _check_parameters(self, request: Request) -> None:
         """Refuse parameters that may have an endpoint keep text, pass it on or tell whose it is."""
         asked = request.all_parameters
         tools = asked["tools"] if isinstance(asked.get("tools"), list) else [asked.get("tools")]
         kinds = (f"tools.{tool.get('type')}" for tool in tools if isinstance(tool, Mapping))
-        names = {*asked, *kinds}
-        endpoint = self._endpoint(request.endpoint)
-        further = sorted(names - PLAIN - {*(endpoint.parameters if endpoint else ())})
-        if further:
+        named = self.endpoints[request.endpoint].parameters
+        if further := sorted({*asked, *kinds} - PLAIN - {*named}):
             raise RefusedError(
                 f"Credentialed text may not go to {request.endpoint} with {', '.join(further)}:"
                 " what an attested endpoint does with it is not known. Leave it away, or, if the"

@@ -13,26 +13,21 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from medeval.errors import UserError
-from medeval.files import (
-    end_of_whole_lines,
-    numbered_lines,
-)
+from medeval.files import drop_torn_line, end_of_whole_lines, not_written, numbered_lines
 from medeval.inference.lines import Line as Line
 from medeval.inference.lines import fault_of
 
-_BLOCK = 1 << 20
 _SECONDS_BETWEEN_SYNCS = 1.0
 
 Name = tuple[str, int, int]
 
 
-class LineFile:
+class LineFile(AbstractContextManager["LineFile"]):
     """A file of lines, opened to append to it; use as a context manager.
 
     Args:
@@ -45,30 +40,19 @@ class LineFile:
     """
 
     def __init__(self, path: Path, *, is_locked: bool = False) -> None:
-        self.path = path
         self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             with suppress(OSError):
                 os.fchmod(self.descriptor, 0o600)
             if is_locked:
-                self._lock()
-            self.end = end_of_whole_lines(self.descriptor)
-            if self.end < os.fstat(self.descriptor).st_size:
-                os.ftruncate(self.descriptor, self.end)
+                self._lock(path)
+            self.end = drop_torn_line(self.descriptor)
         except BaseException:
             os.close(self.descriptor)
             raise
         self._synced = time.monotonic()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             os.fsync(self.descriptor)
         finally:
@@ -80,12 +64,7 @@ class LineFile:
         Returns:
             Why it is not there as a whole, and then nothing of it is; empty if it is.
         """
-        try:
-            written = os.write(self.descriptor, text)
-            reason = "the disk is full" if written < len(text) else ""
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-        if reason:
+        if reason := not_written(self.descriptor, text):
             os.ftruncate(self.descriptor, self.end)
             return reason
         self.end += len(text)
@@ -94,14 +73,14 @@ class LineFile:
             self._synced = time.monotonic()
         return ""
 
-    def _lock(self) -> None:
+    def _lock(self, path: Path) -> None:
         try:
             fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise
         except OSError:
             return  # some network file systems lock nothing, and then nothing guards
-        if not os.path.samestat(self.path.stat(), os.fstat(self.descriptor)):
+        if not os.path.samestat(path.stat(), os.fstat(self.descriptor)):
             raise BlockingIOError  # replaced between being opened and being locked
 
 
@@ -113,7 +92,7 @@ class Place(NamedTuple):
     key: str
 
 
-class Journal:
+class Journal(AbstractContextManager["Journal"]):
     """A journal opened for one run; use as a context manager.
 
     Args:
@@ -127,26 +106,18 @@ class Journal:
 
     def __init__(self, path: Path, discards: Callable[[Line], bool] | None = None) -> None:
         self.path = path
-        self._places: dict[Name, Place] = {}
         self._file = _opened(path)
         try:
-            if discards is not None:
-                self._rewrite_without(discards)
-            self._index()
+            if discards is None:
+                self._index()
+            else:
+                self.discard(discards)
         except BaseException:
             os.close(self._file.descriptor)
             raise
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._file.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self._file.__exit__(*error)
 
     def __len__(self) -> int:
         return len(self._places)
@@ -194,27 +165,6 @@ class Journal:
         Raises:
             UserError: the disk did not take the journal without them.
         """
-        self._rewrite_without(is_out)
-        self._places.clear()
-        self._index()
-
-    def _read(self, place: Place) -> Line:
-        line: Line = json.loads(os.pread(self._file.descriptor, place.length, place.offset))
-        return line
-
-    def _index(self) -> None:
-        for number, offset, text in numbered_lines(self._file.descriptor, self._file.end):
-            line = _read_line(self.path, number, text)
-            name = _name(line)
-            if name in self._places:
-                raise UserError(
-                    f"{self.path}, line {number}: item {name[0]!r} (sample {name[1]}) stands in it"
-                    " twice. Move the journal away and start the run anew."
-                )
-            self._places[name] = Place(offset, len(text), line["key"])
-
-    def _rewrite_without(self, is_out: Callable[[Line], bool]) -> None:
-        """Write the journal anew without some of its lines, and put it in its own place."""
         beside = self.path.with_name(self.path.name + ".new")
         beside.unlink(missing_ok=True)
         new = _opened(beside)
@@ -236,6 +186,23 @@ class Journal:
             raise
         os.close(self._file.descriptor)
         self._file = new
+        self._index()
+
+    def _read(self, place: Place) -> Line:
+        line: Line = json.loads(os.pread(self._file.descriptor, place.length, place.offset))
+        return line
+
+    def _index(self) -> None:
+        self._places: dict[Name, Place] = {}
+        for number, offset, text in numbered_lines(self._file.descriptor, self._file.end):
+            line = _read_line(self.path, number, text)
+            name = _name(line)
+            if name in self._places:
+                raise UserError(
+                    f"{self.path}, line {number}: item {name[0]!r} (sample {name[1]}) stands in it"
+                    " twice. Move the journal away and start the run anew."
+                )
+            self._places[name] = Place(offset, len(text), line["key"])
 
 
 def read_journal(path: Path) -> Iterator[Line]:

@@ -8,11 +8,12 @@ Only `usage` and the calls of tools are read whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from medeval.errors import first_fault
 from medeval.inference.errors import Failure, Kind
 from medeval.inference.openai_replies import outcome_of
 from medeval.inference.types import (
@@ -29,20 +30,12 @@ from medeval.inference.types import (
 Line = dict[str, Any]
 CanRead = Callable[[Item, str], bool]
 
-_REQUIRED = "Field required"
+# What a reply says, as its line has it.
+_SAID = ("text", "reasoning", "refusal", "finish_reason", "model", "fingerprint")
 
 
-def _amount(text: str) -> str:
-    try:
-        amount = Decimal(text)
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite() or amount < 0:
-        raise ValueError("no amount of money")
-    return text
-
-
-_Amount = Annotated[str, AfterValidator(_amount)]
+# As decimals are written; a number of JSON is rounded.
+_Amount = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(E[+-]?\d+)?$")]
 _Count = Annotated[int, Field(ge=0)]
 # Strict forms take no text for a member of an enumeration, and JSON has nothing else.
 _Outcome = Annotated[Outcome, Field(strict=False)]
@@ -116,25 +109,17 @@ class _Line(_Form):
 def fault_of(line: Any) -> str:
     """Return the first field of a line that is not of its form, and why; empty if all are.
 
-    What stands in the field is left out: it may be text of a patient.
-
     Args:
         line: as it was read from JSON.
     """
     try:
         read = _Line.model_validate(line)
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        is_object = first["type"] == "model_type"  # in words of its own it names classes of ours
-        why = "Input should be an object" if is_object else first["msg"]
-        return ": ".join(filter(None, (".".join(map(str, first["loc"])), why)))
-    given = read.model_fields_set
+        return first_fault(error)
     # An item without a reply has an error; an error may also stand for a refusal.
-    if "error" in given:
-        return ""
-    if read.outcome is Outcome.ERRORED:
-        return f"error: {_REQUIRED}"
-    return "" if "text" in given else f"text: {_REQUIRED}"
+    required = "error" if read.outcome is Outcome.ERRORED else "text"
+    is_whole = {"error", required} & read.model_fields_set
+    return "" if is_whole else f"{required}: Field required"
 
 
 def answered_line(
@@ -151,41 +136,26 @@ def answered_line(
         cost: of all its calls; None if it is unknown.
         measured: seconds, attempts and the like, which differ from run to run.
     """
-    calls = [call.as_json() for call in completion.tool_calls]
-    called: Line = {"tool_calls": calls} if calls else {}
-    if calls and completion.message is not None:
-        called["message"] = dict(completion.message)
-    return {
-        **_named(request, outcome_of(completion)),
-        "text": completion.text,
-        "reasoning": completion.reasoning,
-        "refusal": completion.refusal,
-        "finish_reason": completion.finish_reason,
-        "model": completion.model,
-        "fingerprint": completion.fingerprint,
-        "usage": completion.usage.as_json(),
-        **called,
-        **_told(cost, measured),
-    }
+    line = _named(request, outcome_of(completion)) | _said(completion)
+    line["usage"] = completion.usage.as_json()
+    if completion.tool_calls:
+        line["tool_calls"] = [call.as_json() for call in completion.tool_calls]
+        if completion.message is not None:
+            line["message"] = dict(completion.message)
+    return line | _told(cost, measured)
 
 
 def failed_line(
     request: Request, failure: Failure, cost: Decimal | None, measured: Mapping[str, Any]
 ) -> Line:
     """Return the line of an item without a reply; what the endpoint wrote only if it is open."""
-    shown = failure if request.item.is_open else failure.without_detail()
-    return {**_named(request, failure.outcome), "error": shown.as_json(), **_told(cost, measured)}
+    return _named(request, failure.outcome) | _error(request, failure) | _told(cost, measured)
 
 
 def completion_of(line: Line) -> Completion:
     """Read back the reply that a line holds."""
     return Completion(
-        text=line["text"],
-        reasoning=line.get("reasoning", ""),
-        refusal=line.get("refusal", ""),
-        finish_reason=line.get("finish_reason", ""),
-        model=line.get("model", ""),
-        fingerprint=line.get("fingerprint", ""),
+        **{name: line.get(name, "") for name in _SAID},
         usage=Usage(**(line.get("usage") or {})),
         tool_calls=tuple(ToolCall(**call) for call in line.get("tool_calls", ())),
         message=line.get("message"),
@@ -195,13 +165,8 @@ def completion_of(line: Line) -> Completion:
 def failure_of(line: Line) -> Failure:
     """Read back why there was no reply, as far as the line holds it."""
     error = line["error"]
-    return Failure(
-        Kind(error["kind"]),
-        status=error.get("status"),
-        code=error.get("code", ""),
-        parameter=error.get("parameter", ""),
-        detail=error.get("detail", ""),
-    )
+    known = {name: error[name] for name in _Error.model_fields if name in error}
+    return Failure(**{**known, "kind": Kind(error["kind"])})
 
 
 def _named(request: Request, outcome: Outcome) -> Line:
@@ -211,6 +176,15 @@ def _named(request: Request, outcome: Outcome) -> Line:
         "key": request.key,
         "outcome": str(outcome),
     }
+
+
+def _error(request: Request, failure: Failure) -> Line:
+    shown = failure if request.item.is_open else failure.without_detail()
+    return {"error": shown.as_json()}
+
+
+def _said(completion: Completion) -> Line:
+    return {name: getattr(completion, name) for name in _SAID}
 
 
 def _told(cost: Decimal | None, measured: Mapping[str, Any]) -> Line:
@@ -227,55 +201,44 @@ class Totals:
     """
 
     def __init__(self) -> None:
-        self.turns = 0
         self.line: Line = {}
         self.last: Completion | None = None
-        self._usage: list[Usage] = []
-        self._cost: Decimal | None = Decimal(0)
-        self._charged = Decimal(0)
-        self._seconds = 0.0
-        self._retries = 0
+        self._told: list[Line] = []
+
+    @property
+    def turns(self) -> int:
+        """How many there were."""
+        return len(self._told)
 
     def add(self, line: Line) -> None:
         """Add the line of a turn."""
-        self.turns += 1
         self.line = line
         if "text" in line:
             self.last = completion_of(line)
-            self._usage.append(self.last.usage)
-        cost = line["cost"]
-        self._cost = None if self._cost is None or cost is None else self._cost + Decimal(cost)
-        measured = line["measured"]
-        self._charged += Decimal(measured.get("charged") or 0)
-        self._seconds += measured["seconds"] or 0.0
-        self._retries += measured["attempts"] - 1
+        self._told.append({name: line.get(name) for name in ("text", "usage", "cost", "measured")})
 
-    @property
-    def told(self) -> Line:
-        """Cost and measurements, as the line of an item has them."""
-        return {
-            "cost": None if self._cost is None else str(self._cost),
-            "measured": {
-                "seconds": round(self._seconds, 3),
-                "attempts": 1 + self._retries,
-                "charged": str(self._charged),
-            },
+    def sums(self) -> tuple[Line, Line]:
+        """Return tokens, and cost and measurements, as the line of an item has them.
+
+        A sum of which a part is unknown is unknown.
+        """
+        costs = [line["cost"] for line in self._told]
+        measured = [line["measured"] for line in self._told]
+        counted = [line["usage"] or {} for line in self._told if line["text"] is not None]
+        usage = {name: _sum([each.get(name) for each in counted]) for name in _Usage.model_fields}
+        told = {
+            "seconds": round(sum(each["seconds"] or 0.0 for each in measured), 3),
+            "attempts": 1 + sum(each["attempts"] - 1 for each in measured),
+            "charged": str(
+                sum((Decimal(each.get("charged") or 0) for each in measured), Decimal())
+            ),
         }
+        return usage, _told(None if None in costs else sum(map(Decimal, costs), Decimal()), told)
 
-    @property
-    def usage(self) -> Usage:
-        """The sums over all turns; a sum of which a part is unknown is unknown."""
 
-        def total(name: str) -> int | None:
-            counts = [getattr(usage, name) for usage in self._usage]
-            return None if not counts or None in counts else sum(counts)
-
-        return Usage(
-            input_tokens=total("input_tokens"),
-            cached_tokens=total("cached_tokens"),
-            output_tokens=total("output_tokens"),
-            reasoning_tokens=total("reasoning_tokens"),
-        )
+def _sum(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
 
 
 def turn_line(line: Line, turn: int) -> Line:
@@ -305,17 +268,9 @@ def episode_line(request: Request, finished: Finished, totals: Totals) -> Line:
     """
     line = _named(request, finished.outcome)
     if finished.failure is not None:
-        shown = finished.failure if request.item.is_open else finished.failure.without_detail()
-        line["error"] = shown.as_json()
+        line |= _error(request, finished.failure)
     else:
-        last = totals.last or Completion("")
-        line |= {
-            "text": finished.text,
-            "reasoning": last.reasoning,
-            "refusal": last.refusal,
-            "finish_reason": last.finish_reason,
-            "model": last.model,
-            "fingerprint": last.fingerprint,
-        }
+        line |= {**_said(totals.last or Completion("")), "text": finished.text}
+    usage, told = totals.sums()
     episode = {"turns": totals.turns, "reason": finished.reason, **finished.record}
-    return {**line, "usage": totals.usage.as_json(), "episode": episode, **totals.told}
+    return {**line, "usage": usage, "episode": episode, **told}

@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 from typing_extensions import TypedDict
 
-from medeval.errors import UserError
+from medeval.errors import UserError, first_fault
 from medeval.files import replace_file
 from medeval.inference.cost import Budget, Prices, Spent
 from medeval.inference.errors import Kind, RetryPolicy
@@ -213,6 +213,7 @@ class Run:
         folder: of the run.
         journal: the path of the journal.
         model: who answers.
+        settings: all that decides the answers.
 
     Raises:
         UserError: the folder holds a run with other settings; the message names each difference.
@@ -237,29 +238,22 @@ class Run:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"{folder} cannot be made ({error.strerror}).") from None
-        asked: dict[str, Any] = json.loads(json.dumps(dict(settings)))
+        self.settings: dict[str, Any] = json.loads(json.dumps(dict(settings)))
         if not self._file.exists():
             if self.journal.exists():
                 raise UserError(
                     f"{folder} holds {answers} but no {file} that says how it was asked for."
                     " Choose another folder."
                 )
-            self._content: dict[str, Any] = {"settings": asked, "learned": {}, **(about or {})}
+            self._content = {"settings": self.settings, "learned": {}, **(about or {})}
             self._write()
             return
         self._content = read_file(self._file, kind).model_dump(exclude_unset=True)
-        differences = _differences(self._content["settings"], asked)
-        if differences:
+        if differences := _differences(self._content["settings"], self.settings):
             raise UserError(
                 f"{folder} holds a run with other settings ({'; '.join(differences)})."
                 " Set them back to resume it, or choose another folder for a new run."
             )
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """All that decides the answers."""
-        settings: dict[str, Any] = self._content["settings"]
-        return settings
 
     @property
     def prompt_version(self) -> str:
@@ -278,13 +272,9 @@ class Run:
             raise ValueError(f"{self.folder} was opened without a model")
         return self.model
 
-    def update(self, name: str, value: Any) -> None:
-        """Keep what may change from start to start, such as how many items are asked."""
-        self.update_all({name: value})
-
-    def update_all(self, values: Mapping[str, Any]) -> None:
-        """Do what `update` does with several at once, in one write."""
-        updated = {**self._content, **values}
+    def update(self, name: str, value: Any, **more: Any) -> None:
+        """Keep in one write what may change from start to start, such as the limit on items."""
+        updated = {**self._content, name: value, **more}
         if updated != self._content:
             self._content = updated
             self._write()
@@ -295,19 +285,13 @@ class Run:
         Raises:
             UserError: an item comes twice.
         """
-        settings = self.settings
+        asked = {name: self.settings[name] for name in _Settings.__annotations__}
         seen: set[tuple[str, int]] = set()
         for item in items:
             if (item.id, item.sample) in seen:
                 raise UserError(f"Item {item.id!r} (sample {item.sample}) comes twice.")
             seen.add((item.id, item.sample))
-            yield Request(
-                item,
-                settings["endpoint"],
-                settings["model"],
-                settings["parameters"],
-                settings["prompt_version"],
-            )
+            yield Request(item, **asked)
 
     def execute(self, samples: Iterable[Item | Episode], config: RunConfig) -> RunResult:
         """Ask all that has no answer yet, and wait for the end; see `process`."""
@@ -344,9 +328,7 @@ class Answer:
         outcome: the end it came to; None if it has not come to one.
         answer: the reply without its thinking; empty unless there is a complete one or one that
             was cut off.
-        thinking: what the model thought, in the reply or in a field of its own.
         model: as the endpoint named it.
-        error: the kind of failure; empty if there was none.
         text: the reply as it came.
         reasoning: what the model thought, in a field of its own.
         finish_reason: why the reply ended.
@@ -358,9 +340,7 @@ class Answer:
     sample: int
     outcome: Outcome | None
     answer: str = ""
-    thinking: str = ""
     model: str = ""
-    error: str = ""
     text: str = ""
     reasoning: str = ""
     finish_reason: str = ""
@@ -384,22 +364,10 @@ def read_answers(path: Path, items: Iterable[Item]) -> Iterator[Answer]:
 
 def _answer(line: Line) -> Answer:
     line = whole_json(line)  # lines of before may hold halves of surrogate pairs
-    reply = split_thinking(line.get("text", ""))
-    thinking = "\n".join(part for part in (line.get("reasoning", ""), reply.thinking) if part)
-    return Answer(
-        item=line["item"],
-        sample=line["sample"],
-        outcome=Outcome(line["outcome"]),
-        answer=reply.answer,
-        thinking=thinking,
-        model=line.get("model", ""),
-        error=(line.get("error") or {}).get("kind", ""),
-        text=line.get("text", ""),
-        reasoning=line.get("reasoning", ""),
-        finish_reason=line.get("finish_reason", ""),
-        usage=line.get("usage") or {},
-        measured=line.get("measured") or {},
-    )
+    line["outcome"] = Outcome(line["outcome"])
+    line["answer"] = split_thinking(line.get("text", "")).answer
+    line["usage"] = line.get("usage") or {}
+    return Answer(**{each.name: line[each.name] for each in fields(Answer) if each.name in line})
 
 
 def read_file(path: Path, kind: type[File]) -> File:
@@ -413,11 +381,9 @@ def read_file(path: Path, kind: type[File]) -> File:
     try:
         return kind.model_validate_json(path.read_bytes(), strict=True)
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        field = ".".join(map(str, first["loc"]))
         raise UserError(
-            f"{path} is not the record of a run ({field or 'JSON'}: {first['msg']}). Put it back as"
-            " it was, or choose another folder."
+            f"{path} is not the record of a run ({first_fault(error)}). Put it back as it was, or"
+            " choose another folder."
         ) from None
 
 

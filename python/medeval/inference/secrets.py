@@ -45,13 +45,8 @@ def without_key(body: str, key: str) -> str:
 
 def _may_hold(body: str, key: str) -> bool:
     """Tell whether a key may be in a body; faster than to search for all its forms."""
-    forms = _forms(key)
-    if any(form in body for form in forms):
-        return True
-    if "\\" not in body and "%" not in body:
-        return False
-    plain = _unescaped(body)
-    return any(_unescaped(form) in plain for form in forms)
+    plain = _unescaped(body) if "\\" in body or "%" in body else ""
+    return any(form in body or _unescaped(form) in plain for form in _forms(key))
 
 
 def _unescaped(text: str) -> str:
@@ -77,15 +72,12 @@ def _cleaned(value: Any, key: str) -> Any:
 @lru_cache(maxsize=8)
 def _pattern(key: str) -> re.Pattern[str]:
     """Return what finds all forms of a key, with any of their characters escaped."""
-    return re.compile("|".join(map(_with_escapes, _forms(key))))
 
+    def escaped(character: str) -> str:
+        code = f"(?i:{ord(character):02x})"
+        return rf"(?:{_BACKSLASHES}(?:{re.escape(character)}|u00{code})|%(?:25)*{code})"
 
-def _with_escapes(text: str) -> str:
-    return "".join(
-        rf"(?:{_BACKSLASHES}(?:{re.escape(each)}|u00(?i:{ord(each):02x}))"
-        rf"|%(?:25)*(?i:{ord(each):02x}))"
-        for each in text
-    )
+    return re.compile("|".join("".join(map(escaped, form)) for form in _forms(key)))
 
 
 @lru_cache(maxsize=8)
@@ -109,24 +101,9 @@ def _forms(key: str) -> tuple[str, ...]:
 WITHHELD = "[withheld]"
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_SECRET_WORDS = frozenset(
-    {
-        "apikey",
-        "auth",
-        "authorization",
-        "bearer",
-        "cookie",
-        "credential",
-        "credentials",
-        "jwt",
-        "key",
-        "passphrase",
-        "passwd",
-        "password",
-        "secret",
-        "signature",
-        "token",
-    }
+_SECRET_WORD = re.compile(
+    r"apikey|auth|authorization|bearer|cookie|credentials?|jwt|key|passphrase|passw(?:or)?d|secret"
+    r"|signature|token"
 )
 # Names are written in one word too: accesskey, clientsecret, userpwd.
 _ENDING = re.compile(
@@ -134,13 +111,11 @@ _ENDING = re.compile(
     r"|signature|keys|secrets|tokens|passwords|pwds)\Z"
 )
 # Before `tokens` and `keys` they speak of counts, of a tokenizer or of fields.
-_NO_ACCESS = frozenset(
-    {"answer", "bad", "completion", "expected", "input", "max", "min", "n", "new", "num", "output"}
-    | {"prompt", "reasoning", "required", "special", "stop", "suppress", "thinking", "total"}
+_NO_ACCESS = re.compile(
+    r"answer|bad|completion|expected|input|max|min|n|new|num|output|prompt|reasoning|required"
+    r"|special|stop|suppress|thinking|total"
 )
 _PLURAL = re.compile(r"(?:tokens|keys)\Z")
-# Of functions in a cloud; elsewhere a code is one of a language or a disease.
-_SECRET_QUERIES = frozenset({"code"})
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'<>]+", re.IGNORECASE)
 # As connection strings and JSON have them: Password=...; AccountKey='...'  "token": "..."
 _PAIR = re.compile(
@@ -154,10 +129,10 @@ _QUOTES = "\"'{}"
 def is_secret(name: str) -> bool:
     """Tell whether a parameter of this name holds a secret; `max_tokens` does not."""
     words = [word.lower() for word in _WORD.findall(name)]
-    if not _SECRET_WORDS.isdisjoint(words):
+    if any(map(_SECRET_WORD.fullmatch, words)):
         return True
     compact = "".join(words)
-    if _PLURAL.search(compact) and not _NO_ACCESS.isdisjoint(words):
+    if _PLURAL.search(compact) and any(map(_NO_ACCESS.fullmatch, words)):
         return False
     return _ENDING.search(compact) is not None
 
@@ -186,14 +161,20 @@ def secret_places(parameters: Mapping[Any, Any], place: str = "") -> Iterator[st
 
 def text_without_secrets(text: str) -> str:
     """Return a text without the secrets in it that have a name: of addresses and settings."""
+
+    def withheld(found: re.Match[str]) -> str:
+        kept = found[0].removesuffix(found["value"])
+        return kept + WITHHELD if is_secret(found["name"]) else found[0]
+
     if "://" in text:
         text = _ADDRESS.sub(lambda found: bare_address(found[0]), text)
-    return _PAIR.sub(_withheld, text)
+    return _PAIR.sub(withheld, text)
 
 
 def secrets_in_text(text: str) -> list[str]:
     """Return the secrets in a text that have a name."""
-    found = [each.strip(_QUOTES) for name, each in _pairs(text) if is_secret(name)]
+    pairs = [found for found in _PAIR.finditer(text) if is_secret(found["name"])]
+    found = [pair["value"].strip(_QUOTES) for pair in pairs]
     for address in _ADDRESS.findall(text):
         found += _secrets_of_address(address)
     return found
@@ -222,14 +203,5 @@ def _secrets_of_address(address: str) -> list[str]:
 
 
 def _is_secret_query(name: str) -> bool:
-    return is_secret(name) or name.lower() in _SECRET_QUERIES
-
-
-def _pairs(text: str) -> list[tuple[str, str]]:
-    return [(found["name"], found["value"]) for found in _PAIR.finditer(text)]
-
-
-def _withheld(found: re.Match[str]) -> str:
-    if not is_secret(found["name"]):
-        return found[0]
-    return found[0].removesuffix(found["value"]) + WITHHELD
+    # Of functions in a cloud; elsewhere a code is one of a language or a disease.
+    return is_secret(name) or name.lower() == "code"

@@ -88,15 +88,11 @@ def read_record(folder: Path, task: str | None = None) -> RunRecord:
 
 def newest_run(task: str, runs: Path = RUNS) -> Path | None:
     """Return the newest run of a task; names of runs start with their time."""
-    if not runs.is_dir():
-        return None
-    for folder in sorted((one for one in runs.iterdir() if one.is_dir()), reverse=True):
-        journal = folder / RESPONSES
+    for journal in sorted(runs.glob(f"*/{RESPONSES}"), reverse=True):
+        folder = journal.parent
         # A run that was refused before its first item is none; a baseline's run has no journal.
-        if not (journal.is_file() and journal.stat().st_size):
-            continue
         try:
-            content = json.loads((folder / RUN).read_bytes())
+            content = json.loads((folder / RUN).read_bytes()) if journal.stat().st_size else None
         except (OSError, ValueError):
             continue  # something else that somebody keeps there
         # Whether it can be used is for its reader to say: an older one is none in its place.
@@ -115,7 +111,7 @@ def facts_of_run(record: RunRecord, items: Iterable[Item]) -> dict[str, Any]:
     Raises:
         UserError: none of them was asked.
     """
-    due = [(item.id, item.sample) for item in items]
+    due = {(item.id, item.sample) for item in items}
     waiting = set(due)
     progress = Progress()
     models: Counter[str] = Counter()
@@ -137,18 +133,15 @@ def facts_of_run(record: RunRecord, items: Iterable[Item]) -> dict[str, Any]:
         # Also calls whose item has no line: those of items that were asked again.
         sums["all_calls"] = spent.as_json()
     ledger = {name: sums.pop(name) for name in progress.ledger.as_json()}
+    ids = sorted({item for item, _ in due})
     return {
         "run_id": record.folder.name,
         "model": record.model,
-        "endpoint": record.settings.get("endpoint"),
-        "parameters": record.settings.get("parameters", {}),
-        "prompt_version": record.settings.get("prompt_version"),
+        **{name: record.settings[name] for name in ("endpoint", "parameters", "prompt_version")},
         "models_reported": dict(sorted(models.items())),
         "ledger": ledger,
         "not_asked": len(waiting),
-        "items_sha256": hashlib.sha256(
-            canonical(sorted({name for name, _ in due})).encode()
-        ).hexdigest(),
+        "items_sha256": hashlib.sha256(canonical(ids).encode()).hexdigest(),
         "usage": sums,
     }
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,18 +53,16 @@ class TaskRun(Run):
         self.choice = choice
         self.limit = limit
         self.made: Sequence[Path] = ()
-        settings = {
-            **settings_of(model, task.prompt_version),
-            **code_sha256(choice),
-            **task.settings(),
-        }
+        # What may change from start to start. A run that is resumed keeps what it has of it until
+        # it goes on indeed. The name of a variable, never what it holds; the model as it was named.
+        self._choices = {"key_variable": choice.key, "asked_model": choice.model}
+        settings = settings_of(model, task.prompt_version) | code_sha256(choice) | task.settings()
         about = {
             "task": task.name,
             "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "versions": {"medeval": medeval.__version__},
         }
-        # A run that is resumed keeps what it has of these until it goes on indeed.
-        super().__init__(folder, settings, model, about={**about, **self._choices()})
+        super().__init__(folder, settings, model, about=about | {"limit": limit} | self._choices)
 
     def evaluate(self, config: RunConfig) -> RunResult:
         """Ask what has no answer yet; see `Run.execute`."""
@@ -87,7 +86,7 @@ class TaskRun(Run):
         Args:
             more: to be kept beside it.
         """
-        self.update_all({**self._choices(), **more})
+        self.update("limit", self.limit, **self._choices, **more)
 
     def record_alone(self, **more: Any) -> None:
         """Do what `record_choices` does where nothing is asked, unless a run is under way.
@@ -95,10 +94,7 @@ class TaskRun(Run):
         Raises:
             UserError: another run holds the journal.
         """
-        if not self.journal.exists():
-            self.record_choices(**more)
-            return
-        with Journal(self.journal):
+        with Journal(self.journal) if self.journal.exists() else nullcontext():
             self.record_choices(**more)
 
     def discard(self) -> None:
@@ -117,14 +113,6 @@ class TaskRun(Run):
             if (line["item"], line["sample"]) in due:
                 progress.add(line, is_new=False)
         return progress
-
-    def _choices(self) -> dict[str, Any]:
-        # The name of a variable, never what it holds; the model as the user named it.
-        return {
-            "limit": self.limit,
-            "key_variable": self.choice.key,
-            "asked_model": self.choice.model,
-        }
 
 
 def open_run(
@@ -184,7 +172,7 @@ def choice_of(record: RunRecord, key_variable: str | None, timeout: float = 600.
         record.asked_model,
         None if endpoint == "in-process" else endpoint,
         key_variable or record.key_variable,
-        dict(record.settings.get("parameters", {})),
+        record.settings["parameters"],
         timeout,
     )
 
@@ -237,11 +225,8 @@ def _new_folder(runs: Path, task: str, model: str) -> Path:
     moment = datetime.now(UTC)
     model = Path(model).name if ".py:" in model else model
     name = f"{moment:%Y%m%dT%H%M%SZ}-{_plain(task) or 'task'}-{_plain(model) or 'model'}"
-    folder, number = runs / name, 1
-    while folder.exists():
-        number += 1
-        folder = runs / f"{name}-{number}"
-    return folder
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
+    return next(folder for folder in map(runs.joinpath, names) if not folder.exists())
 
 
 def _plain(text: str) -> str:
