@@ -5,7 +5,7 @@ The warehouse reads clean JSON Lines; what is handed in is the file itself with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -239,7 +239,15 @@ def check_records(raws: Iterable[Raw], *, strict: bool = False) -> Checked:
     Raises:
         UserError: with `strict`, naming the record.
     """
-    outcomes = tuple(_outcomes(raws, strict))
+    first: dict[str, int] = {}
+    outcomes: list[Outcome] = []
+    for place, raw in enumerate(raws, start=1):
+        outcome = _outcome(place, raw, strict, first)
+        if outcome.sample_id is not None:
+            first.setdefault(outcome.sample_id, place)
+        if strict and outcome.state == "error":
+            raise UserError(f"{outcome}.")
+        outcomes.append(outcome)
     records = [outcome.record for outcome in outcomes if outcome.record is not None]
     labelled = sum(bool(record.answer_choices) for record in records)
     unlabelled = len(records) - labelled
@@ -247,18 +255,7 @@ def check_records(raws: Iterable[Raw], *, strict: bool = False) -> Checked:
     if not labelled:
         split = "test" if records else "empty"
     left_out = len(outcomes) - len(records)
-    return Checked(outcomes, records, labelled, unlabelled, left_out, split)
-
-
-def _outcomes(raws: Iterable[Raw], strict: bool) -> Iterator[Outcome]:
-    first: dict[str, int] = {}
-    for place, raw in enumerate(raws, start=1):
-        outcome = _outcome(place, raw, strict, first)
-        if outcome.sample_id is not None:
-            first.setdefault(outcome.sample_id, place)
-        if strict and outcome.state == "error":
-            raise UserError(f"{outcome}.")
-        yield outcome
+    return Checked(tuple(outcomes), records, labelled, unlabelled, left_out, split)
 
 
 def _outcome(place: int, raw: Raw, strict: bool, first: Mapping[str, int]) -> Outcome:
@@ -348,22 +345,19 @@ def clean_questions(file: QuestionFile) -> tuple[list[Raw], Checked]:
         what is amiss: the warehouse counts them. Then the finding on each record.
     """
     checked = check_records(file.records)
-    pairs = zip(file.records, checked.outcomes, strict=True)
-    return [_clean(raw, outcome) for raw, outcome in pairs], checked
-
-
-def _clean(raw: Raw, outcome: Outcome) -> Raw:
-    record = outcome.record
-    if record is None:
-        # What is no text is no id; else the models would make one of it.
-        return {**raw, "sample_id": outcome.sample_id, REFUSED: "; ".join(outcome.findings)}
-    return {
-        # Of a file that was loaded before and is mended by now.
-        **{key: value for key, value in raw.items() if key != REFUSED},
-        "sample_id": outcome.sample_id,
-        "selection": list(record.selection),
-        "answer_choices": record.gold.texts(record.selection),
-    }
+    cleaned: list[Raw] = []
+    for raw, outcome in zip(file.records, checked.outcomes, strict=True):
+        if outcome.record is None:
+            # What is no text is no id; else the models would make one of it.
+            mended: Raw = {REFUSED: "; ".join(outcome.findings)}
+        else:
+            # The mark may be there of a file that was loaded before and is mended by now.
+            raw = {key: value for key, value in raw.items() if key != REFUSED}
+            selection = outcome.record.selection
+            answers = outcome.record.gold.texts(selection)
+            mended = {"selection": list(selection), "answer_choices": answers}
+        cleaned.append({**raw, "sample_id": outcome.sample_id, **mended})
+    return cleaned, checked
 
 
 def fill(
