@@ -42,20 +42,16 @@ ROUNDING = 1e-9
 _NOTHING = 1e-12
 
 
-def agreement(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
-    """Return the agreement of the judges by dimension.
+def agreement(results: JudgingResults) -> dict[str, Any]:
+    """Return the agreement of the judges of a jury by dimension.
 
     Of several judgments by one judge the first counts: a mean would hide how unsure it is.
-
-    Args:
-        results: of a jury.
-        seed: of the resamples.
     """
     judges = [judge.judge for judge in results.judges]
     return {
         "judges": judges,
         "dimensions": {
-            name: agreement_of(score_array(results, name)[:, :, 0], judges, seed)
+            name: agreement_of(score_array(results, name)[:, :, 0], judges, results.seed)
             for name in results.prompt.rubric.names
         },
     }

@@ -37,7 +37,7 @@ from medeval.judging.results import JudgingResults, sum_of
 from medeval.judging.running import Judging, OnJudging
 from medeval.judging.verdict import Status
 from medeval.metrics.matching import token_f1, tokens
-from medeval.scoring.table import mean, row_interval
+from medeval.scoring.table import row_interval
 
 if TYPE_CHECKING:
     from medeval.scoring.resample import Floats
@@ -126,28 +126,28 @@ def audit(
             return {NOT_DONE: "the judge is a rule that needs the reference"}
         jury = judging.jury.model_copy(update={"judges": tuple(able)})
         return {
-            one.name: variant_shift(base, part_of(one.name, jury=jury, variant=one), seed)
+            one.name: variant_shift(base, part_of(one.name, jury=jury, variant=one))
             for one in _VARIANTS[part]
         }
 
-    base, seed = judged(judging), judging.jury.seed
+    base = judged(judging)
     report: dict[str, Any] = {
         "summary": base.summary(),
         "judges": [judge.as_json() for judge in base.judges],
     }
     if human is not None:
-        report[HUMAN] = human_agreement(base, human, seed)
+        report[HUMAN] = human_agreement(base, human)
     for part in parts:
         if part == AGREEMENT:
             told = {NOT_DONE: "there is one judge; agreement needs two"}
-            report[part] = told if len(base.judges) < 2 else agreement(base, seed)
+            report[part] = told if len(base.judges) < 2 else agreement(base)
         elif part == REPEATS:
             told = {NOT_DONE: "each answer was judged once; the spread needs repeats of 2 or more"}
-            report[part] = told if judging.jury.repeats < 2 else repeat_spread(base, seed)
+            report[part] = told if judging.jury.repeats < 2 else repeat_spread(base)
         elif part in _VARIANTS:
             report[part] = shifts(part)
         elif part == LENGTH:
-            report[part] = length_bias(base, seed)
+            report[part] = length_bias(base)
         elif part == ATTACKS:
             tried, weak = attacks or shipped_attacks(), weak_answers().subjects
             # Of each file in a folder of its own: ids of attacks are unique in one file only.
@@ -166,7 +166,7 @@ def audit(
     return report
 
 
-def repeat_spread(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
+def repeat_spread(results: JudgingResults) -> dict[str, Any]:
     """Return how far the repeats of each judge lie apart on one answer, by judge and dimension.
 
     Returns:
@@ -179,8 +179,8 @@ def repeat_spread(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
         several = [row[np.isfinite(row)] for row in scores if np.isfinite(row).sum() > 1]
         ranges = [float(np.ptp(row)) for row in several]
         return {
-            "deviation": _mean([float(row.std()) for row in several], seed),
-            "unchanged": _mean([float(each == 0) for each in ranges], seed, is_share=True),
+            "deviation": results.mean([float(row.std()) for row in several]),
+            "unchanged": results.mean([float(each == 0) for each in ranges], is_share=True),
             "widest_range": max(ranges, default=None),
         }
 
@@ -192,15 +192,12 @@ def repeat_spread(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
     }
 
 
-def variant_shift(
-    standard: JudgingResults, other: JudgingResults, seed: int = 0
-) -> dict[str, dict[str, Any]]:
+def variant_shift(standard: JudgingResults, other: JudgingResults) -> dict[str, dict[str, Any]]:
     """Return how the scores move when the same answers are put to the judges in another way.
 
     Args:
         standard: the usual prompt.
         other: the same answers by another; some of the judges may be missing.
-        seed: of the resamples.
 
     Returns:
         For each dimension: the mean change, its size without sign, and the share of answers whose
@@ -216,14 +213,14 @@ def variant_shift(
         rows = [row[np.isfinite(row)] for row in changes]
         rows = [row for row in rows if len(row)]
         found[name] = {
-            "change": _mean([float(row.mean()) for row in rows], seed),
-            "absolute_change": _mean([float(np.abs(row).mean()) for row in rows], seed),
-            "unchanged": _mean([float((row == 0).mean()) for row in rows], seed, is_share=True),
+            "change": standard.mean([float(row.mean()) for row in rows]),
+            "absolute_change": standard.mean([float(np.abs(row).mean()) for row in rows]),
+            "unchanged": standard.mean([float((row == 0).mean()) for row in rows], is_share=True),
         }
     return found
 
 
-def length_bias(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
+def length_bias(results: JudgingResults) -> dict[str, Any]:
     """Return Spearman's correlation of an answer's length in words with its score.
 
     A good answer is often a longer one, so the correlation is also given with the overlap of words
@@ -250,7 +247,7 @@ def length_bias(results: JudgingResults, seed: int = 0) -> dict[str, Any]:
     def found(columns: list[int], reason: str) -> dict[str, Any]:
         own = table[:, columns]
         whole = own[np.isfinite(own).all(axis=1)]
-        return row_interval(_spearman, whole, reason, seed=seed).model_dump()
+        return row_interval(_spearman, whole, reason, seed=results.seed).model_dump()
 
     return {
         name: {
@@ -362,9 +359,8 @@ def sanity(results: JudgingResults) -> dict[str, Any]:
         the shuffled, and the empty ones at 0.
     """
     found: dict[str, Any] = {
-        kind: _mean(
+        kind: results.mean(
             [e.reward_judged for e in results.subjects if e.subject.id.startswith(f"{kind}--")],
-            results.seed,
             is_share=True,
         )
         for kind in CONTROLS
@@ -373,7 +369,3 @@ def sanity(results: JudgingResults) -> dict[str, Any]:
     known = oracle is not None and shuffled is not None
     found["is_in_order"] = bool(oracle > shuffled and empty == 0) if known else None
     return found
-
-
-def _mean(scores: Sequence[float | None], seed: int, *, is_share: bool = False) -> dict[str, Any]:
-    return mean(scores, seed=seed, is_share=is_share, reason="there is no value").model_dump()

@@ -204,7 +204,7 @@ def _cell(text: str) -> str:
     return repr(text) if len(text) <= _LONGEST_SHOWN else "what stands there"
 
 
-def human_agreement(results: JudgingResults, human: HumanRatings, seed: int = 0) -> dict[str, Any]:
+def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, Any]:
     """Return the agreement of each judge, of the jury's mean and of the raters, by dimension.
 
     The reward is compared as the mean of an answer's dimensions, in points of the scale, where all
@@ -214,7 +214,6 @@ def human_agreement(results: JudgingResults, human: HumanRatings, seed: int = 0)
     Args:
         results: of the judges.
         human: of the raters.
-        seed: of the resamples.
 
     Returns:
         Counts of what was rated and judged, and under `dimensions` for each dimension and the
@@ -229,7 +228,7 @@ def human_agreement(results: JudgingResults, human: HumanRatings, seed: int = 0)
 
     answers = [(each.subject.id, each.subject.sample) for each in results.subjects]
     matched = human.count_of(each.subject for each in results.subjects)
-    names = results.prompt.rubric.names
+    names, seed = results.prompt.rubric.names, results.seed
 
     def scores_of(matrix: Callable[[str], Floats]) -> dict[str, Floats]:
         """Return scores by dimension, and their mean, NaN where one of them is missing."""
@@ -251,7 +250,9 @@ def human_agreement(results: JudgingResults, human: HumanRatings, seed: int = 0)
         found = {"with_mean": pair_agreement(np.column_stack([scores, mean]), [(0, 1)], seed)}
         if several:
             with_each = [(0, column) for column in range(1, own.shape[1] + 1)]
-            found["with_each"] = pair_agreement(np.column_stack([scores, own]), with_each, seed)
+            found["with_each"] = pair_agreement(
+                np.column_stack([scores, own]), with_each, results.seed
+            )
         return found
 
     def compared(name: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -53,8 +53,8 @@ class JudgeReport:
     progress: Progress
     learned: Mapping[str, str]
     stopped: str
-    further: Progress = field(default_factory=Progress)
-    spent: Spent | None = None
+    further: Progress
+    spent: Spent | None
 
     @property
     def judged(self) -> int:
