@@ -1,4 +1,5 @@
-"""All metrics by name. A new metric is one more decorated function in a module of this folder.
+"""All metrics by name. A new one is a decorated function in a module of this folder, and a line of
+`data/metrics.json` that describes it.
 
 The true metric has the plain name; a documented proxy of another meaning ends in `_proxy`.
 """
