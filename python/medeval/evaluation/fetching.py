@@ -13,7 +13,7 @@ import json
 import socket
 import ssl
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -92,28 +92,22 @@ class UrlCache:
 
     def read(self, url: str) -> Fetched | None:
         """Return what an address held; None if that is unknown or no longer what it was."""
-        try:
+        with suppress(OSError, ValueError, KeyError, TypeError):
             entry = json.loads(self._entry(url).read_bytes())
-            content = self._content(entry["sha256"]).read_bytes()
-            content_type = str(entry["content_type"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-        if hashlib.sha256(content).hexdigest() != entry["sha256"]:
-            return None
-        return Fetched(content, content_type)
+            content = (self._folder / f"content-{entry['sha256']}").read_bytes()
+            if hashlib.sha256(content).hexdigest() == entry["sha256"]:
+                return Fetched(content, str(entry["content_type"]))
+        return None
 
     def write(self, url: str, fetched: Fetched) -> None:
         """Keep what an address held, the content first, so that no entry names a missing file."""
         digest = hashlib.sha256(fetched.content).hexdigest()
-        write_bytes(self._content(digest), fetched.content)
+        write_bytes(self._folder / f"content-{digest}", fetched.content)
         entry = {"url": url, "sha256": digest, "content_type": fetched.content_type}
         write_bytes(self._entry(url), json.dumps(entry, indent=2).encode())
 
     def _entry(self, url: str) -> Path:
         return self._folder / f"url-{hashlib.sha256(url.encode()).hexdigest()}.json"
-
-    def _content(self, digest: str) -> Path:
-        return self._folder / f"content-{digest}"
 
 
 def _get(url: str, rules: FetchRules, deadline: float) -> Fetched | str:

@@ -1,6 +1,7 @@
-"""All metrics by name. A new metric is one more decorated function in a module of this folder.
+"""All metrics by name.
 
-The true metric has the plain name; a documented proxy of another meaning ends in `_proxy`.
+A new one is a decorated function in a module of this folder, and a line of `data/metrics.json`. The
+true metric has the plain name; a documented proxy of another meaning ends in `_proxy`.
 """
 
 from __future__ import annotations

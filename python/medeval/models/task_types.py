@@ -38,23 +38,28 @@ class EvaluatedTask(MedicalTask):
     Made without rows, it holds one blank input and expected output, which give way to the rows of
     `dataset` as soon as it has some, also when `dataset` is assigned.
 
-    Class attributes:
-        own_type: the task type; `data/task_types.yaml` has the others.
+    Class attributes, which but for the first are in `data/task_types.yaml` unless a class has its
+    own:
+        own_type: the task type.
         own_input: the key of the input.
         own_output: the key of the output, and of the answer that is scored.
         simple_metrics: the documented metric names, with the registered proxy behind each.
+        calculator_metrics: those that have a richer function, with its name in `metrics.proxies`.
+        aliases: other names of the input key, the first of which a row has is read.
     """
 
     own_type: ClassVar[TaskType]
     own_input: ClassVar[str]
     own_output: ClassVar[str]
     simple_metrics: ClassVar[Mapping[str, str]]
+    calculator_metrics: ClassVar[Mapping[str, str]]
+    aliases: ClassVar[Sequence[str]]
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
-        told = _TYPES[cls.own_type]
-        cls.own_input, cls.own_output = told["input"], told["output"]
-        cls.simple_metrics = told["simple"]
+        for name, value in _TYPES[cls.own_type].items():
+            if not hasattr(cls, name):
+                setattr(cls, name, value)
 
     def __init__(self, *id_and_description: str, **fields: Any) -> None:
         """Take the task's id and, if wanted, its description, and any field by its name.
@@ -121,7 +126,7 @@ class EvaluatedTask(MedicalTask):
         if level == "calculator":
             items = self._items(model_outputs)
             values: dict[str, float | None] = {}
-            for name, function in _TYPES[self.own_type]["calculator"].items():
+            for name, function in self.calculator_metrics.items():
                 scores = map(getattr(proxies, function), items)
                 defined = [score for score in scores if score is not None]
                 values[name] = fmean(defined) if defined else math.nan
@@ -256,7 +261,7 @@ class EvaluatedTask(MedicalTask):
             return {**row, "input": cls._renamed_row(given, schema)} if is_input else dict(row)
         record = dict(row)
         wanted = isinstance(schema, Mapping) and cls.own_input in (schema.get("required") or [])
-        alias = next((one for one in _TYPES[cls.own_type]["aliases"] if one in record), None)
+        alias = next((alias for alias in cls.aliases if alias in record), None)
         if wanted and alias and cls.own_input not in record:
             value = record.pop(alias)
             if alias == "symptoms" and isinstance(value, (list, tuple)):
