@@ -10,7 +10,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -191,7 +190,7 @@ def _answer(line: Mapping[str, Any]) -> Completion | Failure:
         return Failure(Kind.BROKEN)
     status, body = response.get("status_code"), response.get("body")
     if isinstance(status, int) and status != 200:
-        return failure_of_response(status, {}, json.dumps(body), datetime.now(UTC))
+        return failure_of_response(status, {}, json.dumps(body))
     try:
         return read_completion(body)
     except NoCompletionError as error:

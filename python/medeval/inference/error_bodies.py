@@ -100,13 +100,13 @@ def word(value: object) -> str:
     return text if re.fullmatch(r"[\w.\[\]-]{1,60}", text) else ""
 
 
-def retry_after_of(headers: Mapping[str, str], body: Words, now: datetime) -> float | None:
+def retry_after_of(headers: Mapping[str, str], body: Words, now: datetime | None) -> float | None:
     """Return the seconds that an endpoint asks to wait, by a header or in the body.
 
     Args:
         headers: with names in lower case.
         body: what it says.
-        now: for a Retry-After that is a date.
+        now: for a Retry-After that is a date; None for this moment.
 
     Returns:
         None if it does not say.
@@ -118,7 +118,7 @@ def retry_after_of(headers: Mapping[str, str], body: Words, now: datetime) -> fl
         try:
             moment = parsedate_to_datetime(told)
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return max(0.0, (moment - now).total_seconds())
+            return max(0.0, (moment - (now or datetime.now(UTC))).total_seconds())
         except (ValueError, OverflowError, TypeError):
             pass  # no moment of this calendar; the body may say it better
     delay = body.find(TEXTS["delay"])

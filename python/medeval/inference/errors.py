@@ -199,7 +199,7 @@ def failure_of_response(
     status: int,
     headers: Mapping[str, str],
     body: str,
-    now: datetime,
+    now: datetime | None = None,
     asked: str = "",
     error: Mapping[str, Any] | None = None,
 ) -> Failure:
@@ -209,7 +209,7 @@ def failure_of_response(
         status: the HTTP status, 300 or above.
         headers: of the response; their names are read in any case.
         body: as it came, JSON or not.
-        now: for a Retry-After that is a date.
+        now: for a Retry-After that is a date; None for this moment.
         asked: all texts of the request: what stands in it too is not the endpoint's own word.
         error: the error object of the body, if it was read already.
     """
@@ -239,13 +239,12 @@ def failure_of_response(
     )
 
 
-def failure_in_body(read: Any, body: str, now: datetime, asked: str = "") -> Failure | None:
+def failure_in_body(read: Any, body: str, asked: str) -> Failure | None:
     """Return the failure that a response with status 200 carries; None if it carries none.
 
     Args:
         read: the JSON of the body.
         body: as it came.
-        now: see `failure_of_response`.
         asked: see `failure_of_response`.
     """
     error = error_of(read)
@@ -253,7 +252,7 @@ def failure_in_body(read: Any, body: str, now: datetime, asked: str = "") -> Fai
         return None
     number = word(error.get("code", error.get("status")))
     status = int(number) if re.fullmatch("[45][0-9]{2}", number) else 500
-    return failure_of_response(status, {}, body, now, asked, error)
+    return failure_of_response(status, {}, body, asked=asked, error=error)
 
 
 def _kind(status: int, codes: Set[str], message: Words, retry_after: float | None) -> Kind:

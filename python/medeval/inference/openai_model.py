@@ -16,7 +16,6 @@ import re
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -314,7 +313,7 @@ class OpenAIModel:
         except openai.APIStatusError as error:
             text = without_key(error.response.text, key)
             told, status = error.response.headers, error.status_code
-            return failure_of_response(status, told, text, datetime.now(UTC), texts_of(body))
+            return failure_of_response(status, told, text, asked=texts_of(body))
         except (TimeoutError, openai.APITimeoutError) as error:
             cause = type(error.__cause__).__name__
             is_connected = cause not in NOT_CONNECTED

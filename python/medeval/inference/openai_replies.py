@@ -12,7 +12,6 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +101,7 @@ def read_reply(body: str, asked: str) -> Completion | Failure:
     told = code = ""
     try:
         read = _json_in(body)
-        failure = failure_in_body(read, body, datetime.now(UTC), asked)
+        failure = failure_in_body(read, body, asked)
         return failure or read_completion(read)
     except NoCompletionError as error:
         told, code = str(error), error.code
