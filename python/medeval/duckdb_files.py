@@ -94,13 +94,12 @@ def source_views(
             path = absolute_path(cohort_file)
             read_cohort_file(Path(path))
             views.queries[name] = _sql("cohort_list", file=_one_file(path))
-        elif name in found:
+        elif there := found.get(name):
             known = [*columns, *table["config"]["meta"].get("columns_not_read", ())]
-            there = found[name]
             extra += check_columns(name, there.location, there.columns, columns, known)
-            views.locations[name] = found[name].location
+            views.locations[name] = there.location
             cells = ", ".join(f'cast("{column}" as varchar) as "{column}"' for column in columns)
-            views.queries[name] = f"select {cells} from {found[name].relation}"
+            views.queries[name] = f"select {cells} from {there.relation}"
         else:
             views.absent.append(name)
             views.queries[name] = empty_query(table)

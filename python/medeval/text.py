@@ -171,20 +171,15 @@ def _without_blocks(text: str) -> Reply:
         is_last_end = is_thinking and _is_end(tag) and tag.start() == last_end
         if not is_last_end and _is_quoted(text, tag, in_sentence=not is_thinking):
             continue
-        before = text[read : tag.start()]
+        (thinking if is_thinking else answer).append(text[read : tag.start()])
         read = tag.end()
         if tag["angle_both"]:
-            (thinking if is_thinking else answer).append(before)
-        elif not _is_end(tag):
-            # An opening tag inside a block is something the model thinks about.
-            (thinking if is_thinking else answer).append(before)
-            is_thinking = True
-        elif is_thinking:
-            thinking.append(before)
-            is_thinking = False
-        else:
-            thinking.extend([*answer, before])
+            continue
+        if _is_end(tag) and not is_thinking:
+            thinking += answer
             answer.clear()
+        # An opening tag inside a block is something the model thinks about.
+        is_thinking = not _is_end(tag)
     rest = text[read:]
     if is_thinking:
         return Reply("", _joined([*answer, *thinking, rest]), "truncated_reasoning")
