@@ -74,8 +74,7 @@ class Compared:
         ]
         answers = [
             {
-                "first": entry.first,
-                "second": entry.second,
+                **{key: getattr(entry, key) for key in ("first", "second")},
                 "threshold": request.threshold,
                 **asdict(entry.test),
                 "adjusted_p": entry.adjusted_p,
@@ -123,15 +122,15 @@ class Compared:
     def method_sentences(self) -> tuple[list[str], list[str]]:
         """Say how the numbers came about, and what they do not take into account."""
         request = self.request
-        unit = f"{request.cluster.value}s" if request.cluster else "rows"
         count, metrics = len(request.predictions), len(request.metrics)
         made = self.differences[0].n_comparisons
         said = [
             f"{request.task.name}: {len(self.inputs.rows.stays):,} rows; truth from"
             f" {self.inputs.listfile.name}.",
             f"Intervals of differences (first minus second): 95 %, percentile, from"
-            f" {request.n_iters:,} resamples of {unit}, the same for all, seed {request.seed}. p"
-            f" values are two-sided; Holm's correction is over {counted(made, 'comparison')}"
+            f" {request.n_iters:,} resamples of {request.unit}, the same for all, seed"
+            f" {request.seed}. p values are two-sided; Holm's correction is over"
+            f" {counted(made, 'comparison')}"
             f" ({counted(count * (count - 1) // 2, 'pair')}, {counted(metrics, 'metric')}).",
         ]
         further = []

@@ -57,6 +57,11 @@ class Request:
     target: str | None = None
     as_built: bool = False
 
+    @property
+    def unit(self) -> str:
+        """Return what is drawn, in words."""
+        return f"{self.cluster.value}s" if self.cluster else "rows"
+
 
 @dataclass(frozen=True)
 class Inputs:

@@ -107,13 +107,9 @@ class Scored:
 
     def warnings(self) -> list[str]:
         """Return what the user should know: of the rows, and of resamples without a value."""
-        request = self.request
-        sentences = undefined_sentences(
-            {**self.result.metrics, **self.result.extra},
-            request.n_iters,
-            strict_nan=request.strict_nan,
-        )
-        return [*self.inputs.rows.warnings, *sentences]
+        every, request = {**self.result.metrics, **self.result.extra}, self.request
+        said = undefined_sentences(every, request.n_iters, strict_nan=request.strict_nan)
+        return [*self.inputs.rows.warnings, *said]
 
     def sentences(self) -> Iterator[str]:
         """Say what was scored, and what an interval stands for."""
@@ -126,11 +122,10 @@ class Scored:
             counted += f", {int(joined.truth.sum()):,} positive"
         yield f"{task.name}: {counted}; truth from {self.inputs.listfile.name}."
         if request.n_iters:
-            unit = f"{request.cluster.value}s" if request.cluster else "rows"
             kind = "BCa" if request.interval is Interval.BCA else "percentile"
             yield (
-                f"Intervals: 95 %, {kind}, from {request.n_iters:,} resamples of {unit}, seed"
-                f" {request.seed}."
+                f"Intervals: 95 %, {kind}, from {request.n_iters:,} resamples of {request.unit},"
+                f" seed {request.seed}."
             )
             if task.has_sample_times and request.cluster is None:
                 yield f"{ALIKE} intervals are too narrow. --cluster stay draws whole stays."
@@ -148,13 +143,8 @@ class Scored:
     def _group(
         self, group: Group, evaluated: Evaluated | None, *, bare_nan: bool
     ) -> dict[str, Any]:
-        told: dict[str, Any] = {
-            "n": group.n,
-            "n_stays": group.n_stays,
-            "n_positive": group.n_positive,
-            "suppressed": group.suppressed,
-            "metrics": None,
-        }
+        names = ("n", "n_stays", "n_positive", "suppressed")
+        told = {**{name: getattr(group, name) for name in names}, "metrics": None}
         if evaluated is not None:
             n_iters = self.request.n_iters
             metrics = {**evaluated.metrics, **evaluated.extra}

@@ -44,6 +44,7 @@ class Column(Statistic):
     """
 
     names = ("value",)
+    why = ("undefined",)
 
     def __init__(self, records: Sequence[Any], reason: str | None) -> None:
         """Take one record an item, None for one that does not count."""
@@ -61,10 +62,6 @@ class Column(Statistic):
     @abstractmethod
     def value(self) -> float | None:
         """Return the metric on the data; None where it is undefined."""
-
-    def reasons(self, values: Floats) -> tuple[str | None, ...]:
-        """Say why there is no value."""
-        return (self.reason,)
 
 
 class Ratio(Column):
