@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medeval.commands.graceful_exit import moved_to
-from medeval.commands.shared_options import ScoredTask, flags_in, one_of, refuse_flags
+from medeval.commands.shared_options import flags_in, one_of, refuse_flags
 from medeval.errors import UserError
 from medeval.predictions.tasks import Cluster, Kind, is_icu_task
 from medeval.registry import with_options
@@ -51,7 +51,6 @@ class Compared:
 
 
 def _compare(
-    task: ScoredTask,
     predictions: Annotated[
         list[Path],
         typer.Argument(
@@ -72,6 +71,7 @@ def _compare(
     from medeval.tasks.catalogue import canonical_name, recorded_name
     from medeval.terminal import Results
 
+    task = given["task"]
     is_icu = is_icu_task(task)
     if not is_icu:
         recorded_name(task)  # an unknown task is told before its flags

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,12 +35,8 @@ def doctor(
 
     Nothing is sent anywhere.
     """
-    if task:
-        checks = _task_checks(task, {"as_built": as_built})
-    else:
-        checks = _setup_checks(target, endpoints, as_built)
     failed = False
-    for check in checks:
+    for check in _task_checks(task, as_built) if task else _setup(target, endpoints, as_built):
         # Each as soon as it is made.
         print(f"{'ok  ' if check.passed else 'NOT '} {check.name}: {check.told}", flush=True)
         failed = failed or not check.passed
@@ -48,14 +44,14 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _task_checks(names: Iterable[str], options: dict[str, bool]) -> Iterable[Check]:
+def _task_checks(names: Sequence[str], as_built: bool) -> Iterator[Check]:
     from medeval.tasks.catalogue import all_names, begin
     from medeval.tasks.self_check import check_task
 
-    chosen = all_names() if list(names) == ["all"] else list(names)
+    chosen = all_names() if list(names) == ["all"] else names
     for name in chosen:
         try:
-            task = begin(name, options)
+            task = begin(name, {"as_built": as_built})
         except UserError as error:
             if len(chosen) == 1:
                 raise
@@ -65,35 +61,24 @@ def _task_checks(names: Iterable[str], options: dict[str, bool]) -> Iterable[Che
             yield Check(f"{task.name}: {check.name}", check.passed, check.told)
 
 
-def _setup_checks(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Check]:
+def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Check]:
     """Yield what is found about this set-up, one thing at a time."""
-    version = ".".join(map(str, sys.version_info[:3]))
-    yield Check("Python 3.11 or newer", sys.version_info >= (3, 11), version)
-    yield from _warehouse(target, as_built)
-    yield _endpoints(endpoints)
-
-
-def _data(root: Path) -> Iterator[Check]:
-    from medeval.sources import real_path, variables
-
-    named = [name for name in variables(root) if os.environ.get(name)]
-    if not named:
-        yield Check("your own data", True, "none named, so a build would read the demo")
-    for name in named:
-        path = Path(real_path(os.environ[name]))
-        there = path.exists()
-        yield Check(f"{name} is there", there, str(path) if there else f"no {path}")
-
-
-def _warehouse(target: str | None, as_built: bool) -> Iterator[Check]:
     from medeval.builds import newest_build, open_built
     from medeval.registry import benchmark_exports
-    from medeval.sources import project_root
+    from medeval.sources import project_root, real_path, variables
     from medeval.warehouse import load_target
 
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Check("Python 3.11 or newer", sys.version_info >= (3, 11), version)
     try:
         root = project_root()
-        yield from _data(root)
+        named = [name for name in variables(root) if os.environ.get(name)]
+        if not named:
+            yield Check("your own data", True, "none named, so a build would read the demo")
+        for name in named:
+            path = Path(real_path(os.environ[name]))
+            there = path.exists()
+            yield Check(f"{name} is there", there, str(path) if there else f"no {path}")
         yield _private(load_target(target, root))
         names = list(benchmark_exports())
         with open_built(" ".join(names), target, as_built=as_built) as warehouse:
@@ -108,6 +93,7 @@ def _warehouse(target: str | None, as_built: bool) -> Iterator[Check]:
                 yield Check(f"{name} is built", True, f"{told}, started {build.started_at}")
     except UserError as error:
         yield Check("the warehouse opens", False, str(error))
+    yield _endpoints(endpoints)
 
 
 def _private(target: Target) -> Check:

@@ -9,15 +9,12 @@ from typing import Annotated
 import typer
 
 from medeval.commands.shared_options import AsBuilt, DbtTarget
+from medeval.predictions.tasks import TASKS
 
 
 def predict(
     task: Annotated[
-        str,
-        typer.Option(
-            help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los) or"
-            " phenotyping (pheno)."
-        ),
+        str, typer.Option(help=", ".join(f"{one.name} ({one.short})" for one in TASKS))
     ],
     model: Annotated[
         str, typer.Option(help="logistic; for length of stay a ridge regression.")

@@ -43,20 +43,16 @@ def report(
         write_report(reports[0], place, show_text=show_text)
     else:
         for path, one in zip(runs, reports, strict=True):
-            _require_whole(path, one)
+            for result in one.detailed_results:
+                if missing := result.metadata.get("not_asked", 0):
+                    raise UserError(
+                        f"{missing:,} items of {path} were never asked: it has no place beside"
+                        " others before it is whole."
+                        f" `python -m medeval run --resume {path}`."
+                    )
         place = out or Path("leaderboard.html")
         leaderboard(reports).write(place)
     print(place)
-
-
-def _require_whole(path: Path, report: BenchmarkReport) -> None:
-    for result in report.detailed_results:
-        missing = result.metadata.get("not_asked", 0)
-        if missing:
-            raise UserError(
-                f"{missing:,} items of {path} were never asked: it has no place beside others"
-                f" before it is whole. `python -m medeval run --resume {path}`."
-            )
 
 
 def _read(path: Path) -> BenchmarkReport:

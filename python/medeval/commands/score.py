@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medeval.commands.graceful_exit import moved_to
-from medeval.commands.shared_options import ScoredTask, flags_in, one_of, refuse_flags
+from medeval.commands.shared_options import flags_in, one_of, refuse_flags
 from medeval.errors import UserError
 from medeval.predictions.tasks import Cluster, Grouping, Interval, is_icu_task
 from medeval.registry import with_options
@@ -28,18 +28,18 @@ SCORES = "scores.json"
 
 
 def _score(
-    task: ScoredTask,
     prediction: Annotated[
         Path | None,
         typer.Argument(
-            help="Prediction file (.csv, .csv.gz, .parquet; yier: a submission) or the folder of a"
-            " run. Without it the newest run of the task in runs/; if there is none of an ICU task,"
-            " a baseline is trained first."
+            help="Prediction file (.csv, .csv.gz, .parquet), a submission or the folder of a run."
+            " Without it the newest run of the task in runs/; if there is none of an ICU task, a"
+            " baseline is trained first."
         ),
     ] = None,
     **given: Any,
 ) -> None:
     """Score predictions or a model's answers: values with intervals, as a table and as JSON."""
+    task = given["task"]
     given["by"] = [name.strip() for entry in given["by"] or [] for name in entry.split(",")]
     given["by"] = list(dict.fromkeys(filter(None, given["by"])))
     of_task = _of_predictions if is_icu_task(task) else _of_answers

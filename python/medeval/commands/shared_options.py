@@ -70,13 +70,6 @@ ReAsks = Annotated[
         rich_help_panel=WHO_JUDGES,
     ),
 ]
-ScoredTask = Annotated[
-    str,
-    typer.Option(
-        help="in_hospital_mortality (ihm), decompensation (decomp), length_of_stay (los),"
-        " phenotyping (pheno), cdm, mtsamples, yier, or the id or file of a task file."
-    ),
-]
 Listfile = Annotated[
     Path | None,
     typer.Option(
@@ -86,13 +79,6 @@ Listfile = Annotated[
     ),
 ]
 ResamplingSeed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the resamples.")]
-ResampledUnit = Annotated[
-    str | None,
-    typer.Option(
-        help="Resample whole stays or subjects (stay, subject), recommended for hourly tasks;"
-        " yier: questions that share a context (context)."
-    ),
-]
 DbtTarget = Annotated[
     str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
 ]
@@ -150,7 +136,8 @@ def flags_in(file: str, **common: Any) -> type:
     """
     flags = []
     for name, one in _described(file).items():
-        default = one.pop("default", None)
+        # Typer's own sign of a flag that must be given.
+        default = ... if one.pop("required", False) else one.pop("default", None)
         one.pop("of", None)
         if "like" in one:
             annotation = globals()[one["like"]]

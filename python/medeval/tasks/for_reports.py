@@ -11,6 +11,7 @@ from medeval.inference.types import canonical
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.schemas import Row
+from medeval.models.scores import LEVEL
 from medeval.scoring.table import ScoreTable, result_fields, told_counts
 from medeval.tasks.task import Method, Table, TaskScore
 
@@ -73,38 +74,45 @@ def report_of(scored: TaskScore) -> BenchmarkReport:
     told.update({name: value for name, value in about.items() if name not in told})
     told["metrics"] = _metrics(result, scored.headline)
     told["scored_as"] = _scored_as(told)
-    told["tables"] = [
-        {"title": one.title, "columns": list(one.columns), "rows": [list(row) for row in one.rows]}
-        for one in all_tables(scored)
-    ]
-    report = BenchmarkReport(model_id=result.model_id, metadata=_about_run(result))
-    report.add_evaluation_result(result)
-    return report
-
-
-def all_tables(scored: TaskScore) -> list[Table]:
-    """Return the tables beside the values: groups, the task's own, and the judges."""
     own = [*scored.tables, *scored.details]
     titles = {table.title for table in own}
     groups = [group_table(name, groups) for name, groups in scored.groups.items()]
-    judging = scored.result.metadata.get("judging")
-    return [
-        *(table for table in groups if table.title not in titles),
-        *own,
-        *([] if judging is None else [_judges(judging), _judging(judging)]),
+    judging = told.get("judging")
+    told["tables"] = [
+        {"title": one.title, "columns": list(one.columns), "rows": [list(row) for row in one.rows]}
+        for one in [
+            *(table for table in groups if table.title not in titles),
+            *own,
+            *([] if judging is None else _judging_tables(judging)),
+        ]
     ]
+    methods = sorted({one.method for one in (result.intervals or {}).values() if one.method})
+    of_run = {
+        "run_id": told.get("run_id"),
+        "data_sha256": {result.task_id: told["data"]["sha256"]},
+        "versions": {"medeval": medeval.__version__},
+        "medeval_version": medeval.__version__,
+        "prompt_version": told.get("prompt_version"),
+        "endpoint": told.get("endpoint"),
+        "models_reported": sorted(told.get("models_reported", {})),
+        "model": {"parameters": told.get("parameters", {})},
+    }
+    if methods:
+        drawn = {"draws": told["n_iters"], "seed": told["seed"], "level": LEVEL}
+        of_run["bootstrap"] = {**drawn, "method": ", ".join(methods)}
+    report = BenchmarkReport(model_id=result.model_id, metadata=of_run)
+    report.add_evaluation_result(result)
+    return report
 
 
 def group_table(grouping: str, groups: Mapping[str, Mapping[str, float | None]]) -> Table:
     """Return the values of groups, with whatever there is more of as rows."""
     metrics = list(next(iter(groups.values()), {}))
+    shown = {name: list(map(_cell, metrics, found.values())) for name, found in groups.items()}
     title = f"by {grouping}"
     if len(groups) >= len(metrics):
-        rows = [
-            (name, *(_cell(key, found[key]) for key in metrics)) for name, found in groups.items()
-        ]
-        return Table(title, (grouping, *metrics), rows)
-    rows = [(key, *(_cell(key, found[key]) for found in groups.values())) for key in metrics]
+        return Table(title, (grouping, *metrics), [(name, *row) for name, row in shown.items()])
+    rows = list(zip(metrics, *shown.values(), strict=True))
     return Table(title, ("metric", *groups), rows)
 
 
@@ -152,68 +160,32 @@ def _scored_as(told: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def _about_run(result: EvaluationResult) -> dict[str, Any]:
-    told = result.metadata
-    methods = sorted({one.method for one in (result.intervals or {}).values() if one.method})
-    known = {
-        "run_id": told.get("run_id"),
-        "data_sha256": {result.task_id: told["data"]["sha256"]},
-        "versions": {"medeval": medeval.__version__},
-        "medeval_version": medeval.__version__,
-        "prompt_version": told.get("prompt_version"),
-        "endpoint": told.get("endpoint"),
-        "models_reported": sorted(told.get("models_reported", {})),
-        "model": {"parameters": told.get("parameters", {})},
-    }
-    if methods:
-        known["bootstrap"] = {
-            "draws": told["n_iters"],
-            "seed": told["seed"],
-            "level": 0.95,
-            "method": ", ".join(methods),
-        }
-    return known
-
-
-def _judges(judging: Mapping[str, Any]) -> Table:
-    return Table(
-        "judges",
-        ("judge", "model", "as its server names it", "complete", "partial", "failed", "cost"),
-        [
-            (
-                one["judge"],
-                one["model"],
-                ", ".join(one["models_reported"]) or "not named",
-                *(f"{one[status]:,}" for status in ("ok", "partial", "failed")),
-                "unknown" if one["cost"] is None else one["cost"],
-            )
-            for one in judging["judges"]
-        ],
-    )
-
-
-def _judging(judging: Mapping[str, Any]) -> Table:
-    return Table(
-        "judging",
-        ("", ""),
-        [
-            ("rubric", f"{judging['rubric']} ({judging['rubric_sha256'][:12]})"),
-            ("prompt version", judging["prompt_version"]),
-            ("verdicts of a jury are put together by", judging["pooling"]),
-            ("verdicts of a judge on an answer", str(judging["repeats"])),
-            *(
-                (f"answers with {label}", f"{judging[status]:,}")
-                for status, label in (
-                    ("ok", "complete verdicts"),
-                    ("partial", "partial verdicts"),
-                    ("failed", "no usable verdict"),
-                )
-            ),
-            *((f"not judged: {why}", f"{n:,}") for why, n in judging["not_judged"].items()),
-            ("answers with signs of an injection", f"{judging['possible_injections']:,}"),
-            ("cost of judging", "unknown" if judging["cost"] is None else str(judging["cost"])),
-        ],
-    )
+def _judging_tables(judging: Mapping[str, Any]) -> list[Table]:
+    """Return who judged, and what came of it."""
+    judges = [
+        (
+            one["judge"],
+            one["model"],
+            ", ".join(one["models_reported"]) or "not named",
+            *(f"{one[status]:,}" for status in ("ok", "partial", "failed")),
+            "unknown" if one["cost"] is None else one["cost"],
+        )
+        for one in judging["judges"]
+    ]
+    told = [
+        ("rubric", f"{judging['rubric']} ({judging['rubric_sha256'][:12]})"),
+        ("prompt version", judging["prompt_version"]),
+        ("verdicts of a jury are put together by", judging["pooling"]),
+        ("verdicts of a judge on an answer", str(judging["repeats"])),
+        ("answers with complete verdicts", f"{judging['ok']:,}"),
+        ("answers with partial verdicts", f"{judging['partial']:,}"),
+        ("answers with no usable verdict", f"{judging['failed']:,}"),
+        *((f"not judged: {why}", f"{n:,}") for why, n in judging["not_judged"].items()),
+        ("answers with signs of an injection", f"{judging['possible_injections']:,}"),
+        ("cost of judging", "unknown" if judging["cost"] is None else str(judging["cost"])),
+    ]
+    named = ("judge", "model", "as its server names it", "complete", "partial", "failed", "cost")
+    return [Table("judges", named, judges), Table("judging", ("", ""), told)]
 
 
 def reasons_table(title: str, counts: Mapping[str, int]) -> Sequence[Table]:

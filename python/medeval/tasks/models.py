@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from medeval.inference.endpoints import normalized
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.python_model import FileFailedError, PythonModel, module_of
-from medeval.inference.types import Message, Model
+from medeval.inference.types import Model
 from medeval.tasks.task import DEMO, AskedTask
 
 OPENAI = "https://api.openai.com/v1"
@@ -91,7 +91,14 @@ def model_of(choice: ModelChoice, task: AskedTask, guard: DataUseGuard) -> Model
         return task.local_provider(DEMO, guard)
     if choice.function is not None:
         file, name = choice.function
-        ask = _loaded(file, name)
+        if not file.is_file():
+            raise UserError(f"{file}: no such file. A function is named FILE.py:FUNCTION.")
+        try:
+            ask = getattr(module_of(file), name, None)
+        except (OSError, ValueError, FileFailedError) as error:
+            raise UserError(f"{error}.") from None
+        if not callable(ask):
+            raise UserError(f"{file} has no function {name!r}.")
         return PythonModel(
             lambda item: ask(item.messages), choice.model, guard, timeout=choice.timeout, file=file
         )
@@ -114,18 +121,3 @@ def code_sha256(choice: ModelChoice) -> dict[str, str]:
         return {"code_sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror or error}).") from None
-
-
-def _loaded(path: Path, name: str) -> Callable[[Sequence[Message]], str]:
-    """Load a function that takes a conversation and returns the reply's text."""
-    if not path.is_file():
-        raise UserError(f"{path}: no such file. A function is named FILE.py:FUNCTION.")
-    try:
-        module = module_of(path)
-    except (OSError, ValueError, FileFailedError) as error:
-        raise UserError(f"{error}.") from None
-    function: Any = getattr(module, name, None)
-    if not callable(function):
-        raise UserError(f"{path} has no function {name!r}.")
-    loaded: Callable[[Sequence[Message]], str] = function
-    return loaded

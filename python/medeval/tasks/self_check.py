@@ -32,11 +32,6 @@ def check_task(task: AskedTask) -> Iterator[Check]:
     yield _near_chance(task, oracle)
 
 
-def tolerance(n: int) -> float:
-    """Return how far from chance a score of n items may be: sampling, and a little."""
-    return 0.05 + 0.5 / sqrt(n)
-
-
 def _bound(metric: str, who: str, scored: TaskScore, wanted: float) -> Check:
     value = scored.result.metrics_results.get(metric)
     # Without an answer some metrics are undefined, which is right as well.
@@ -52,7 +47,8 @@ def _near_chance(task: AskedTask, oracle: TaskScore) -> Check:
     n = len(shuffled.result.inputs)
     if value is None or n < 2:
         return Check(name, n < 2, "one item only, there is no other" if n < 2 else "undefined")
-    chance, far = task.chance(), tolerance(n)
+    # Sampling, and a little.
+    chance, far = task.chance(), 0.05 + 0.5 / sqrt(n)
     best = oracle.result.metrics_results[oracle.headline]
     passed = abs(value - chance) <= far and value < best
     if n == 2:

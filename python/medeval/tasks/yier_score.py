@@ -211,23 +211,19 @@ def report(
         "n_unlabelled": len(answered) - len(scored),
         "extractions": dict(sorted(extractions.items())),
         "warnings": warnings,
-        "by": {name: _by_group(scored, GROUPINGS[name]) for name in method.groupings},
+        "by": {
+            name: {
+                group: summarise([one for one in scored if GROUPINGS[name](one) == group])
+                for group in sorted(set(map(GROUPINGS[name], scored)))
+            }
+            for name in method.groupings
+        },
         "f1_interval": drawn,
         "cluster": method.cluster,
         "pass_agreement": agreement,
         "n_left_out": n_left_out,
     }
     return Report(tuple(scored), details, found, method)
-
-
-def _by_group(
-    scored: Sequence[Answered], group_of: Callable[[Answered], str]
-) -> dict[str, dict[str, Any]]:
-    """Return the values of each group of questions, the groups sorted by name."""
-    groups: dict[str, list[Answered]] = {}
-    for one in scored:
-        groups.setdefault(group_of(one), []).append(one)
-    return {name: summarise(groups[name]) for name in sorted(groups)}
 
 
 def summarise(scored: Sequence[Answered]) -> dict[str, Any]:
