@@ -131,7 +131,7 @@ class DataUseGuard:
             reason = error.strerror or type(error).__name__
         if reason:
             raise UserError(
-                f"{self.audit}: the audit cannot be written ({reason}). Nothing was sent."
+                f"{self.audit}: the audit cannot be written: {reason}. Nothing was sent."
             )
 
     def check_place(self, address: str) -> None:
