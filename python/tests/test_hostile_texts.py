@@ -81,8 +81,7 @@ def thinking(text: str) -> None:
     split_thinking(text)
     after_thinking(text)
     for asked in (Asked(), Asked(use_think=True)):
-        asked.to_be_judged(text)
-        asked.thinking(text)
+        asked.split(text)
 
 
 def complaints(text: str) -> None:

@@ -35,21 +35,17 @@ def test_the_instruction_is_that_of_the_benchmark_in_both_styles() -> None:
 def test_asked_to_think_the_answer_is_what_follows_the_last_closing_tag(
     reply: str, answer: str, thought: str
 ) -> None:
-    asked = Asked(use_think=True)
-    assert split_thinking(asked.to_be_judged(reply)).answer == answer
-    assert asked.thinking(reply) == thought
+    judged, thinking = Asked(use_think=True).split(reply)
+    assert (split_thinking(judged).answer, thinking) == (answer, thought)
 
 
 def test_thinking_that_the_server_has_split_off_leaves_no_tag_to_be_closed() -> None:
     asked = Asked(use_think=True)
-    assert asked.to_be_judged("Rest.", "why") == "Rest."
-    assert asked.thinking("Rest.", "why") == "why"
-    assert asked.to_be_judged("more</think>Rest.", "why") == "Rest."
-    assert asked.thinking("more</think>Rest.", "why") == "why\nmore"
+    assert asked.split("Rest.", "why") == ("Rest.", "why")
+    assert asked.split("more</think>Rest.", "why") == ("Rest.", "why\nmore")
 
 
 def test_not_asked_to_think_a_reply_stays_as_it_is() -> None:
-    asked = Asked()
-    assert asked.to_be_judged("<think>why</think>Rest.") == "<think>why</think>Rest."
-    assert asked.thinking("<think>why</think>Rest.") == "why"
-    assert asked.thinking("Rest.") == ""
+    reply = "<think>why</think>Rest."
+    assert Asked().split(reply) == (reply, "why")
+    assert Asked().split("Rest.") == ("Rest.", "")

@@ -14,7 +14,7 @@ from dbt_worker import Worked, Worker
 from marks import slow_after
 
 from medeval.yier.questions import check_records, clean_questions
-from medeval.yier.reading import QuestionFile
+from medeval.yier.reading import Document
 
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
 TABLES = ("yier_attrition", "yier_data_class", "yier_options", "yier_questions")
@@ -132,7 +132,7 @@ def test_both_engines_refuse_the_same(postgres_database: dict[str, str], tmp_pat
 
 def test_a_record_that_is_mended_is_marked_no_more() -> None:
     def cleaned(content: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return clean_questions(QuestionFile(content, "array"))[0]
+        return clean_questions(Document(content, "array"))[0]
 
     once = cleaned([{**RECORDS[0], "sample_id": "a"}])
     assert once[0]["refused_by_check"] == "context: Input should be a valid string"

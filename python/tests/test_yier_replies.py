@@ -12,6 +12,7 @@ from medeval.yier.cues import ZH_CUES
 from medeval.yier.replies import read_reply
 
 SIGNS = ["发热", "咳嗽", "皮疹", "腹痛"]
+CUES = ZH_CUES.split("|")
 EN_CUES = ["Answer", "answers", "Final answer", "Correct answer", "correct option"]
 CHOICE = ["因此选", "所以选", "应选", "故选", "本题应选", "选"]
 OUT = ["（×）", "×", "✗", "（错误）", "：错误", "(x)", " (incorrect)", " is wrong", "是错误的"]
@@ -21,7 +22,11 @@ IN = ["（√）", "√", "✓", "（正确）", "：正确", "(✓)", " (correc
 @pytest.mark.parametrize(
     "start",
     [
-        *(f"有分析。{cue}{link}" for cue in ZH_CUES for link in ("", "是", "为", "：", "是：")),
+        *(
+            f"有分析。{cue}{link}"
+            for cue in ZH_CUES.split("|")
+            for link in ("", "是", "为", "：", "是：")
+        ),
         *(f"So. {cue}{link}" for cue in EN_CUES for link in (" is ", " are ", ": ", " = ")),
         *(
             f"{cue}{verb}{link}"

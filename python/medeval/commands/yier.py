@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+from medeval.commands.shared_options import flags_in
 from medeval.errors import UserError
+from medeval.registry import with_options
 
 app = typer.Typer(
     help="CHIP 2023 YIER-LLM: check, convert and ask its questions, write a submission.",
@@ -30,7 +32,8 @@ def validate(file: Questions) -> None:
     checked = check_records(found.records)
     print(
         f"{file}: {len(found.records):,} records, {found.encoding}, layout {found.layout}; split"
-        f" {checked.split}: {checked.n_labelled:,} labelled, {checked.n_unlabelled:,} unlabelled,"
+        f" {checked.split}: {checked.n_labelled:,} labelled, "
+        f" {len(checked.records) - checked.n_labelled:,} unlabelled,"
         f" {checked.n_left_out:,} left out"
     )
     if found.repaired:
@@ -59,39 +62,14 @@ def convert(
         print(f"medeval: {file} was not JSON as it stands; it was repaired", file=sys.stderr)
 
 
-@app.command()
-def prompt(
-    file: Questions,
-    language: Annotated[Literal["zh", "en"], typer.Option(help="Of the instruction.")] = "zh",
-    shuffle_seed: Annotated[
-        int | None, typer.Option(help="Shuffle the options. Default: the order of the file.")
-    ] = None,
-    passes: Annotated[int, typer.Option(min=1, help="How often each question is asked.")] = 1,
-    examples: Annotated[
-        Path | None, typer.Option(help="Training file from which examples are chosen.")
-    ] = None,
-    shots: Annotated[int, typer.Option(min=0, help="How many examples.")] = 0,
-    example_seed: Annotated[int, typer.Option(help="Seed of their choice.")] = 0,
-    skip_without_context: Annotated[
-        bool, typer.Option("--skip-without-context", help="Leave such questions out.")
-    ] = False,
-    out: Out = None,
-) -> None:
+def _prompt(file: Questions, out: Out = None, **given: Any) -> None:
     """Write the prompts, one JSON object a line, as a run would send them."""
-    from medeval.tasks.yier import YierOptions, begin
+    from medeval.tasks.options import read_options
+    from medeval.tasks.yier import NAME, YierOptions, begin
 
-    task = begin(
-        YierOptions(
-            questions=str(file),
-            language=language,
-            shuffle_seed=shuffle_seed,
-            samples=passes,
-            examples=None if examples is None else str(examples),
-            shots=shots,
-            example_seed=example_seed,
-            skip_without_context=skip_without_context,
-        )
-    )
+    passes, examples = given.pop("passes"), given.pop("examples")
+    given |= {"samples": passes, "examples": None if examples is None else str(examples)}
+    task = begin(read_options(YierOptions, {"questions": str(file), **given}, NAME))
     lines = [
         {
             "sample_id": made.record.sample_id,
@@ -105,6 +83,9 @@ def prompt(
         for number, made in task.prompts()
     ]
     _write(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+
+
+app.command("prompt")(with_options(_prompt, [flags_in("yier_prompt.toml")]))
 
 
 @app.command()
@@ -126,9 +107,7 @@ def submit(
     from medeval.yier.questions import fill
     from medeval.yier.reading import as_text
 
-    record = read_record(run)
-    if record.task != NAME:
-        raise UserError(f"{run} is not a run of the task {NAME}.")
+    record = read_record(run, NAME)
     named = {} if questions is None else {"questions": str(questions)}
     task = begin(YierOptions(**options_of(record.settings) | named))
     answered, agreement = task.answers(run)

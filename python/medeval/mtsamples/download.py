@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
@@ -22,10 +23,9 @@ from medeval.mtsamples.notes import (
     NOTES_FOLDER,
     PINNED,
     ListedFile,
-    check_complete,
     listing_from_answer,
+    listing_of,
     note_paths,
-    read_listing,
 )
 
 if TYPE_CHECKING:
@@ -42,11 +42,6 @@ RAW = "https://raw.githubusercontent.com"
 ATTEMPTS = 4
 FIRST_WAIT = 1.0
 _TIMEOUT = 30.0
-
-_OK = 200
-_FORBIDDEN = 403
-_TOO_MANY_REQUESTS = 429
-_SERVER_ERRORS = 500
 
 Read = TypeVar("Read")
 
@@ -84,7 +79,7 @@ def download(
     fetched = 0
     try:
         with httpx2.Client(timeout=_TIMEOUT, follow_redirects=True) as client:
-            listing = read_listing(cache)
+            listing = listing_of(notes)
             if listing is None or not listing.is_of(*origin):
                 url = f"{API}/repos/{repository}/contents/{folder}?ref={commit}"
                 listing = listing_from_answer(_fetch(client, url, json.loads), *origin, url)
@@ -102,7 +97,7 @@ def download(
     except OSError as error:
         raise UserError(f"{error.filename or cache} cannot be used: {error.strerror}.") from error
     watch(len(listing.files), len(listing.files))
-    check_complete(notes, {path.name for path in note_paths(notes)})
+    listing.check_complete(notes, {path.name for path in note_paths(notes)})
     return len(listing.files), fetched
 
 
@@ -124,13 +119,16 @@ def _fetch(client: httpx2.Client, url: str, read: Callable[[bytes], Read]) -> Re
     for attempt in range(1, ATTEMPTS + 1):
         try:
             response = client.get(url)
-            if response.status_code == _OK:
+            if response.status_code == HTTPStatus.OK:
                 return read(response.content)
             status = response.status_code
             met = f"HTTP status {status}"
-            if status == _FORBIDDEN and response.headers.get("x-ratelimit-remaining") == "0":
+            if (
+                status == HTTPStatus.FORBIDDEN
+                and response.headers.get("x-ratelimit-remaining") == "0"
+            ):
                 met += ", GitHub's limit of requests an hour is used up"
-            passes = status == _TOO_MANY_REQUESTS or status >= _SERVER_ERRORS
+            passes = status == HTTPStatus.TOO_MANY_REQUESTS or response.is_server_error
         except (httpx2.HTTPError, ValueError) as error:
             met, passes = str(error) or type(error).__name__, True
         if not passes:

@@ -12,7 +12,6 @@ from typing import Any
 from medeval.builds import build_command, newest_build, open_built, read_source
 from medeval.errors import UserError
 from medeval.export import BenchmarkExport, Lines
-from medeval.models.text_files import write_text
 from medeval.warehouse import Warehouse, flat, schema_name
 
 NAME = "mtsamples"
@@ -66,11 +65,12 @@ def _settings(warehouse: Warehouse) -> dict[str, Any]:
     return dict(zip(columns, row, strict=True))
 
 
-def _lines(warehouse: Warehouse) -> Iterator[dict[str, Any]]:
-    return map(asdict, _examples(warehouse))
-
-
-_LINES = Lines(NAME, FILE, EXAMPLES, (SETTINGS,), _lines, ("examples", "notes"), about=_settings)
+_LINES = Lines(
+    *(NAME, FILE, EXAMPLES, (SETTINGS,)),
+    lambda warehouse: map(asdict, _examples(warehouse)),
+    ("examples", "notes"),
+    about=_settings,
+)
 EXPORT = BenchmarkExport(NAME, (NAME,), {"mtsamples_procedures": NAME}, (EXAMPLES,), _LINES.write)
 
 
@@ -94,22 +94,14 @@ def read_warehouse(*, as_built: bool) -> Examples:
     return Examples(rows, rule_version, build.source_location, data_class)
 
 
-def _as_lines(examples: Sequence[Example]) -> str:
+def as_lines(examples: Sequence[Example]) -> str:
     """Return examples as JSON Lines, the same text for the same examples."""
     return "".join(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in examples)
 
 
 def sha256_of(examples: Sequence[Example]) -> str:
     """Return the hash by which a run knows its examples again."""
-    return hashlib.sha256(_as_lines(examples).encode()).hexdigest()
-
-
-def keep(examples: Sequence[Example], folder: Path) -> Path:
-    """Write the examples into the folder of a run, unless they are there; return the file."""
-    place = folder / FILE
-    if not place.exists():
-        write_text(place, _as_lines(examples))
-    return place
+    return hashlib.sha256(as_lines(examples).encode()).hexdigest()
 
 
 def read_kept(folder: Path) -> list[Example]:

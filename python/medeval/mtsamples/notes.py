@@ -9,22 +9,25 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from medeval.data_class import OPEN
 from medeval.errors import UserError
 from medeval.files import unpacked
+from medeval.strict_json import RepeatedKeyError, strict_decoder
 
 Form = Literal["folder", "lines", "lines.gz"]
 
 # DuckDB reads no longer object out of JSON Lines.
 LONGEST_LINE = 16 * 1024 * 1024
 _MARK = "\ufeff"
+# No number is read, and Python refuses to make one of very many digits.
+_DECODER = strict_decoder(parse_int=len, parse_float=len)
 # What the benchmark's authors pin: a repository, a folder in it, and the commit.
 PINNED = (
     "raulista1997/benchmarkdata",
@@ -81,9 +84,12 @@ def read_notes(place: Path) -> Notes:
         folder = place / NOTES_FOLDER if (place / NOTES_FOLDER).is_dir() else place
         paths = note_paths(folder)
         texts = {path.name: _text_of(path) for path in paths}
-        said = OPEN if _are_pinned(folder, texts) else ""
+        listing, said = listing_of(folder), ""
+        if listing is not None:
+            listing.check_complete(folder, texts)
+            is_whole = all(one.is_content(texts[one.name].encode()) for one in listing.files)
+            said = OPEN if is_whole and listing.is_of(*PINNED) else ""
         form, notes = "folder", [Note(name, text, said) for name, text in texts.items()]
-        check_complete(folder, texts.keys())
     elif place.name.lower().endswith((".jsonl", ".jsonl.gz")):
         form = "lines.gz" if place.name.lower().endswith(".gz") else "lines"
         paths, notes = [place], list(_notes_of_lines(place, form))
@@ -175,8 +181,6 @@ def _notes_of_lines(path: Path, form: Form) -> Iterator[Note]:
             wrong = "is not text in UTF-8"
         except RecursionError:
             wrong = "is nested too deep"
-        except json.JSONDecodeError as error:
-            wrong = f"is not JSON: {error.msg} at column {error.colno}"
         except ValueError as error:
             wrong = str(error)
         raise UserError(f"{path}, line {number} {wrong}.")
@@ -191,10 +195,15 @@ def _note_of(line: bytes) -> Note:
     text = line.decode("utf-8")
     if text.startswith(_MARK):
         raise ValueError("begins with a byte order mark. Save the file as UTF-8 without one")
-    # No number is read, and Python refuses to make one of very many digits.
-    entry = json.loads(
-        text, object_pairs_hook=_unique_keys, parse_constant=_no_constant, parse_int=len
-    )
+    try:
+        entry = _DECODER.decode(text)
+    except RepeatedKeyError:
+        # The key itself may be a text.
+        raise ValueError("names a key twice") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"is not JSON: {error.msg} at column {error.colno}") from None
+    except ValueError as error:
+        raise ValueError(f"is no strict JSON: {error}") from None
     if not isinstance(entry, dict):
         raise ValueError("is no JSON object")
     for key in ("filename", "text"):
@@ -207,18 +216,6 @@ def _note_of(line: bytes) -> Note:
     if not entry["filename"].strip():
         raise ValueError("has a blank filename")
     return Note(entry["filename"], entry["text"], OPEN if entry.get("data_class") == OPEN else "")
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object. Which of two equal keys counts differs from reader to reader."""
-    entry = dict(pairs)
-    if len(entry) < len(pairs):
-        raise ValueError("names a key twice")
-    return entry
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"holds {name}, which is not JSON")
 
 
 def _file_name(name: str) -> str:
@@ -271,6 +268,28 @@ class Listing(BaseModel):
         """Tell whether it lists this folder at this commit."""
         return (self.repository, self.folder, self.commit) == (repository, folder, commit)
 
+    def check_complete(self, notes: Path, names: Collection[str]) -> None:
+        """Stop where a folder holds not just the notes of the list.
+
+        Args:
+            notes: the folder, for messages.
+            names: the names of the notes there.
+
+        Raises:
+            UserError: notes are missing, or others are there.
+        """
+        expected = {file.name for file in self.files}
+        if missing := sorted(expected.difference(names)):
+            raise UserError(
+                f"The download in {notes} is incomplete: of {len(expected)} notes it lacks"
+                f" {len(missing)}, {missing[0]!r} among them. Complete it with {DOWNLOAD}."
+            )
+        if others := sorted(set(names) - expected):
+            raise UserError(
+                f"{notes} holds notes that are not of the download ({len(others)}, {others[0]!r}"
+                " among them). Move them away."
+            )
+
 
 def listing_from_answer(
     answer: object, repository: str, folder: str, commit: str, place: str
@@ -306,50 +325,17 @@ def listing_from_answer(
     return listing
 
 
-def read_listing(cache: Path) -> Listing | None:
-    """Return the list of a download that was begun in a cache folder; None without a usable one."""
-    try:
-        return Listing.model_validate_json((cache / LISTING_FILE).read_bytes())
-    except (OSError, ValidationError):
-        return None
-
-
-def _are_pinned(notes: Path, texts: Mapping[str, str]) -> bool:
-    """Tell whether notes are, byte by byte, all those of the pinned commit.
-
-    Args:
-        notes: the folder `txt_files` of a download, beside which the list of its hashes stands.
-        texts: what the notes hold, by name.
-    """
-    listing = read_listing(notes.parent) if notes.name == NOTES_FOLDER else None
-    if listing is None or not listing.is_of(*PINNED):
-        return False
-    return all(file.is_content(texts.get(file.name, "").encode()) for file in listing.files)
-
-
-def check_complete(notes: Path, names: Collection[str]) -> None:
-    """Stop where a folder of a download holds not just the notes of its list.
+def listing_of(notes: Path) -> Listing | None:
+    """Return the list of a download that was begun; None without a usable one.
 
     A folder without a list, as other programs leave it, is taken as it is.
 
     Args:
-        notes: the folder `txt_files`.
-        names: the names of the notes there.
-
-    Raises:
-        UserError: notes are missing, or others are there.
+        notes: the folder `txt_files`, beside which the list stands.
     """
-    listing = read_listing(notes.parent) if notes.name == NOTES_FOLDER else None
-    if listing is None:
-        return
-    expected = {file.name for file in listing.files}
-    if missing := sorted(expected.difference(names)):
-        raise UserError(
-            f"The download in {notes} is incomplete: of {len(expected)} notes it lacks"
-            f" {len(missing)}, {missing[0]!r} among them. Complete it with {DOWNLOAD}."
-        )
-    if others := sorted(set(names) - expected):
-        raise UserError(
-            f"{notes} holds notes that are not of the download ({len(others)}, {others[0]!r} among"
-            " them). Move them away."
-        )
+    if notes.name != NOTES_FOLDER:
+        return None
+    try:
+        return Listing.model_validate_json((notes.parent / LISTING_FILE).read_bytes())
+    except (OSError, ValidationError):
+        return None

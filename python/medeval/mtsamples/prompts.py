@@ -68,8 +68,8 @@ class Asked:
         """The hash of the prompt without a note in it."""
         return hashlib.sha256(str(self.messages("")).encode()).hexdigest()
 
-    def to_be_judged(self, reply: str, reasoning: str = "") -> str:
-        """Return what judges get of a reply, from which thinking in tags is still to be taken.
+    def split(self, reply: str, reasoning: str = "") -> tuple[str, str]:
+        """Return what judges get of a reply, thinking in tags still in it, and what was thought.
 
         Asked to think, a model that never closes its thinking has given no answer: all of it is
         thinking. Where the server has split the thinking off, there are no tags to be closed.
@@ -78,24 +78,14 @@ class Asked:
             reply: as it came.
             reasoning: what the server has split off.
         """
-        if not self._has_to_close(reply, reasoning):
-            return reply
-        closed = _UP_TO_THE_LAST_CLOSING.match(reply)
-        return f"<think>{reply}" if closed is None else reply[closed.end() :].strip()
-
-    def thinking(self, reply: str, reasoning: str = "") -> str:
-        """Return what was thought, in the reply itself and in what the server has split off."""
-        if self._has_to_close(reply, reasoning):
+        is_split = bool(reasoning.strip()) and "think>" not in reply.lower()
+        if self.use_think and reply.strip() and not is_split:
             closed = _UP_TO_THE_LAST_CLOSING.match(reply)
             own = _TAG.sub("\n", reply if closed is None else closed["thought"]).strip()
+            reply = f"<think>{reply}" if closed is None else reply[closed.end() :].strip()
         else:
             own = split_thinking(reply).thinking
-        return "\n".join(part for part in (reasoning, own) if part)
-
-    def _has_to_close(self, reply: str, reasoning: str) -> bool:
-        """Tell whether an answer can only stand behind a closing tag."""
-        is_split = bool(reasoning.strip()) and "think>" not in reply.lower()
-        return self.use_think and not is_split and bool(reply.strip())
+        return reply, "\n".join(part for part in (reasoning, own) if part)
 
 
 def demo_plan(question: str) -> str:

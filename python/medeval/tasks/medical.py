@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,16 +31,7 @@ from medeval.tasks.differences import paired_differences
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import (
-    DEMO,
-    EMPTY,
-    ORACLE,
-    AskedTask,
-    ItemTask,
-    LocalModel,
-    Method,
-    TaskScore,
-)
+from medeval.tasks.task import ItemTask, Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.judging.prompt import Subject
@@ -135,11 +126,16 @@ class MedicalTaskRun(ItemTask):
             )
         return read_rubric(beside)
 
+    @cached_property
+    def _pairs(self) -> tuple[list[Row], list[Row]]:
+        """The inputs and the gold answers."""
+        return self.task.pairs()
+
     def subjects(self, record: RunRecord) -> list[Subject]:
         """See `JudgedTask`."""
         from medeval.judging.prompt import Subject
 
-        inputs, gold = self.task.pairs()
+        inputs, gold = self._pairs
         subjects = []
         for answer in read_answers(record.folder / RESPONSES, self.items(record.limit)):
             place = int(answer.item)
@@ -166,7 +162,7 @@ class MedicalTaskRun(ItemTask):
         """See `AskedTask`."""
         form = response_format_for(self.task) if self.options.json_schema else None
         asked = {} if form is None else {"response_format": form}
-        for index, row in enumerate(self.task.pairs()[0][:limit]):
+        for index, row in enumerate(self._pairs[0][:limit]):
             messages = messages_for(self.task, row)
             for sample in range(self.options.samples):
                 yield Item(str(index), messages, self.task.data_class, sample, asked)
@@ -175,26 +171,18 @@ class MedicalTaskRun(ItemTask):
         """See `AskedTask`."""
         return output_from_reply(self.task, reply) is not None
 
-    def local_model(self, kind: str) -> LocalModel:
-        """See `AskedTask`."""
-        inputs, gold = self.task.pairs()
-        if kind == EMPTY:
-            return lambda item: ""
-        if kind == DEMO:
-            from medeval.evaluation.demo_answers import demo_answer
+    def local_reply(self, item: Item, gold_of: str | None) -> str:
+        """See `ItemTask`."""
+        inputs, gold = self._pairs
+        if gold_of is not None:
+            return json.dumps(gold[int(gold_of)], ensure_ascii=False)
+        from medeval.evaluation.demo_answers import demo_answer
 
-            return lambda item: json.dumps(demo_answer(self.task, inputs[int(item.id)]))
-        places = list(range(len(gold)))
-        given = dict(zip(places, places, strict=True))
-        if kind != ORACLE:
-            # Each item gets the gold answer of another one.
-            random.Random(0).shuffle(places)  # noqa: S311
-            given = dict(zip(places, places[1:] + places[:1], strict=True))
-        return lambda item: json.dumps(gold[given[int(item.id)]], ensure_ascii=False)
+        return json.dumps(demo_answer(self.task, inputs[int(item.id)]))
 
     def chance(self) -> float:
         """See `AskedTask`."""
-        gold = self.task.pairs()[1]
+        gold = self._pairs[1]
         steps = range(1, len(gold))
         chosen = steps[:: max(1, len(steps) // _MOST_ROTATIONS)]
         turned = ([*gold[step:], *gold[:step]] for step in chosen)
@@ -232,7 +220,7 @@ class MedicalTaskRun(ItemTask):
         return score_of(task, self.headline, record.model, outputs, method, facts, judging)
 
     def compare(
-        self, first: Path, other: AskedTask, second: Path, method: Method
+        self, first: Path, other: MedicalTaskRun, second: Path, method: Method
     ) -> list[Difference]:
         """See `AskedTask`."""
         plain = Method(0, method.seed)

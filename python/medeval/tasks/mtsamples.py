@@ -16,23 +16,22 @@ from medeval.errors import UserError
 from medeval.inference.run import RESPONSES, Answer, read_answers
 from medeval.inference.types import Item
 from medeval.judging.jury import DEFAULT_JUDGE
-from medeval.mtsamples.export import Example, keep, read_kept, read_warehouse, sha256_of
+from medeval.models.text_files import write_text
+from medeval.mtsamples.export import (
+    FILE,
+    Example,
+    as_lines,
+    read_kept,
+    read_warehouse,
+    sha256_of,
+)
 from medeval.mtsamples.notes import NOTES_FOLDER
 from medeval.mtsamples.prompts import PROMPT_VERSION, Asked, Style, demo_plan
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import (
-    DEMO,
-    EMPTY,
-    ORACLE,
-    AskedTask,
-    ItemTask,
-    LocalModel,
-    Method,
-    TaskScore,
-)
+from medeval.tasks.task import ItemTask, Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.judging.jury import Jury
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from medeval.scoring.compare import Difference
 
 NAME = "mtsamples_procedures"
-SHORT = "mtsamples"
 SETTINGS = "mtsamples"
 
 
@@ -111,7 +109,10 @@ class MtsamplesTask(ItemTask):
 
     def keep(self, folder: Path) -> list[Path]:
         """See `AskedTask`."""
-        return [keep(self.examples, folder)]
+        place = folder / FILE
+        if not place.exists():
+            write_text(place, as_lines(self.examples))
+        return [place]
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """See `AskedTask`."""
@@ -124,20 +125,12 @@ class MtsamplesTask(ItemTask):
         """See `AskedTask`; any text is a plan, whatever it is worth."""
         return True
 
-    def local_model(self, kind: str) -> LocalModel:
-        """See `AskedTask`."""
-        given = {one.example_id: one.answer for one in self.examples}
-        if kind == EMPTY:
-            return lambda item: ""
-        if kind == DEMO:
-            given = {one.example_id: demo_plan(one.question) for one in self.examples}
-        elif kind != ORACLE:
-            order = list(self.examples)
-            random.Random(0).shuffle(order)  # noqa: S311
-            after = zip(order, order[1:] + order[:1], strict=True)
-            given = {one.example_id: other.answer for one, other in after}
+    def local_reply(self, item: Item, gold_of: str | None) -> str:
+        """See `ItemTask`."""
         thought = "<think>By rule.</think>" if self.options.use_think else ""
-        return lambda item: thought + given[item.id]
+        if gold_of is None:
+            return thought + demo_plan(self._by_id[item.id].question)
+        return thought + self._by_id[gold_of].answer
 
     def chance(self) -> float:
         """See `AskedTask`; by the rule-based judge."""
@@ -183,19 +176,17 @@ class MtsamplesTask(ItemTask):
         return self._scored(record, results, plan, method)
 
     def compare(
-        self, first: Path, other: AskedTask, second: Path, method: Method
+        self, first: Path, other: MtsamplesTask, second: Path, method: Method
     ) -> list[Difference]:
         """See `AskedTask`."""
         plain = Method(0, method.seed)
         found = []
         for task, folder in ((self, first), (other, second)):
-            if not isinstance(task, MtsamplesTask):
-                raise UserError(f"{folder} is a run of {task.name}, not of {NAME}.")
             record = read_record(folder)
             results, plan = results_of_run(task, record)
-            found.append((task, folder, plan, task._scored(record, results, plan, plain).result))
-        (one, _, plan, scored), (two, _, its_plan, its_scored) = found
-        if {e.example_id: e for e in one.examples} != {e.example_id: e for e in two.examples}:
+            found.append((plan, task._scored(record, results, plan, plain).result))
+        (plan, scored), (its_plan, its_scored) = found
+        if self._by_id != other._by_id:
             raise UserError(f"{first} and {second} were asked about other examples.")
         if plan.same_judging() != its_plan.same_judging():
             raise UserError(
@@ -223,7 +214,7 @@ class MtsamplesTask(ItemTask):
     def _answers(self, record: RunRecord) -> list[tuple[Answer, str]]:
         """Return each answer with the text that judges get."""
         return [
-            (answer, self.asked.to_be_judged(answer.text, answer.reasoning))
+            (answer, self.asked.split(answer.text, answer.reasoning)[0])
             for answer in read_answers(record.folder / RESPONSES, self.items(record.limit))
         ]
 

@@ -56,7 +56,7 @@ def write_rows(
                 "answer": example.answer,
                 "extracted_section": example.extracted_section,
                 "answer_text": result.subject.judged,
-                "think_text": task.asked.thinking(answer.text, answer.reasoning),
+                "think_text": task.asked.split(answer.text, answer.reasoning)[1],
                 "outcome": None if answer.outcome is None else str(answer.outcome),
                 "finish_reason": answer.finish_reason or None,
                 "usage": dict(answer.usage),

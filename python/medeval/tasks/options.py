@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from medeval.errors import UserError
+from medeval.strict_json import RepeatedKeyError, unique_keys
 
 
 class TaskOptions(BaseModel):
@@ -96,16 +96,10 @@ def json_object(flag: str, text: str | None, example: str) -> dict[str, Any]:
     """
     if text is None:
         return {}
-
-    def members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        if twice := [
-            name for name, count in Counter(name for name, _ in pairs).items() if count > 1
-        ]:
-            raise UserError(f"{flag}: {twice[0]} comes twice. Leave one of them away.")
-        return dict(pairs)
-
     try:
-        read = json.loads(text, object_pairs_hook=members)
+        read = json.loads(text, object_pairs_hook=unique_keys)
+    except RepeatedKeyError as error:
+        raise UserError(f"{flag}: {error.key} comes twice. Leave one of them away.") from None
     except ValueError as error:
         raise UserError(f"{flag} is not JSON ({error}).") from None
     except RecursionError:

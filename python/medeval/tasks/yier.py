@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,22 +18,13 @@ from pydantic import Field
 
 from medeval.data_class import strictest
 from medeval.errors import UserError
-from medeval.inference.journal import Line, read_journal
+from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES
 from medeval.inference.types import Item, Outcome
 from medeval.sources import project_root
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import facts_of_run, read_record
-from medeval.tasks.task import (
-    DEMO,
-    EMPTY,
-    ORACLE,
-    AskedTask,
-    ItemTask,
-    LocalModel,
-    Method,
-    TaskScore,
-)
+from medeval.tasks.task import ItemTask, Method, TaskScore
 from medeval.yier.matching import LETTERS, Answers
 from medeval.yier.prompts import (
     PROMPT_VERSION,
@@ -47,7 +37,7 @@ from medeval.yier.prompts import (
     shuffled_order,
 )
 from medeval.yier.questions import Answered, Record, left_out_words, total, usable_records
-from medeval.yier.reading import QuestionFile, class_of, read_file
+from medeval.yier.reading import Document, class_of, read_file
 from medeval.yier.replies import Extraction, ReadReply
 
 if TYPE_CHECKING:
@@ -101,7 +91,7 @@ class YierTask(ItemTask):
     """
 
     options: YierOptions
-    file: QuestionFile
+    file: Document
     records: Sequence[Record]
     training: Sequence[Record]
     data_class: str
@@ -136,11 +126,8 @@ class YierTask(ItemTask):
             shots, seed = options.shots, options.example_seed
             examples = choose_examples(self.training, record, shots, seed) if shots else []
             for number in range(options.samples):
-                order = self._order(record, number)
-                yield (
-                    number,
-                    build_prompt(record, language=options.language, order=order, examples=examples),
-                )
+                order = shuffled_order(record, options.shuffle_seed, number)
+                yield number, build_prompt(record, options.language, order, examples)
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """See `AskedTask`."""
@@ -160,26 +147,12 @@ class YierTask(ItemTask):
         found = self._read(self._by_id[item.id], item.sample, reply)
         return found.extraction is not Extraction.UNPARSED
 
-    def local_model(self, kind: str) -> LocalModel:
-        """See `AskedTask`."""
-        if kind == EMPTY:
-            return lambda item: ""
-        order = list(self.records)
-        random.Random(0).shuffle(order)  # noqa: S311
-        others = dict(zip((one.sample_id for one in order), order[1:] + order[:1], strict=True))
-
-        def reply(item: Item) -> str:
-            record = self._by_id[item.id]
-            if kind == DEMO:
-                chosen = choose(record)
-            elif kind == ORACLE:
-                chosen = record.gold.options
-            else:
-                chosen = _borrowed(record, others[item.id])
-            shown = enumerate(self._order(record, item.sample))
-            return json.dumps({"answer": [LETTERS[at] for at, place in shown if place in chosen]})
-
-        return reply
+    def local_reply(self, item: Item, gold_of: str | None) -> str:
+        """See `ItemTask`."""
+        record = self._by_id[item.id]
+        chosen = choose(record) if gold_of is None else _borrowed(record, self._by_id[gold_of])
+        shown = enumerate(shuffled_order(record, self.options.shuffle_seed, item.sample))
+        return json.dumps({"answer": [LETTERS[at] for at, place in shown if place in chosen]})
 
     def chance(self) -> float:
         """See `AskedTask`."""
@@ -223,10 +196,15 @@ class YierTask(ItemTask):
         answered: list[Answered] = []
         agreements: list[float] = []
         for record in self.asked(limit):
-            passes = [
-                self._answered(record, number, lines.get((record.sample_id, number)))
-                for number in range(self.options.samples)
-            ]
+            passes = []
+            for number in range(self.options.samples):
+                line = lines.get((record.sample_id, number))
+                outcome = None if line is None else Outcome(line["outcome"])
+                if line is not None and outcome in _WHOLE:
+                    read = self._read(record, number, line.get("text", ""))
+                    passes.append(Answered(record, read, extraction=read.extraction.value))
+                else:
+                    passes.append(Answered(record, missing=line is None, extraction=outcome))
             answered.append(passes[0])
             share = agreement([one.answers for one in passes])
             agreements += [] if share is None else [share]
@@ -235,57 +213,41 @@ class YierTask(ItemTask):
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `AskedTask`."""
         # Here, not above: asking needs no numpy.
-        from medeval.tasks.yier_score import report, score_of, yier_method
+        from medeval.tasks.yier_score import report, score_of
 
         record = read_record(folder)
         answered, share = self.answers(folder, record.limit)
         n_left_out = len(self.file.records) - len(self.records)
-        made = report(answered, yier_method(method), share, n_left_out)
+        made = report(answered, method, share, n_left_out)
         about = {"sha256": self.file.sha256, "data_class": self.data_class}
         facts = facts_of_run(record, self.items(record.limit))
         facts["data"] = {**about, "questions": len(self.records)}
         return score_of(made, record.model, facts)
 
     def compare(
-        self, first: Path, other: AskedTask, second: Path, method: Method
+        self, first: Path, other: YierTask, second: Path, method: Method
     ) -> list[Difference]:
         """See `AskedTask`."""
-        from medeval.tasks.yier_score import compare, labelled, yier_method
+        from medeval.tasks.yier_score import compare, labelled
 
         limits = [read_record(folder).limit for folder in (first, second)]
         limit = min((one for one in limits if one is not None), default=None)
-        if not isinstance(other, YierTask):
-            raise UserError(f"{second} is a run of {other.name}, not of {NAME}.")
         # Both against one file.
         other = replace(other, file=self.file, records=self.records)
         one, two = (
             labelled(task.answers(folder, limit)[0])
             for task, folder in ((self, first), (other, second))
         )
-        return compare(one, two, yier_method(method))
+        return compare(one, two, method)
 
     @cached_property
     def _by_id(self) -> Mapping[str, Record]:
         return {record.sample_id: record for record in self.records}
 
-    def _order(self, record: Record, number: int) -> tuple[int, ...]:
-        """Return for each letter that a pass shows the place of its option in the file."""
-        if self.options.shuffle_seed is None:
-            return tuple(range(len(record.selection)))
-        return shuffled_order(record, self.options.shuffle_seed, number)
-
     def _read(self, record: Record, number: int, reply: str) -> ReadReply:
         """Read a reply to a question as a pass shows it."""
-        return Prompt(record, "", self._order(record, number), self.options.language).read(reply)
-
-    def _answered(self, record: Record, number: int, line: Line | None) -> Answered:
-        if line is None:
-            return Answered(record, missing=True)
-        outcome = Outcome(line["outcome"])
-        if outcome not in _WHOLE:
-            return Answered(record, extraction=outcome.value)
-        read = self._read(record, number, line.get("text", ""))
-        return Answered(record, read, extraction=read.extraction.value)
+        order = shuffled_order(record, self.options.shuffle_seed, number)
+        return Prompt(record, "", order, self.options.language).read(reply)
 
 
 def questions_file(named: str | None) -> Path:

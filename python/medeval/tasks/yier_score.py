@@ -27,6 +27,7 @@ from medeval.tasks.task import Method, TaskScore
 from medeval.tasks.yier import questions_file
 from medeval.yier.matching import canonical
 from medeval.yier.questions import (
+    DUPLICATE_GOLD,
     Answered,
     Counts,
     Record,
@@ -78,7 +79,7 @@ class Report:
     method: Method
 
 
-def yier_method(method: Method) -> Method:
+def _checked(method: Method) -> Method:
     """Return how a score is made; without groupings, by all that there are.
 
     Raises:
@@ -104,7 +105,7 @@ def score_file(
     questions = usable_records(truth.records, truth.name)
     submitted = submitted_records(given.records, given.name)
     answered = join(questions, submitted, allow_extra=allow_extra)
-    made = report(answered, yier_method(method), n_left_out=len(truth.records) - len(questions))
+    made = report(answered, method, n_left_out=len(truth.records) - len(questions))
     facts = {
         "prediction": prediction.name,
         "gold": Path(truth.name).name,
@@ -120,18 +121,16 @@ def join(
     """Return the gold's questions with the submitted answers, in the gold's order.
 
     Args:
-        gold: the questions; those without gold answers may be among them.
+        gold: the questions, each id once; those without gold answers may be among them.
         submitted: records with `predict_answers`; one without has an empty prediction.
         allow_extra: leave out submitted records that the gold does not have.
 
     Raises:
-        UserError: an id twice on either side, or an id that the gold does not have.
+        UserError: an id twice in the submission, or an id that the gold does not have.
     """
-    sides: dict[str, Sequence[Submitted]] = {"gold": gold, "submission": submitted}
-    for what, side in sides.items():
-        times = Counter(one.sample_id for one in side)
-        if twice := [one for one, count in times.items() if count > 1]:
-            raise UserError(f"sample_id more than once in the {what}: {_listed(twice)}.")
+    times = Counter(one.sample_id for one in submitted)
+    if twice := [one for one, count in times.items() if count > 1]:
+        raise UserError(f"sample_id more than once in the submission: {_listed(twice)}.")
     given = {one.sample_id: one.predict_answers for one in submitted}
     known = {record.sample_id for record in gold}
     extra = [sample_id for sample_id in given if sample_id not in known]
@@ -189,9 +188,18 @@ def report(
     Raises:
         UserError: nothing to score.
     """
+    method = _checked(method)
     scored = labelled(answered)
     extractions = Counter(one.extraction for one in scored if one.extraction)
-    warnings = [f"{one.record.sample_id}: {warning}" for one in scored for warning in one.warnings]
+    warnings = [
+        f"{one.record.sample_id}: {warning}"
+        for one in scored
+        for warning in (
+            *([DUPLICATE_GOLD] if one.record.gold.n_duplicates else []),
+            *one.record.gold.warnings,
+            *one.answers.warnings,
+        )
+    ]
     unparsed, read = extractions[Extraction.UNPARSED.value], extractions.total()
     if read and unparsed / read > UNPARSED_WARNING:
         warnings.insert(
@@ -247,7 +255,8 @@ def summarise(scored: Sequence[Answered]) -> dict[str, Any]:
         "f1_unknown_dropped": float(sums._replace(n_pred=sums.n_pred - n_unknown).f1),
         "exact_set_accuracy": _mean(one.is_exact for one in each),
         "mean_question_f1": _mean(one.f1 for one in each),
-        "mean_jaccard": _mean(one.jaccard for one in each),
+        # Right answers over all that are predicted or gold, of which there are some.
+        "mean_jaccard": _mean(Fraction(one.tp, one.n_pred + one.n_gold - one.tp) for one in each),
         "over_selection_rate": _mean(one.n_pred > one.tp for one in each),
         "under_selection_rate": _mean(one.n_gold > one.tp for one in each),
         "n_missing": sum(one.missing for one in scored),
@@ -320,6 +329,7 @@ def compare(
     Raises:
         UserError: not the same questions, or no draws.
     """
+    method = _checked(method)
     ids = [[one.record.sample_id for one in some] for some in (first, second)]
     if ids[0] != ids[1]:
         raise UserError(

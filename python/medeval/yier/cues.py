@@ -14,23 +14,11 @@ from medeval.yier.matching import either_script
 
 # Longer ones first: the shorter ones are parts of them. Each also in traditional characters.
 ZH_CUES = (
-    "最终答案",
-    "正确答案",
-    "参考答案",
-    "标准答案",
-    "正确的选项",
-    "正确选项",
-    "因此选",
-    "所以选",
-    "应选",
-    "故选",
-    "选择",
-    "答案",
-    "选",
+    "最终答案|正确答案|参考答案|标准答案|正确的选项|正确选项|因此选|所以选|应选|故选|选择|答案|选"
 )
 # 选 and 选择 are one word, and neither is a cue where it goes on: 选项, 选择题, 选择了.
 _ZH = re.compile(
-    rf"(?P<zh>{either_script('|'.join(ZH_CUES))})(?:(?<=[选選])[择擇])?(?![择擇项項题題了])"
+    rf"(?P<zh>{either_script(ZH_CUES)})(?:(?<=[选選])[择擇])?(?![择擇项項题題了])"
     rf"\s*(?:{either_script('的(?:选项)?(?= ?(?:是|为|:))')})?"
     rf"\s*(?:{either_script('应该|应当|应|就|即|则')})?\s*(?:是|[为為])?\s*:?\s*"
 )

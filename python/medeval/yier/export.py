@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from medeval.export import BenchmarkExport, Lines
-from medeval.warehouse import Row, Warehouse, schema_name
+from medeval.warehouse import Warehouse, flat, schema_name
 
 NAME = "yier"
 FILE = "questions.jsonl"
@@ -16,28 +16,27 @@ OPTIONS = "yier_options"
 
 
 def _records(warehouse: Warehouse) -> Iterator[dict[str, Any]]:
-    options = {
-        sample_id: [(text, is_answer) for _, text, is_answer in rows]
-        for sample_id, rows in groupby(_options(warehouse), key=lambda row: row[0])
-    }
-    columns = ["sample_id", "context", "question", "question_source"]
-    for batch in warehouse.select(columns, schema_name(NAME), QUESTIONS, "order by line_number"):
-        for sample_id, context, question, source in batch:
-            yield {
-                "context": context or "",
-                "question": question,
-                "selection": [text for text, _ in options[sample_id]],
-                "answer_choices": [text for text, is_answer in options[sample_id] if is_answer],
-                "sample_id": sample_id,
-                "source": source or "",
-            }
-
-
-def _options(warehouse: Warehouse) -> Iterator[Row]:
+    schema = schema_name(NAME)
     columns = ["sample_id", "option_text", "is_answer"]
     order = 'order by sample_id collate "C", option_position'
-    for batch in warehouse.select(columns, schema_name(NAME), OPTIONS, order):
-        yield from batch
+    options = {
+        sample_id: [(text, is_answer) for _, text, is_answer in rows]
+        for sample_id, rows in groupby(
+            flat(warehouse.select(columns, schema, OPTIONS, order)), key=lambda row: row[0]
+        )
+    }
+    columns = ["sample_id", "context", "question", "question_source"]
+    for sample_id, context, question, source in flat(
+        warehouse.select(columns, schema, QUESTIONS, "order by line_number")
+    ):
+        yield {
+            "context": context or "",
+            "question": question,
+            "selection": [text for text, _ in options[sample_id]],
+            "answer_choices": [text for text, is_answer in options[sample_id] if is_answer],
+            "sample_id": sample_id,
+            "source": source or "",
+        }
 
 
 _LINES = Lines(NAME, FILE, QUESTIONS, (OPTIONS,), _records, ("questions", "records"))

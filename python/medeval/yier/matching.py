@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import string
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -113,14 +113,6 @@ def split_label(text: str) -> tuple[str, str] | None:
     return found and (compatible(found["inside"] or found["before"]).upper(), found["text"])
 
 
-def _loose_label(text: str) -> tuple[str, str] | None:
-    """Return letter and text of "A text", "A (text)" or "text (A)"; it may be no label at all."""
-    for pattern in (_LETTER_WITH_BRACKET, _TEXT_WITH_LETTER, _LETTER_FIRST):
-        if found := pattern.fullmatch(canonical(text)):
-            return compatible(found["letter"]).upper(), found["text"]
-    return None
-
-
 class Step(StrEnum):
     """How a string was matched."""
 
@@ -169,8 +161,12 @@ class Options:
         if [label and label[0] for label in labels] == list(LETTERS[: len(texts)]):
             forms.append(tuple(label[1] for label in labels if label))
         self.shown = tuple(text.strip() for text in forms[-1])
-        self._exact = [_unique([canonical(text) for text in form]) for form in forms]
-        self._folded = [_unique([fold(text) for text in form]) for form in forms]
+        # How texts are compared, the exact form first; a key of several options is of none.
+        self._places: list[tuple[Step, Callable[[str], str], dict[str, int]]] = []
+        for step, key_of in ((Step.EXACT, canonical), (Step.FOLDED, fold)):
+            for keys in ([key_of(text) for text in form] for form in forms):
+                once = {key: at for at, key in enumerate(keys) if key and keys.count(key) == 1}
+                self._places.append((step, key_of, once))
 
     @property
     def longest_mention(self) -> int:
@@ -223,19 +219,19 @@ class Options:
         return Answers(tuple(sorted(options)), tuple(unknown.values()), surplus, tuple(warnings))
 
     def _by_text(self, text: str) -> Answers | None:
-        for step, forms, key in (
-            (Step.EXACT, self._exact, canonical(text)),
-            (Step.FOLDED, self._folded, fold(text)),
-        ):
-            for form in forms:
-                if key and key in form:
-                    return Answers((form[key],), step=step)
+        for step, key_of, places in self._places:
+            if (key := key_of(text)) in places:
+                return Answers((places[key],), step=step)
         return None
 
     def _by_label(self, text: str) -> Answers | None:
         labelled = split_label(text)
-        loose = _loose_label(text) if labelled is None else None
-        letter, said = labelled or loose or ("", "")
+        # "A text", "A (text)" or "text (A)" may be no label at all.
+        patterns = [] if labelled else [_LETTER_WITH_BRACKET, _TEXT_WITH_LETTER, _LETTER_FIRST]
+        loose = next(filter(None, (one.fullmatch(canonical(text)) for one in patterns)), None)
+        if loose is not None:
+            labelled = compatible(loose["letter"]).upper(), loose["text"]
+        letter, said = labelled or ("", "")
         found = self._by_text(said)
         if found is None:
             return None
@@ -265,8 +261,3 @@ def answer_texts(value: object, *, strict: bool = False) -> list[str]:
             raise UserError(f"the answer {item} is a number; it must be a string")
         texts.append(str(item))
     return [text for text in texts if canonical(text)]
-
-
-def _unique(keys: list[str]) -> dict[str, int]:
-    """Return the place of each key that only one option has."""
-    return {key: place for place, key in enumerate(keys) if key and keys.count(key) == 1}

@@ -80,7 +80,6 @@ class Prompt:
 
 def build_prompt(
     record: Record,
-    *,
     language: Language = "zh",
     order: Sequence[int] | None = None,
     examples: Sequence[Record] = (),
@@ -112,7 +111,7 @@ def build_prompt(
     return Prompt(record, "\n\n".join(blocks), shown, language)
 
 
-def shuffled_order(record: Record, seed: int, number: int = 0) -> tuple[int, ...]:
+def shuffled_order(record: Record, seed: int | None, number: int = 0) -> tuple[int, ...]:
     """Return an order of a question's options, the same for the same seed and pass.
 
     Options that are letters themselves (blood groups) keep the file's order: elsewhere, a letter in
@@ -120,11 +119,11 @@ def shuffled_order(record: Record, seed: int, number: int = 0) -> tuple[int, ...
 
     Args:
         record: the question.
-        seed: of the shuffles.
+        seed: of the shuffles; None keeps the file's order.
         number: of the pass, from 0.
     """
     order = list(range(len(record.selection)))
-    if any(named_letters(text) for text in record.options.shown):
+    if seed is None or any(named_letters(text) for text in record.options.shown):
         return tuple(order)
     random.Random(f"{seed}/{number}/{record.sample_id}").shuffle(order)  # noqa: S311
     return tuple(order)

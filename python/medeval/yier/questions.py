@@ -16,7 +16,7 @@ from pydantic import ValidationInfo as Info
 
 from medeval.errors import UserError
 from medeval.yier.matching import MOST_OPTIONS, Answers, Options, answer_texts, canonical
-from medeval.yier.reading import Document, QuestionFile, Raw
+from medeval.yier.reading import Document, Raw
 
 State = Literal["ok", "warning", "error"]
 Split = Literal["train", "test", "mixed", "empty"]
@@ -140,12 +140,6 @@ class Counts(NamedTuple):
         both = self.n_pred + self.n_gold
         return Fraction(2 * self.tp, both) if both else Fraction(0)
 
-    @property
-    def jaccard(self) -> Fraction:
-        """Right answers over all that are predicted or gold; 0 where there is none."""
-        either = self.n_pred + self.n_gold - self.tp
-        return Fraction(self.tp, either) if either else Fraction(0)
-
 
 def total(counts: Iterable[Counts]) -> Counts:
     """Return the sums over questions."""
@@ -175,13 +169,6 @@ class Answered:
         gold, given = self.record.gold.options, self.answers.options
         n_pred = len(given) + len(self.answers.unknown)
         return Counts(len(set(gold) & set(given)), n_pred, len(gold))
-
-    @property
-    def warnings(self) -> list[str]:
-        """What should be known of gold and answers."""
-        gold = self.record.gold
-        twice = [DUPLICATE_GOLD] if gold.n_duplicates else []
-        return [*twice, *gold.warnings, *self.answers.warnings]
 
 
 @dataclass(frozen=True)
@@ -216,7 +203,6 @@ class Checked:
         outcomes: one a record, in the file's order.
         records: those that can be used.
         n_labelled: how many of them have gold answers.
-        n_unlabelled: how many of them have none.
         n_left_out: how many cannot be used.
         split: what kind of file this is.
     """
@@ -224,7 +210,6 @@ class Checked:
     outcomes: tuple[Outcome, ...]
     records: list[Record]
     n_labelled: int
-    n_unlabelled: int
     n_left_out: int
     split: Split
 
@@ -250,12 +235,10 @@ def check_records(raws: Iterable[Raw], *, strict: bool = False) -> Checked:
         outcomes.append(outcome)
     records = [outcome.record for outcome in outcomes if outcome.record is not None]
     labelled = sum(bool(record.answer_choices) for record in records)
-    unlabelled = len(records) - labelled
-    split: Split = "mixed" if unlabelled else "train"
+    split: Split = "mixed" if labelled < len(records) else "train"
     if not labelled:
         split = "test" if records else "empty"
-    left_out = len(outcomes) - len(records)
-    return Checked(tuple(outcomes), records, labelled, unlabelled, left_out, split)
+    return Checked(tuple(outcomes), records, labelled, len(outcomes) - len(records), split)
 
 
 def _outcome(place: int, raw: Raw, strict: bool, first: Mapping[str, int]) -> Outcome:
@@ -335,7 +318,7 @@ def submitted_records(raws: Sequence[Raw], name: str) -> list[Submitted]:
     return found
 
 
-def clean_questions(file: QuestionFile) -> tuple[list[Raw], Checked]:
+def clean_questions(file: Document) -> tuple[list[Raw], Checked]:
     """Put the official texts in place of what options and answers are called.
 
     An answer may be written as a letter, with a label or in other forms of the same signs.

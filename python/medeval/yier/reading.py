@@ -5,19 +5,18 @@ from __future__ import annotations
 import codecs
 import hashlib
 import json
-import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 from medeval.data_class import OPEN, strictest
 from medeval.errors import UserError
 from medeval.export import exported_class
 from medeval.json_reader import Allowances, tolerant_value
 from medeval.sources import project_root
+from medeval.strict_json import strict_decoder
 
 Layout = Literal["array", "wrapped", "object", "lines", "sequence", "empty"]
 Raw = dict[str, Any]
@@ -40,6 +39,7 @@ MARKS = (
 Target = Literal["array", "lines"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_DECODER = strict_decoder()
 
 
 class LayoutError(ValueError):
@@ -48,7 +48,7 @@ class LayoutError(ValueError):
 
 @dataclass(frozen=True)
 class Document:
-    """The records of a text as they stand there.
+    """The records of a text or a file as they stand there.
 
     Attributes:
         records: each with all of its keys, in their order.
@@ -56,6 +56,9 @@ class Document:
         repaired: whether the text became JSON only by the tolerant reader.
         envelope: of `wrapped`, the object around the list (the list itself in it is empty).
         key: of `wrapped`, the key of the list.
+        name: of a file, what to call it in messages.
+        encoding: of a file: utf-8, utf-8-sig, utf-16, utf-32 or gb18030.
+        sha256: of the file's bytes.
     """
 
     records: list[Raw]
@@ -63,6 +66,9 @@ class Document:
     repaired: bool = False
     envelope: Raw = field(default_factory=dict)
     key: str = ""
+    name: str = ""
+    encoding: str = ""
+    sha256: str = ""
 
 
 def parse(text: str) -> Document:
@@ -82,7 +88,7 @@ def parse(text: str) -> Document:
             raise
         except ValueError as error:
             reasons.append(str(error))
-        for layout, records_of in _OF_MANY:
+        for layout, records_of in _OF_MANY.items():
             try:
                 records = _objects(list(records_of(text, read)), f"the {layout}")
             except ValueError:
@@ -150,10 +156,10 @@ def _sequence(text: str, read: Reader) -> Iterator[Any]:
             place += 1
 
 
-_OF_MANY: tuple[tuple[Layout, Callable[[str, Reader], Iterator[Any]]], ...] = (
-    ("lines", _lines),
-    ("sequence", _sequence),
-)
+_OF_MANY: dict[Layout, Callable[[str, Reader], Iterator[Any]]] = {
+    "lines": _lines,
+    "sequence": _sequence,
+}
 
 
 def _objects(values: list[Any], where: str) -> list[Raw]:
@@ -161,29 +167,6 @@ def _objects(values: list[Any], where: str) -> list[Raw]:
         if not isinstance(value, dict):
             raise LayoutError(f"item {number:,} of {where} is no record (no JSON object)")
     return values
-
-
-def _object(pairs: list[tuple[str, Any]]) -> Raw:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
-    return found
-
-
-def _number(text: str) -> float:
-    if math.isinf(value := float(text)):
-        raise ValueError("a number is too large")
-    return value
-
-
-def _constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_object, parse_constant=_constant, parse_float=_number
-)
 
 
 def decode(data: bytes, name: str) -> tuple[str, str]:
@@ -222,22 +205,7 @@ def decode(data: bytes, name: str) -> tuple[str, str]:
         ) from None
 
 
-@dataclass(frozen=True)
-class QuestionFile(Document):
-    """A file with its records.
-
-    Attributes:
-        name: what to call the file in messages.
-        encoding: utf-8, utf-8-sig, utf-16, utf-32 or gb18030.
-        sha256: of the file's bytes.
-    """
-
-    name: str = ""
-    encoding: str = ""
-    sha256: str = ""
-
-
-def class_of(file: QuestionFile) -> str:
+def class_of(file: Document) -> str:
     """Return whose text a file of questions is.
 
     It is open if each record says `"data_class": "open"`, if it is an open source by its hash, or
@@ -252,7 +220,7 @@ def class_of(file: QuestionFile) -> str:
     return strictest(record.get("data_class") for record in file.records)
 
 
-def read_file(path: Path) -> QuestionFile:
+def read_file(path: Path) -> Document:
     """Read a file of questions.
 
     Raises:
@@ -265,7 +233,7 @@ def read_file(path: Path) -> QuestionFile:
     return read_bytes(data, str(path))
 
 
-def read_bytes(data: bytes, name: str) -> QuestionFile:
+def read_bytes(data: bytes, name: str) -> Document:
     """Read a file's bytes; `name` is for messages.
 
     Raises:
@@ -279,7 +247,7 @@ def read_bytes(data: bytes, name: str) -> QuestionFile:
             f"{name}: {error}. If the file is cut off, get it again: no part of it is used."
         ) from None
     sha256 = hashlib.sha256(data).hexdigest()
-    return QuestionFile(**vars(document), name=name, encoding=encoding, sha256=sha256)
+    return replace(document, name=name, encoding=encoding, sha256=sha256)
 
 
 def as_text(document: Document, to: Target | None = None) -> str:
