@@ -50,12 +50,9 @@ def without_key(body: str, key: str) -> str:
 
 def _unescaped(text: str) -> str:
     """Return a text with escaped characters as they are, and without any other backslash."""
-
-    def character(escape: re.Match[str]) -> str:
-        number = escape[1] or escape[2]
-        return chr(int(number, 16)) if number else ""
-
-    return _ESCAPE.sub(character, text)
+    return _ESCAPE.sub(
+        lambda escape: bytes.fromhex(escape[1] or escape[2] or "").decode("latin-1"), text
+    )
 
 
 def _cleaned(value: Any, key: str) -> Any:

@@ -209,14 +209,14 @@ def _remove_empty(folder: Path) -> None:
 
 
 def _new_folder(runs: Path, task: str, model: str) -> Path:
-    """Return a name for a new run: its time first, so that names sort by it."""
-    moment = datetime.now(UTC)
+    """Return a name for a new run: its time first, so that names sort by it.
+
+    Neither a task's nor a model's name leads into another folder.
+    """
+    name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     model = Path(model).name if ".py:" in model else model
-    name = f"{moment:%Y%m%dT%H%M%SZ}-{_plain(task) or 'task'}-{_plain(model) or 'model'}"
+    for part, instead in ((task, "task"), (model, "model")):
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", part).strip("-.")[:_LONGEST_PART].strip("-.")
+        name += f"-{plain or instead}"
     names = chain([name], (f"{name}-{number}" for number in count(2)))
     return next(folder for folder in map(runs.joinpath, names) if not folder.exists())
-
-
-def _plain(text: str) -> str:
-    """Return a part of a folder's name, which leads into no other folder."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:_LONGEST_PART].strip("-.")
