@@ -31,7 +31,6 @@ from model_server import (
 from tables import table
 
 from medeval.errors import UserError
-from medeval.inference import engine
 from medeval.inference.cost import (
     Budget,
     CostLedger,
@@ -263,7 +262,7 @@ def test_calls_that_are_cancelled_are_booked_at_the_most(tmp_path: Path) -> None
         provider = provider_of(url, tmp_path, parameters=LIMITED)
         run = Run(tmp_path, settings_of(provider, ""), provider)
         config = priced(max_cost=Decimal(9))
-        running = asyncio.create_task(engine.process(run, open_items(1), config))
+        running = asyncio.create_task(run.process(open_items(1), config))
         while not server.seen.requests:
             await asyncio.sleep(0.01)
         running.cancel()

@@ -140,8 +140,6 @@ class Judging:
         on_progress: OnJudging | None = None,
     ) -> JudgingResults:
         """Do what `run` does, within a loop that is there already."""
-        from medeval.inference import engine
-
         config = config or RunConfig()
         gate = gate or DataUseGuard({}, self.folder / AUDIT)
         budget = config.budget or Budget(config.max_cost)
@@ -183,7 +181,7 @@ class Judging:
                 for subject in self.asked.values()
                 for repeat in range(self.jury.repeats)
             )
-            return engine.process(run, first_asks, own)
+            return run.process(first_asks, own)
 
         # All of them come to an end, also when one raises: what is paid for is kept.
         ended = await asyncio.gather(*map(process, self._seats, runs), return_exceptions=True)

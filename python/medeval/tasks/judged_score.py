@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 HEADLINE = "reward_judged"
 MISSING = "no usable judgment"
 NO_GROUP = "none"
+_COUNTS = ("ok", "partial", "failed", "not_judged", "possible_injections")
 
 
 def judged_table(results: JudgingResults, plan: Jury) -> ScoreTable:
@@ -74,9 +75,8 @@ def by_group(
     items = item_ids(results)
     rewards = judged_table(results, plan).columns[HEADLINE].item_scores
     found: dict[str, dict[str, dict[str, float | None]]] = {}
-    for name in method.groupings:
-        if name not in groupings:
-            raise UserError(f"--by {name}: there are {', '.join(groupings)}.")
+    if unknown := [name for name in method.groupings if name not in groupings]:
+        raise UserError(f"--by {unknown[0]}: there are {', '.join(groupings)}.")
     for name, own in groupings.items():
         found[name] = {}
         for group, places in sorted(partition([own[item] or NO_GROUP for item in items]).items()):
@@ -104,11 +104,7 @@ def judging_facts(results: JudgingResults, plan: Jury) -> dict[str, Any]:
         **results.prompt.record(),
         "pooling": plan.pooling,
         "repeats": plan.repeats,
-        "ok": summary["ok"],
-        "partial": summary["partial"],
-        "failed": summary["failed"],
-        "not_judged": summary["not_judged"],
-        "possible_injections": summary["possible_injections"],
+        **{name: summary[name] for name in _COUNTS},
         "cost": summary["judging_cost"],
         "cost_of_priced": summary["judging_cost_of_priced"],
         "judges": [judge.as_json() for judge in results.judges],
