@@ -70,15 +70,24 @@ def lock(path: Path) -> int | None:
         The descriptor; None if another process holds it.
     """
     descriptor = os.open(path, os.O_RDONLY)
+    if hold(descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def hold(descriptor: int) -> bool:
+    """Hold an open file or folder; return whether no other process does.
+
+    Some network file systems lock nothing; then nothing guards against a second process.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(descriptor)
-        return None
+        return False
     except OSError:
-        # Some network file systems lock no folders; then nothing guards against a second process.
         pass
-    return descriptor
+    return True
 
 
 def exposed(place: Path, names: str = "*") -> Iterator[Path]:

@@ -261,7 +261,8 @@ def test_calls_that_are_cancelled_are_booked_at_the_most(tmp_path: Path) -> None
     async def cancelled(url: str) -> None:
         provider = provider_of(url, tmp_path, parameters=LIMITED)
         run = Run(tmp_path, settings_of(provider, ""), provider)
-        running = asyncio.create_task(run.process(open_items(1), priced(max_cost=Decimal(9))))
+        config = priced(max_cost=Decimal(9))
+        running = asyncio.create_task(run.process(open_items(1), config))
         while not server.seen.requests:
             await asyncio.sleep(0.01)
         running.cancel()

@@ -83,9 +83,7 @@ def test_lines_are_there_at_once_and_read_back(tmp_path: Path) -> None:
     path.chmod(0o644)
     with Journal(path) as journal:
         assert [read["item"] for read in journal.lines()] == ["b", "a", "a"]
-        place = journal.place("b", 0)
-        assert place is not None
-        assert place.key == "k-b"
+        assert journal.read("b", 0) == line("b")
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert [read["item"] for read in read_journal(path)] == ["b", "a", "a"]
 
@@ -101,7 +99,7 @@ def test_whatever_is_torn_off_the_end_whole_lines_are_kept(
     kept = whole[:length].count(b"\n")
     assert len(list(read_journal(path))) == kept
     with Journal(path) as journal:
-        assert len(journal) == kept
+        assert len(list(journal.lines())) == kept
         for name in "abc"[kept:]:
             journal.append(line(name))
     assert [json.loads(text) for text in path.read_bytes().splitlines()] == [*map(line, "abc")]
@@ -112,7 +110,7 @@ def test_a_torn_line_longer_than_a_block_is_dropped(tmp_path: Path) -> None:
     whole = as_file(line("a", text="x" * 1_500_000))
     path.write_bytes(whole + b'{"item":"' + b"x" * 2_500_000)
     with Journal(path) as journal:
-        assert len(journal) == 1
+        assert len(list(journal.lines())) == 1
     assert path.read_bytes() == whole
 
 
@@ -140,7 +138,7 @@ def test_outcomes_to_be_asked_again_are_taken_out_and_the_others_stay(tmp_path: 
     path.write_bytes(as_file(line("a"), line("b", "errored"), line("c", "empty")))
     with Journal(path, lambda line: line["outcome"] == Outcome.ERRORED) as journal:
         assert [read["item"] for read in journal.lines()] == ["a", "c"]
-        assert journal.place("b", 0) is None
+        assert journal.read("b", 0) is None
         journal.append(line("b"))
         assert journal.read("b", 0) == line("b")
         with pytest.raises(UserError, match="Another run"):

@@ -21,7 +21,7 @@ from medeval.inference.error_bodies import json_or_none
 from medeval.inference.errors import Failure, Kind, failure_of_response
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.journal import Journal
-from medeval.inference.lines import CanRead, answered_line, failed_line
+from medeval.inference.lines import CanRead, line_of
 from medeval.inference.openai_replies import NoCompletionError, read_completion
 from medeval.inference.run import Run
 from medeval.inference.types import Completion, Item, Outcome, Request, body_of, canonical
@@ -113,13 +113,13 @@ def import_batch(
         for request, read in matched:
             measured: dict[str, Any] = {"seconds": None, "attempts": 1}
             if isinstance(read, Failure):
-                journal.append(failed_line(request, read, None, measured))
+                journal.append(line_of(request, read, None, measured))
                 continue
             cost = None if price is None else price.cost(read.usage)
             charged = cost or Decimal(0)
             if price is not None or ledger.is_kept:
                 ledger.end(ledger.begin(Decimal(0)), cost, charged, is_new=True)
-            line = answered_line(request, read, cost, {**measured, "charged": str(charged)})
+            line = line_of(request, read, cost, {**measured, "charged": str(charged)})
             if line["outcome"] == Outcome.ANSWERED and can_read is not None:
                 is_read = can_read(request.item, split_thinking(read.text).answer)
                 line["outcome"] = str(Outcome.ANSWERED if is_read else Outcome.UNPARSED)

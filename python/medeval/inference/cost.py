@@ -19,17 +19,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import tomllib
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field
 
-from medeval.errors import UserError, first_fault
-from medeval.inference.endpoints import Address
+from medeval.errors import UserError
+from medeval.inference.endpoints import Address, read_form
 from medeval.inference.journal import LineFile, read_journal, read_lines
 from medeval.inference.types import Model, Request, Usage, body_of, canonical
 
@@ -41,10 +40,8 @@ _PREFIX = "spent-"
 Amount = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
 
 
-class Price(BaseModel):
+class Price(BaseModel, extra="forbid", frozen=True):
     """The price of one model, per million tokens."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: str
     base_url: Address | None = None
@@ -67,17 +64,16 @@ class Price(BaseModel):
         written = (usage.output_tokens - thought) * self.output + thought * of_thought
         return (read + written) / _MILLION
 
-    def at_most(self, prompt_bytes: int, output_tokens: int) -> Decimal:
-        """Return what no call can exceed: a token has at least one byte of the request."""
-        read = prompt_bytes * max(self.input, self.cached_input or self.input)
+    def at_most(self, request: Request, output_tokens: int) -> Decimal:
+        """Return what no call can exceed: a token has at least one byte of the request's body."""
+        size = len(canonical(body_of(request, request.all_parameters)))
+        read = size * max(self.input, self.cached_input or self.input)
         written = output_tokens * max(self.output, self.reasoning_output or self.output)
         return (read + written) / _MILLION
 
 
-class Prices(BaseModel):
+class Prices(BaseModel, extra="forbid", frozen=True):
     """The prices of a file, in its order, all in one currency."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     currency: str = "USD"
     price: tuple[Price, ...] = ()
@@ -94,16 +90,7 @@ def read_prices(path: Path) -> Prices:
     Raises:
         UserError: naming the file and the field that is wrong.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        load = json.loads if path.suffix.lower() == ".json" else tomllib.loads
-        prices = Prices.model_validate(load(text, parse_float=Decimal))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}.") from None
-    except ValidationError as error:
-        raise UserError(f"{path}: {first_fault(error)}.") from None
-    except ValueError as error:
-        raise UserError(f"{path} cannot be read as prices: {error}.") from None
+    prices = read_form(path, Prices, "cannot be read as prices")
     names = [(price.model, price.base_url) for price in prices.price]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
@@ -188,11 +175,6 @@ def longest_reply_under(limit: Decimal | None, price: Price | None, model: Model
     return tokens
 
 
-def request_bytes(request: Request) -> int:
-    """Return the size of a request's body."""
-    return len(canonical(body_of(request, request.all_parameters)))
-
-
 @dataclass(frozen=True)
 class Spent:
     """What calls came to.
@@ -244,7 +226,7 @@ class CostLedger(AbstractContextManager["CostLedger"]):
     """
 
     def __init__(self, journal: Path, lines: Path | None = None) -> None:
-        self.path = ledger_path(journal)
+        self.path = journal.with_name(_PREFIX + journal.name)
         self.before = self.total = spent_until_now(journal, lines or journal)
         self.is_kept = False
         self._calls = 0
@@ -313,18 +295,13 @@ class CostLedger(AbstractContextManager["CostLedger"]):
             self._fault = error.strerror or type(error).__name__
 
 
-def ledger_path(journal: Path) -> Path:
-    """Return where it stands what the calls of a journal cost."""
-    return journal.with_name(_PREFIX + journal.name)
-
-
 def kept_spending(journal: Path) -> Spent | None:
     """Return what the calls of a journal cost; None if no call that has a price was made.
 
     Raises:
         UserError: naming the line that cannot be read.
     """
-    path = ledger_path(journal)
+    path = journal.with_name(_PREFIX + journal.name)
     return _read(path)[0] if path.exists() else None
 
 

@@ -31,16 +31,19 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
+import json
+import os
 import re
 import socket
 import tomllib
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import idna
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from medeval.errors import UserError, first_fault
 
@@ -136,7 +139,7 @@ Address = Annotated[str, AfterValidator(normalized)]
 Day = date
 
 
-class Endpoint(BaseModel):
+class Endpoint(BaseModel, extra="forbid", strict=True, frozen=True):
     """What one entry of the file says.
 
     Attributes:
@@ -146,8 +149,6 @@ class Endpoint(BaseModel):
         ca_file: authorities that vouch for it; None for those of the system.
         parameters: names of parameters that credentialed text may go with, beside the usual ones.
     """
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     base_url: Address
     runs_locally: bool = False
@@ -177,10 +178,9 @@ class Endpoint(BaseModel):
         return gaps
 
 
-class Function(BaseModel):
+class Function(BaseModel, extra="forbid", strict=True, frozen=True):
     """What one entry says of a Python file whose functions may get credentialed text."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
     # What only an endpoint can have.
     runs_locally: ClassVar[bool] = False
     proxy: ClassVar[None] = None
@@ -204,13 +204,36 @@ class Function(BaseModel):
 
 
 Declared = Endpoint | Function
+Form = TypeVar("Form", bound=BaseModel)
 
 
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class _File(BaseModel, extra="forbid", strict=True):
     endpoint: list[Endpoint] = []
     function: list[Function] = []
+
+
+def read_form(path: Path, form: type[Form], fault: str) -> Form:
+    """Return what a file of TOML says, or of JSON by its name.
+
+    Args:
+        path: the file.
+        form: that it must have.
+        fault: what is said of a file in neither.
+
+    Raises:
+        UserError: naming the file and the field that is wrong.
+    """
+    load = json.loads if path.suffix.lower() == ".json" else tomllib.loads
+    try:
+        return form.model_validate(load(path.read_text(encoding="utf-8"), parse_float=Decimal))
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}.") from None
+    except ValidationError as error:
+        raise UserError(f"{path}: {first_fault(error)}.") from None
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    except ValueError as error:
+        raise UserError(f"{path} {fault}: {error}.") from None
 
 
 def read_endpoints(path: Path) -> dict[str, Declared]:
@@ -219,18 +242,9 @@ def read_endpoints(path: Path) -> dict[str, Declared]:
     Raises:
         UserError: the file cannot be read, or an entry in it cannot be meant.
     """
-    try:
-        declared = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
+    if not os.access(path, os.F_OK):
         return {}
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{path} is not TOML: {error}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read ({type(error).__name__}).") from None
-    except ValidationError as error:
-        raise UserError(f"{path}: {first_fault(error)}.") from None
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    declared = read_form(path, _File, "is not TOML")
     endpoints: dict[str, Declared] = {}
     for function in declared.function:
         place = str((path.parent / function.path).resolve())

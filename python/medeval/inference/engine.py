@@ -62,7 +62,7 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
             awaited and kept first.
         Exception: what `can_read` or `follow_up` raised; the reply is kept all the same.
     """
-    model, retry = run.required_model, config.retry
+    model, retry = run.model, config.retry
     executor = RequestExecutor(model, config, lambda learned: run.update("learned", learned))
     model.fallbacks.recall(run.learned)
     samples = iter(samples)
@@ -192,7 +192,7 @@ class _Loop:
         return Outcome.ANSWERED if is_read else Outcome.UNPARSED
 
     def _request(self, sample: Item | Episode, asked: Ask) -> Request:
-        model, version = self.run.required_model, self.run.prompt_version
+        model, version = self.run.model, self.run.settings["prompt_version"]
         item = Item(sample.id, asked.messages, sample.data_class, sample.sample, asked.parameters)
         return Request(item, model.address, model.model, model.parameters, version)
 
@@ -205,7 +205,7 @@ class _Loop:
                 end of the run.
         """
         steps = self.steps
-        line = None if steps is None else self._known(steps, request, totals.turns)
+        line = None if steps is None else self._known(steps, request, len(totals.told))
         if line is None:
             made = await self.executor.call(request)
             if made is None:
@@ -213,12 +213,12 @@ class _Loop:
             if isinstance(made.answer, Completion):
                 self.toolless.clear()
                 answer = self._with_calls(request, made.answer)
-                line = lines.answered_line(request, answer, made.cost, made.measured())
+                line = lines.line_of(request, answer, made.cost, made.measured())
             else:
                 self._require_tools(request, made.answer)
-                line = lines.failed_line(request, made.answer, made.cost, made.measured())
+                line = lines.line_of(request, made.answer, made.cost, made.measured())
             if steps is not None:
-                line = lines.turn_line(line, totals.turns)
+                line = lines.turn_line(line, len(totals.told))
                 steps.append(line)
         totals.add(line)
         turn = lines.turn_of(line)
@@ -262,16 +262,14 @@ class _Loop:
             UserError: the line answers another request.
         """
         item = request.item
-        place = journal.place(item.id, item.sample, turn)
-        if place is None:
-            return None
-        if place.key != request.key:
+        line = journal.read(item.id, item.sample, turn)
+        if line is not None and line["key"] != request.key:
             raise UserError(
                 f"{journal.path}: item {item.id!r} (sample {item.sample}) was asked otherwise"
                 " before: its messages, the model, the parameters or the prompt version have"
                 " changed. Choose another folder for a new run."
             )
-        return journal.read(item.id, item.sample, turn)
+        return line
 
     def _end(self, sample: Item | Episode, line: Line, is_new: bool) -> None:
         if self.config.follow_up is not None and isinstance(sample, Item):

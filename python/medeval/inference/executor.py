@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.inference.cost import Budget, CostLedger, longest_reply_under, request_bytes
+from medeval.inference.cost import Budget, CostLedger, longest_reply_under
 from medeval.inference.errors import CallFailedError, Failure, Kind
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.lines import Line
@@ -391,7 +391,7 @@ class RequestExecutor:
         """Make one call; None if the budget does not allow it."""
         most = Decimal(0)
         if self._price is not None and self._budget.limit is not None:
-            most = self._price.at_most(request_bytes(request), self._most_tokens)
+            most = self._price.at_most(request, self._most_tokens)
         if not await self._budget.set_aside(most):
             self._stop_because(
                 f"The next call could exceed the limit of {self._budget.limit}, of which"

@@ -143,7 +143,8 @@ class DataUseGuard:
             RefusedError: the host is elsewhere, or it is not known here.
         """
         found = addresses_of(address)
-        if self._is_local(address) and not (found and all(map(is_private, found))):
+        declared = self.endpoints.get(address)
+        if declared and declared.runs_locally and not (found and all(map(is_private, found))):
             raise RefusedError(f"{not_local(address)} Nothing was written.")
 
     def route(self, address: str) -> dict[str, str]:
@@ -186,7 +187,7 @@ class DataUseGuard:
         async def be_looked_at(request: httpx2.Request) -> None:
             request.extensions["trace"] = look_at_peer
 
-        route = self.route(address)
+        declared, route = self.endpoints.get(address), self.route(address)
         proxy, roots = route.get("proxy"), route.get("ca_file")
         try:
             # What vouches for an endpoint; variables of the environment are not looked at.
@@ -209,7 +210,7 @@ class DataUseGuard:
                 # How many requests are under way is for the runner to say.
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
                 event_hooks={
-                    "request": [be_looked_at] if self._is_local(address) else [],
+                    "request": [be_looked_at] if declared and declared.runs_locally else [],
                     "response": [keep_bounded],
                 },
             )
@@ -219,10 +220,6 @@ class DataUseGuard:
                 f" ({type(error).__name__}). Mend its entry in endpoints.toml, or HTTPS_PROXY and"
                 " SSL_CERT_FILE. Nothing was sent."
             ) from None
-
-    def _is_local(self, address: str) -> bool:
-        declared = self.endpoints.get(address)
-        return declared is not None and declared.runs_locally
 
     def _check_parameters(self, request: Request) -> None:
         """Refuse parameters that may have an endpoint keep text, pass it on or tell whose it is."""

@@ -8,23 +8,19 @@ asked again. A torn last line is dropped on resume.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import NamedTuple
 
 from medeval.errors import UserError
-from medeval.files import drop_torn_line, end_of_whole_lines, not_written, numbered_lines
+from medeval.files import drop_torn_line, end_of_whole_lines, hold, not_written, numbered_lines
 from medeval.inference.lines import Line as Line
 from medeval.inference.lines import fault_of
 
 _SECONDS_BETWEEN_SYNCS = 1.0
-
-Name = tuple[str, int, int]
 
 
 class LineFile(AbstractContextManager["LineFile"]):
@@ -44,8 +40,12 @@ class LineFile(AbstractContextManager["LineFile"]):
         try:
             with suppress(OSError):
                 os.fchmod(self.descriptor, 0o600)
-            if is_locked:
-                self._lock(path)
+            # It may have been replaced between being opened and being locked.
+            is_held = not is_locked or (
+                hold(self.descriptor) and os.path.samestat(path.stat(), os.fstat(self.descriptor))
+            )
+            if not is_held:
+                raise BlockingIOError
             self.end = drop_torn_line(self.descriptor)
         except BaseException:
             os.close(self.descriptor)
@@ -72,24 +72,6 @@ class LineFile(AbstractContextManager["LineFile"]):
             os.fsync(self.descriptor)
             self._synced = time.monotonic()
         return ""
-
-    def _lock(self, path: Path) -> None:
-        try:
-            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:
-            return  # some network file systems lock nothing, and then nothing guards
-        if not os.path.samestat(path.stat(), os.fstat(self.descriptor)):
-            raise BlockingIOError  # replaced between being opened and being locked
-
-
-class Place(NamedTuple):
-    """Where an item's line is, and of which request it is the answer."""
-
-    offset: int
-    length: int
-    key: str
 
 
 class Journal(AbstractContextManager["Journal"]):
@@ -119,16 +101,9 @@ class Journal(AbstractContextManager["Journal"]):
     def __exit__(self, *error: object) -> None:
         self._file.__exit__(*error)
 
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def place(self, item: str, sample: int, turn: int = 0) -> Place | None:
-        """Return where an item stands; None if it has not come to an end."""
-        return self._places.get((item, sample, turn))
-
     def read(self, item: str, sample: int, turn: int = 0) -> Line | None:
-        """Return an item's line; None if it has none."""
-        place = self.place(item, sample, turn)
+        """Return an item's line; None if it has not come to an end."""
+        place = self._places.get((item, sample, turn))
         return None if place is None else self._read(place)
 
     def lines(self) -> Iterator[Line]:
@@ -148,7 +123,7 @@ class Journal(AbstractContextManager["Journal"]):
         if name in self._places:
             raise ValueError(f"item {name[0]!r} (sample {name[1]}) has a line already")
         text = (json.dumps(line, ensure_ascii=True, separators=(",", ":")) + "\n").encode()
-        place = Place(self._file.end, len(text), line["key"])
+        place = self._file.end, len(text)
         if reason := self._file.append(text):
             raise UserError(
                 f"{self.path}: an answer could not be written ({reason}). The answers before it"
@@ -188,12 +163,13 @@ class Journal(AbstractContextManager["Journal"]):
         self._file = new
         self._index()
 
-    def _read(self, place: Place) -> Line:
-        line: Line = json.loads(os.pread(self._file.descriptor, place.length, place.offset))
+    def _read(self, place: tuple[int, int]) -> Line:
+        offset, length = place
+        line: Line = json.loads(os.pread(self._file.descriptor, length, offset))
         return line
 
     def _index(self) -> None:
-        self._places: dict[Name, Place] = {}
+        self._places: dict[tuple[str, int, int], tuple[int, int]] = {}  # offset and length
         for number, offset, text in numbered_lines(self._file.descriptor, self._file.end):
             line = _read_line(self.path, number, text)
             name = _name(line)
@@ -202,7 +178,7 @@ class Journal(AbstractContextManager["Journal"]):
                     f"{self.path}, line {number}: item {name[0]!r} (sample {name[1]}) stands in it"
                     " twice. Move the journal away and start the run anew."
                 )
-            self._places[name] = Place(offset, len(text), line["key"])
+            self._places[name] = offset, len(text)
 
 
 def read_journal(path: Path) -> Iterator[Line]:
@@ -243,7 +219,7 @@ def _opened(path: Path) -> LineFile:
         raise UserError(f"{path}: {error.strerror}.") from None
 
 
-def _name(line: Line) -> Name:
+def _name(line: Line) -> tuple[str, int, int]:
     return line["item"], line["sample"], line.get("turn", 0)
 
 

@@ -8,10 +8,11 @@ Only `usage` and the calls of tools are read whole.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from medeval.errors import first_fault
 from medeval.inference.errors import Failure, Kind
@@ -45,22 +46,18 @@ _Kind = Annotated[Kind, Field(strict=False)]
 _MISSING: Any = None
 
 
-class _Form(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore")
+class _Form(BaseModel, strict=True, extra="ignore"):
+    """A newer version may keep more than this one reads."""
 
 
-class _Usage(_Form):
-    model_config = ConfigDict(extra="forbid")
-
+class _Usage(_Form, extra="forbid"):
     input_tokens: _Count | None = None
     cached_tokens: _Count | None = None
     output_tokens: _Count | None = None
     reasoning_tokens: _Count | None = None
 
 
-class _ToolCall(_Form):
-    model_config = ConfigDict(extra="forbid")
-
+class _ToolCall(_Form, extra="forbid"):
     id: str
     name: str
     arguments: str
@@ -122,34 +119,43 @@ def fault_of(line: Any) -> str:
     return "" if is_whole else f"{required}: Field required"
 
 
-def answered_line(
+def line_of(
     request: Request,
-    completion: Completion,
+    answer: Completion | Failure,
     cost: Decimal | None,
     measured: Mapping[str, Any],
+    **more: Any,
 ) -> Line:
-    """Return the line of an item that was replied to.
+    """Return the line of an item: what was replied, or why there was no reply.
+
+    What the endpoint wrote of a failure stands in it only if the item is open.
 
     Args:
         request: that was made.
-        completion: that came back.
+        answer: that came back.
         cost: of all its calls; None if it is unknown.
         measured: seconds, attempts and the like, which differ from run to run.
+        more: fields beside these, or in place of them.
     """
-    line = _named(request, outcome_of(completion)) | _said(completion)
-    line["usage"] = completion.usage.as_json()
-    if completion.tool_calls:
-        line["tool_calls"] = [call.as_json() for call in completion.tool_calls]
-        if completion.message is not None:
-            line["message"] = dict(completion.message)
-    return line | _told(cost, measured)
-
-
-def failed_line(
-    request: Request, failure: Failure, cost: Decimal | None, measured: Mapping[str, Any]
-) -> Line:
-    """Return the line of an item without a reply; what the endpoint wrote only if it is open."""
-    return _named(request, failure.outcome) | _error(request, failure) | _told(cost, measured)
+    outcome = answer.outcome if isinstance(answer, Failure) else outcome_of(answer)
+    line: Line = {
+        "item": request.item.id,
+        "sample": request.item.sample,
+        "key": request.key,
+        "outcome": str(outcome),
+    }
+    if isinstance(answer, Failure):
+        shown = answer if request.item.is_open else answer.without_detail()
+        line["error"] = shown.as_json()
+    else:
+        line |= {name: getattr(answer, name) for name in _SAID}
+        line["usage"] = answer.usage.as_json()
+        if answer.tool_calls:
+            line["tool_calls"] = [call.as_json() for call in answer.tool_calls]
+            if answer.message is not None:
+                line["message"] = dict(answer.message)
+    told = {"cost": None if cost is None else str(cost), "measured": dict(measured)}
+    return line | more | told
 
 
 def completion_of(line: Line) -> Completion:
@@ -164,81 +170,29 @@ def completion_of(line: Line) -> Completion:
 
 def failure_of(line: Line) -> Failure:
     """Read back why there was no reply, as far as the line holds it."""
-    error = line["error"]
-    known = {name: error[name] for name in _Error.model_fields if name in error}
-    return Failure(**{**known, "kind": Kind(error["kind"])})
+    return Failure(**_Error.model_validate(line["error"]).model_dump())
 
 
-def _named(request: Request, outcome: Outcome) -> Line:
-    return {
-        "item": request.item.id,
-        "sample": request.item.sample,
-        "key": request.key,
-        "outcome": str(outcome),
-    }
-
-
-def _error(request: Request, failure: Failure) -> Line:
-    shown = failure if request.item.is_open else failure.without_detail()
-    return {"error": shown.as_json()}
-
-
-def _said(completion: Completion) -> Line:
-    return {name: getattr(completion, name) for name in _SAID}
-
-
-def _told(cost: Decimal | None, measured: Mapping[str, Any]) -> Line:
-    return {"cost": None if cost is None else str(cost), "measured": dict(measured)}
-
-
+@dataclass
 class Totals:
     """What the turns of an episode came to.
 
     Attributes:
-        turns: so many.
         line: of the last turn.
         last: the last reply; None without any.
+        told: of each turn, what is summed.
     """
 
-    def __init__(self) -> None:
-        self.line: Line = {}
-        self.last: Completion | None = None
-        self._told: list[Line] = []
-
-    @property
-    def turns(self) -> int:
-        """How many there were."""
-        return len(self._told)
+    line: Line = field(default_factory=dict)
+    last: Completion | None = None
+    told: list[Line] = field(default_factory=list)
 
     def add(self, line: Line) -> None:
         """Add the line of a turn."""
         self.line = line
         if "text" in line:
             self.last = completion_of(line)
-        self._told.append({name: line.get(name) for name in ("text", "usage", "cost", "measured")})
-
-    def sums(self) -> tuple[Line, Line]:
-        """Return tokens, and cost and measurements, as the line of an item has them.
-
-        A sum of which a part is unknown is unknown.
-        """
-        costs = [line["cost"] for line in self._told]
-        measured = [line["measured"] for line in self._told]
-        counted = [line["usage"] or {} for line in self._told if line["text"] is not None]
-        usage = {name: _sum([each.get(name) for each in counted]) for name in _Usage.model_fields}
-        told = {
-            "seconds": round(sum(each["seconds"] or 0.0 for each in measured), 3),
-            "attempts": 1 + sum(each["attempts"] - 1 for each in measured),
-            "charged": str(
-                sum((Decimal(each.get("charged") or 0) for each in measured), Decimal())
-            ),
-        }
-        return usage, _told(None if None in costs else sum(map(Decimal, costs), Decimal()), told)
-
-
-def _sum(counts: list[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known and len(known) == len(counts) else None
+        self.told.append({name: line.get(name) for name in ("text", "usage", "cost", "measured")})
 
 
 def turn_line(line: Line, turn: int) -> Line:
@@ -261,16 +215,33 @@ def turn_of(line: Line) -> Turn | Failure:
 def episode_line(request: Request, finished: Finished, totals: Totals) -> Line:
     """Return the line of an episode, which reads like that of an item with one turn.
 
+    A sum over its turns of which a part is unknown is unknown.
+
     Args:
         request: of its opening.
         finished: how it ended.
         totals: over its turns.
     """
-    line = _named(request, finished.outcome)
-    if finished.failure is not None:
-        line |= _error(request, finished.failure)
-    else:
-        line |= {**_said(totals.last or Completion("")), "text": finished.text}
-    usage, told = totals.sums()
-    episode = {"turns": totals.turns, "reason": finished.reason, **finished.record}
-    return {**line, "usage": usage, "episode": episode, **told}
+    last = totals.last or Completion("")
+    answer = finished.failure or replace(last, text=finished.text, tool_calls=())
+    costs = [line["cost"] for line in totals.told]
+    measured = [line["measured"] for line in totals.told]
+    counted = [line["usage"] or {} for line in totals.told if line["text"] is not None]
+    usage: dict[str, int | None] = {}
+    for name in _Usage.model_fields:
+        counts: list[Any] = [each.get(name) for each in counted]
+        usage[name] = sum(counts) if counts and None not in counts else None
+    charged = sum((Decimal(each.get("charged") or 0) for each in measured), Decimal())
+    return line_of(
+        request,
+        answer,
+        None if None in costs else sum(map(Decimal, costs), Decimal()),
+        {
+            "seconds": round(sum(each["seconds"] or 0.0 for each in measured), 3),
+            "attempts": 1 + sum(each["attempts"] - 1 for each in measured),
+            "charged": str(charged),
+        },
+        outcome=str(finished.outcome),
+        usage=usage,
+        episode={"turns": len(totals.told), "reason": finished.reason, **finished.record},
+    )

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 from typing_extensions import TypedDict
@@ -175,15 +175,13 @@ class _Settings(TypedDict):
     prompt_version: str
 
 
-class RunFile(BaseModel):
+class RunFile(BaseModel, extra="allow"):
     """What every file of a run says; those of a kind have fields of their own, and no others.
 
     Attributes:
         settings: all that decided the answers.
         learned: what the endpoint refused, each with what is sent instead.
     """
-
-    model_config = ConfigDict(extra="allow")
 
     settings: Annotated[
         dict[str, Any], GetPydanticSchema(lambda _source, handler: handler(_Settings))
@@ -232,8 +230,9 @@ class Run:
     ) -> None:
         self.folder = folder
         self.journal = folder / answers
-        self.model = model
+        self.model = cast("Model", model)  # there is one wherever something is asked
         self._file = folder / file
+        self._content: dict[str, Any] = {}
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -245,8 +244,7 @@ class Run:
                     f"{folder} holds {answers} but no {file} that says how it was asked for."
                     " Choose another folder."
                 )
-            self._content = {"settings": self.settings, "learned": {}, **(about or {})}
-            self._write()
+            self.update("settings", self.settings, learned={}, **(about or {}))
             return
         self._content = read_file(self._file, kind).model_dump(exclude_unset=True)
         if differences := _differences(self._content["settings"], self.settings):
@@ -256,28 +254,23 @@ class Run:
             )
 
     @property
-    def prompt_version(self) -> str:
-        """The version of the text around the items' own; part of each request's key."""
-        return str(self.settings["prompt_version"])
-
-    @property
     def learned(self) -> dict[str, str]:
         """Parameters that the endpoint refused, each with the one sent instead."""
         return dict(self._content.get("learned", {}))
 
-    @property
-    def required_model(self) -> Model:
-        """The model, without which nothing can be asked."""
-        if self.model is None:
-            raise ValueError(f"{self.folder} was opened without a model")
-        return self.model
-
-    def update(self, name: str, value: Any, **more: Any) -> None:
+    def update(self, name: str, value: Any, /, **more: Any) -> None:
         """Keep in one write what may change from start to start, such as the limit on items."""
         updated = {**self._content, name: value, **more}
-        if updated != self._content:
-            self._content = updated
-            self._write()
+        if updated == self._content:
+            return
+        self._content = updated
+        try:
+            content = json.dumps(self._content, indent=2, ensure_ascii=False) + "\n"
+            replace_file(self._file, content.encode())
+        except OSError as error:
+            raise UserError(
+                f"{self._file}: {error.strerror}. Make room and start the same run again."
+            ) from None
 
     def requests(self, items: Iterable[Item]) -> Iterator[Request]:
         """Yield the request of each item.
@@ -307,15 +300,6 @@ class Run:
         """Yield the whole lines of the journal; none if nothing was asked yet."""
         if self.journal.exists():
             yield from read_journal(self.journal)
-
-    def _write(self) -> None:
-        try:
-            content = json.dumps(self._content, indent=2, ensure_ascii=False) + "\n"
-            replace_file(self._file, content.encode())
-        except OSError as error:
-            raise UserError(
-                f"{self._file}: {error.strerror}. Make room and start the same run again."
-            ) from None
 
 
 @dataclass(frozen=True)
@@ -359,15 +343,15 @@ def read_answers(path: Path, items: Iterable[Item]) -> Iterator[Answer]:
     with Journal(path) as journal:
         for item in items:
             line = journal.read(item.id, item.sample)
-            yield Answer(item.id, item.sample, None) if line is None else _answer(line)
-
-
-def _answer(line: Line) -> Answer:
-    line = whole_json(line)  # lines of before may hold halves of surrogate pairs
-    line["outcome"] = Outcome(line["outcome"])
-    line["answer"] = split_thinking(line.get("text", "")).answer
-    line["usage"] = line.get("usage") or {}
-    return Answer(**{each.name: line[each.name] for each in fields(Answer) if each.name in line})
+            if line is None:
+                yield Answer(item.id, item.sample, None)
+                continue
+            line = whole_json(line)  # lines of before may hold halves of surrogate pairs
+            line["outcome"] = Outcome(line["outcome"])
+            line["answer"] = split_thinking(line.get("text", "")).answer
+            line["usage"] = line.get("usage") or {}
+            names = (each.name for each in fields(Answer))
+            yield Answer(**{name: line[name] for name in names if name in line})
 
 
 def read_file(path: Path, kind: type[File]) -> File:
@@ -398,9 +382,9 @@ def _differences(before: Any, now: Any, name: str = "") -> list[str]:
         ]
     if before == now:
         return []
-    return [f"{name} was {_short(before)}, now {_short(now)}"]
-
-
-def _short(value: Any) -> str:
-    text = value if value is _ABSENT else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    texts = [
+        value if value is _ABSENT else json.dumps(value, ensure_ascii=False)
+        for value in (before, now)
+    ]
+    was, now = (text if len(text) <= 60 else f"{text[:57]}..." for text in texts)
+    return [f"{name} was {was}, now {now}"]

@@ -10,8 +10,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 TAKEN_OUT = "[key]"
 
@@ -35,7 +36,11 @@ def without_key(body: str, key: str) -> str:
         key: of the endpoint; one of a few characters is a word and stays.
     """
     body = body.removeprefix("\ufeff")
-    if len(key) < _SHORTEST_KEY or not _may_hold(body, key):
+    if len(key) < _SHORTEST_KEY:
+        return body
+    # Faster than to search for all forms.
+    plain = _unescaped(body) if "\\" in body or "%" in body else ""
+    if not any(form in body or _unescaped(form) in plain for form in _forms(key)):
         return body
     try:
         return json.dumps(_cleaned(json.loads(body), key))
@@ -43,20 +48,11 @@ def without_key(body: str, key: str) -> str:
         return _pattern(key).sub(TAKEN_OUT, body)
 
 
-def _may_hold(body: str, key: str) -> bool:
-    """Tell whether a key may be in a body; faster than to search for all its forms."""
-    plain = _unescaped(body) if "\\" in body or "%" in body else ""
-    return any(form in body or _unescaped(form) in plain for form in _forms(key))
-
-
 def _unescaped(text: str) -> str:
     """Return a text with escaped characters as they are, and without any other backslash."""
-
-    def character(escape: re.Match[str]) -> str:
-        number = escape[1] or escape[2]
-        return chr(int(number, 16)) if number else ""
-
-    return _ESCAPE.sub(character, text)
+    return _ESCAPE.sub(
+        lambda escape: bytes.fromhex(escape[1] or escape[2] or "").decode("latin-1"), text
+    )
 
 
 def _cleaned(value: Any, key: str) -> Any:
@@ -101,21 +97,17 @@ def _forms(key: str) -> tuple[str, ...]:
 WITHHELD = "[withheld]"
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_SECRET_WORD = re.compile(
-    r"apikey|auth|authorization|bearer|cookie|credentials?|jwt|key|passphrase|passw(?:or)?d|secret"
-    r"|signature|token"
+# What a word of a secret's name is or ends in: accesskey, clientsecret, userpwd.
+_SECRET = re.compile(
+    r"(?:(?:(?<!mon|don|tur|hoc|joc)key|secret|token|passw(?:or)?d|passphrase|pwd|credential|sas"
+    r"|sig|signature)s?|auth|authorization|bearer|cookie|jwt)\Z"
 )
-# Names are written in one word too: accesskey, clientsecret, userpwd.
-_ENDING = re.compile(
-    r"(?:(?<!mon|don|tur|hoc|joc)key|secret|token|passw(?:or)?d|passphrase|credential|pwd|sas|sig"
-    r"|signature|keys|secrets|tokens|passwords|pwds)\Z"
-)
-# Before `tokens` and `keys` they speak of counts, of a tokenizer or of fields.
+_PLURALS = ("tokens", "keys")
+# With these they speak of counts, of a tokenizer or of fields.
 _NO_ACCESS = re.compile(
     r"answer|bad|completion|expected|input|max|min|n|new|num|output|prompt|reasoning|required"
     r"|special|stop|suppress|thinking|total"
 )
-_PLURAL = re.compile(r"(?:tokens|keys)\Z")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'<>]+", re.IGNORECASE)
 # As connection strings and JSON have them: Password=...; AccountKey='...'  "token": "..."
 _PAIR = re.compile(
@@ -129,18 +121,16 @@ _QUOTES = "\"'{}"
 def is_secret(name: str) -> bool:
     """Tell whether a parameter of this name holds a secret; `max_tokens` does not."""
     words = [word.lower() for word in _WORD.findall(name)]
-    if any(map(_SECRET_WORD.fullmatch, words)):
-        return True
-    compact = "".join(words)
-    if _PLURAL.search(compact) and any(map(_NO_ACCESS.fullmatch, words)):
+    secret = [word for word in (*words, "".join(words)) if _SECRET.search(word)]
+    if all(word.endswith(_PLURALS) for word in secret) and any(map(_NO_ACCESS.fullmatch, words)):
         return False
-    return _ENDING.search(compact) is not None
+    return bool(secret)
 
 
 def holds_secret(name: str, value: object) -> bool:
     """Tell whether a parameter is a secret by its name, and not a number of tokens by its value."""
     is_number = value is None or isinstance(value, bool | int | float)
-    return is_secret(name) and not (is_number and _PLURAL.search(name.lower()))
+    return is_secret(name) and not (is_number and name.lower().endswith(_PLURALS))
 
 
 def secret_places(parameters: Mapping[Any, Any], place: str = "") -> Iterator[str]:
@@ -161,47 +151,42 @@ def secret_places(parameters: Mapping[Any, Any], place: str = "") -> Iterator[st
 
 def text_without_secrets(text: str) -> str:
     """Return a text without the secrets in it that have a name: of addresses and settings."""
-
-    def withheld(found: re.Match[str]) -> str:
-        kept = found[0].removesuffix(found["value"])
-        return kept + WITHHELD if is_secret(found["name"]) else found[0]
-
     if "://" in text:
-        text = _ADDRESS.sub(lambda found: bare_address(found[0]), text)
-    return _PAIR.sub(withheld, text)
+        text = _ADDRESS.sub(lambda found: _taken_apart(found[0])[0], text)
+    return _PAIR.sub(
+        lambda found: (
+            found[0].removesuffix(found["value"]) + WITHHELD
+            if is_secret(found["name"])
+            else found[0]
+        ),
+        text,
+    )
 
 
 def secrets_in_text(text: str) -> list[str]:
     """Return the secrets in a text that have a name."""
     pairs = [found for found in _PAIR.finditer(text) if is_secret(found["name"])]
-    found = [pair["value"].strip(_QUOTES) for pair in pairs]
-    for address in _ADDRESS.findall(text):
-        found += _secrets_of_address(address)
-    return found
+    of_addresses = (_taken_apart(address)[1] for address in _ADDRESS.findall(text))
+    return [*(pair["value"].strip(_QUOTES) for pair in pairs), *chain.from_iterable(of_addresses)]
 
 
-def bare_address(text: str) -> str:
-    """Return a web address without user, password, fragment and the secrets of its query."""
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return WITHHELD  # nobody can tell what is in it
-    query = [(name, value) for name, value in parse_qsl(parts.query) if not _is_secret_query(name)]
-    place = parts.netloc.rpartition("@")[2]
-    return urlunsplit((parts.scheme, place, parts.path, urlencode(query), ""))
+def _taken_apart(address: str) -> tuple[str, list[str]]:
+    """Return a web address without its secrets, and these.
 
-
-def _secrets_of_address(address: str) -> list[str]:
+    User, password and fragment are left out, and what has a secret's name in its query.
+    """
     try:
         parts = urlsplit(address)
     except ValueError:
-        return []
-    password = parts.netloc.rpartition("@")[0].partition(":")[2]
-    raw = [pair.partition("=") for pair in parts.query.split("&")]
-    found = [password, *(value for name, _, value in raw if _is_secret_query(name))]
-    return [form for each in found for form in {each, unquote(each)} if form]
-
-
-def _is_secret_query(name: str) -> bool:
-    # Of functions in a cloud; elsewhere a code is one of a language or a disease.
-    return is_secret(name) or name.lower() == "code"
+        return WITHHELD, []  # nobody can tell what is in it
+    user, _, place = parts.netloc.rpartition("@")
+    secrets, query = [user.partition(":")[2]], list[str]()
+    for pair in filter(None, parts.query.split("&")):
+        name, _, value = pair.partition("=")
+        # A code is a key of functions in a cloud; elsewhere it is one of a language or a disease.
+        if is_secret(unquote(name)) or name.lower() == "code":
+            secrets.append(value)
+        else:
+            query.append(pair)
+    bare = urlunsplit((parts.scheme, place, parts.path, "&".join(query), ""))
+    return bare, [form for each in secrets for form in {each, unquote(each)} if form]

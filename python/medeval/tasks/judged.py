@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from medeval.errors import UserError
-from medeval.inference.run import RESPONSES, Run, read_answers
+from medeval.inference.run import RESPONSES, Run, RunConfig, read_answers
 from medeval.inference.types import Outcome
 from medeval.judging.jury import AUDIT_REPORT, Jury
 from medeval.tasks.run_record import RunRecord, read_record
@@ -18,7 +18,6 @@ from medeval.tasks.task import AskedTask
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
-    from medeval.inference.run import RunConfig
     from medeval.judging.prompt import Subject
     from medeval.judging.results import JudgingResults
     from medeval.judging.rubric import Rubric
@@ -112,7 +111,6 @@ def judge(
     Raises:
         UserError: the task has no rubric, or as `Judging.run`.
     """
-    from medeval.inference.run import RunConfig
     from medeval.judging.running import verdicts_in
 
     record = read_record(folder)

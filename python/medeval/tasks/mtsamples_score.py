@@ -18,7 +18,6 @@ from medeval.tasks.judged_score import (
     item_ids,
     judged_table,
     judging_facts,
-    pooled_reward,
 )
 from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import Method, TaskScore
@@ -67,7 +66,7 @@ def write_rows(
                 "prompt_sha256": task.asked.sha256,
                 "rule_version": task.rule_version,
                 "reward": result.reward,
-                "reward_judged": pooled_reward(result, plan.pooling),
+                "reward_judged": result.pooled[plan.pooling],
                 "helm_jury_score": result.helm_jury_score,
                 "judge_status": str(result.status),
                 "reason": result.reason or None,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from medeval.errors import UserError
 from medeval.inference.cost import kept_spending
@@ -25,7 +25,7 @@ _MOST_BYTES_OF_A_TOKEN = 10
 _SEVERAL = 3
 
 
-class RunRecord(RunFile):
+class RunRecord(RunFile, extra="forbid"):
     """All that `run.json` may say.
 
     Attributes:
@@ -37,8 +37,6 @@ class RunRecord(RunFile):
         max_cost: the limit on cost of its newest start; empty without one.
         prices: the file of prices of its newest start; empty without one.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     task: str
     started_at: str = ""
@@ -112,8 +110,7 @@ def facts_of_run(record: RunRecord, items: Iterable[Item]) -> dict[str, Any]:
         UserError: none of them was asked.
     """
     due = {(item.id, item.sample) for item in items}
-    waiting = set(due)
-    progress = Progress()
+    waiting, progress = set(due), Progress()
     models: Counter[str] = Counter()
     for line in read_journal(record.folder / RESPONSES):
         name = (line["item"], line["sample"])
@@ -166,32 +163,26 @@ def warning_of_cut_prompts(items: Iterable[Item], lines: Iterable[Line]) -> str:
         if counted is not None:
             turns = line.get("episode", {}).get("turns", 1)
             counts[line["item"], line["sample"]] = counted / max(1, turns)
-    sizes: dict[float, set[int]] = {}
+    sizes: dict[float, set[int]] = defaultdict(set)
     too_few: list[tuple[int, float]] = []
     for item in items:
-        count = counts.get((item.id, item.sample))
-        if count is None:
-            continue
-        parts = [list(map(dict, item.messages)), item.parameters.get("tools", [])]
-        size = len(json.dumps(parts, ensure_ascii=False).encode("utf-8", "replace"))
-        sizes.setdefault(count, set()).add(size)
-        if count * _MOST_BYTES_OF_A_TOKEN < size:
-            too_few.append((size, count))
-    alike = [
-        (count, found)
+        if (count := counts.get((item.id, item.sample))) is not None:
+            parts = [list(map(dict, item.messages)), item.parameters.get("tools", [])]
+            size = len(json.dumps(parts, ensure_ascii=False).encode("utf-8", "replace"))
+            sizes[count].add(size)
+            too_few += [(size, count)] if count * _MOST_BYTES_OF_A_TOKEN < size else []
+    seen = [
+        f"the same {count:,.0f} for {len(found):,} of {min(found):,} to {max(found):,} bytes"
         for count, found in sizes.items()
         if len(found) >= _SEVERAL and 3 * max(found) > 4 * min(found)
     ]
-    if alike:
-        count, found = alike[0]
-        seen = f"the same {count:,.0f} for {len(found):,} of {min(found):,} to {max(found):,} bytes"
-    elif len(too_few) >= _SEVERAL:
+    if len(too_few) >= _SEVERAL:
         size, count = max(too_few)
-        seen = f"{count:,.0f} for one of {size:,} bytes, and as few for others"
-    else:
+        seen.append(f"{count:,.0f} for one of {size:,} bytes, and as few for others")
+    if not seen:
         return ""
     return (
-        f"The tokens of input that the endpoint counts do not grow with the prompts ({seen}): the"
-        " server may cut prompts. See how long a context it is started with (vLLM:"
+        f"The tokens of input that the endpoint counts do not grow with the prompts ({seen[0]}):"
+        " the server may cut prompts. See how long a context it is started with (vLLM:"
         " --max-model-len, Ollama: num_ctx), and run again."
     )

@@ -42,12 +42,7 @@ class TaskRun(Run):
     """
 
     def __init__(
-        self,
-        folder: Path,
-        task: AskedTask,
-        choice: ModelChoice,
-        model: Model,
-        limit: int | None,
+        self, folder: Path, task: AskedTask, choice: ModelChoice, model: Model, limit: int | None
     ) -> None:
         self.task = task
         self.choice = choice
@@ -66,16 +61,9 @@ class TaskRun(Run):
 
     def evaluate(self, config: RunConfig) -> RunResult:
         """Ask what has no answer yet; see `Run.execute`."""
-
-        def on_start() -> None:
-            self.record_choices()
-            if config.on_start is not None:
-                config.on_start()
-
-        samples = self.task.samples(self.limit)
-        return self.execute(
-            samples, replace(config, can_read=self.task.can_read, on_start=on_start)
-        )
+        on_start = config.on_start or self.record_choices
+        own = replace(config, can_read=self.task.can_read, on_start=on_start)
+        return self.execute(self.task.samples(self.limit), own)
 
     def record_choices(self, **more: Any) -> None:
         """Keep what may change from start to start; for whoever has the journal to himself.
@@ -170,7 +158,7 @@ def choice_of(record: RunRecord, key_variable: str | None, timeout: float = 600.
     endpoint = str(record.settings["endpoint"])
     return ModelChoice(
         record.asked_model,
-        None if endpoint == "in-process" else endpoint,
+        None if endpoint == IN_PROCESS else endpoint,
         key_variable or record.key_variable,
         record.settings["parameters"],
         timeout,
@@ -221,14 +209,14 @@ def _remove_empty(folder: Path) -> None:
 
 
 def _new_folder(runs: Path, task: str, model: str) -> Path:
-    """Return a name for a new run: its time first, so that names sort by it."""
-    moment = datetime.now(UTC)
+    """Return a name for a new run: its time first, so that names sort by it.
+
+    Neither a task's nor a model's name leads into another folder.
+    """
+    name = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     model = Path(model).name if ".py:" in model else model
-    name = f"{moment:%Y%m%dT%H%M%SZ}-{_plain(task) or 'task'}-{_plain(model) or 'model'}"
+    for part, instead in ((task, "task"), (model, "model")):
+        plain = re.sub(r"[^A-Za-z0-9._-]+", "-", part).strip("-.")[:_LONGEST_PART].strip("-.")
+        name += f"-{plain or instead}"
     names = chain([name], (f"{name}-{number}" for number in count(2)))
     return next(folder for folder in map(runs.joinpath, names) if not folder.exists())
-
-
-def _plain(text: str) -> str:
-    """Return a part of a folder's name, which leads into no other folder."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:_LONGEST_PART].strip("-.")
