@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,6 +38,7 @@ from medeval.tasks.task import (
     ORACLE,
     AskedTask,
     ItemTask,
+    JudgedTask,
     LocalModel,
     Method,
     TaskScore,
@@ -72,7 +74,7 @@ class MedicalOptions(TaskOptions):
 
 
 @dataclass(frozen=True)
-class MedicalTaskRun(ItemTask):
+class MedicalTaskRun(ItemTask, JudgedTask):
     """The items of a task file; see `AskedTask`.
 
     Attributes:
@@ -86,13 +88,13 @@ class MedicalTaskRun(ItemTask):
     options: MedicalOptions
     prompt_version: str = TASK_PROMPT_VERSION
 
-    @property
-    def name(self) -> str:
+    @cached_property
+    def name(self) -> str:  # type: ignore[override]
         """The task's id."""
         return self.task.task_id
 
-    @property
-    def asked_as(self) -> str:
+    @cached_property
+    def asked_as(self) -> str:  # type: ignore[override]
         """The file, or the id of one that comes along."""
         return self.file
 

@@ -29,6 +29,7 @@ from medeval.tasks.task import (
     ORACLE,
     AskedTask,
     ItemTask,
+    JudgedTask,
     LocalModel,
     Method,
     TaskScore,
@@ -65,7 +66,7 @@ class MtsamplesOptions(TaskOptions):
 
 
 @dataclass(frozen=True)
-class MtsamplesTask(ItemTask):
+class MtsamplesTask(ItemTask, JudgedTask):
     """The task with its examples; see `JudgedTask`.
 
     Attributes:
@@ -119,10 +120,6 @@ class MtsamplesTask(ItemTask):
             messages = self.asked.messages(example.question)
             for sample in range(self.options.samples):
                 yield Item(example.example_id, messages, self.data_class, sample)
-
-    def can_read(self, item: Item, reply: str) -> bool:
-        """See `AskedTask`; any text is a plan, whatever it is worth."""
-        return True
 
     def local_model(self, kind: str) -> LocalModel:
         """See `AskedTask`."""
