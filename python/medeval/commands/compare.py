@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from medeval.commands.graceful_exit import moved_to
+from medeval.commands.graceful_exit import command_of
 from medeval.commands.shared_options import flags_in, one_of, refuse_flags
 from medeval.errors import UserError
 from medeval.predictions.tasks import Cluster, Kind, is_icu_task
@@ -164,7 +164,7 @@ def _of_runs(task: str, folders: Sequence[Path], given: Mapping[str, Any]) -> Co
             raise UserError(
                 f"{missing:,} items of {record.folder} were never asked: it cannot be compared"
                 " before it is whole."
-                f" `python -m medeval run --resume {record.folder}{moved_to(cases)}`."
+                f" `{command_of('run', '--resume', record.folder, cases=cases)}`."
             )
     found = corrected(
         [

@@ -75,19 +75,20 @@ def graceful_exit(status: Callable[[], str]) -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
-def command_of(*words: object) -> str:
-    """Return a command line of this program."""
-    return shlex.join(["python", "-m", "medeval", *map(str, words)])
+def command_of(*words: object, cases: Path | None = None) -> str:
+    """Return a command line of this program.
+
+    Args:
+        words: of it.
+        cases: where an export is now; None if it is where it was.
+    """
+    moved = [] if cases is None else ["--cases", cases]
+    return shlex.join(["python", "-m", "medeval", *map(str, [*words, *moved])])
 
 
 def with_flags(command: str, named: Mapping[str, str]) -> str:
     """Return a command line with further flags and their values."""
     return " ".join([command, *map(shlex.quote, chain.from_iterable(named.items()))])
-
-
-def moved_to(cases: Path | None) -> str:
-    """Return the flag that says where an export is now, for a command that is told to the user."""
-    return "" if cases is None else f" --cases {shlex.quote(str(cases))}"
 
 
 def same_command(context: typer.Context, name: str) -> str:

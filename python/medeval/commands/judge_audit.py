@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from medeval.judging.jury import Jury
     from medeval.judging.rubric import Rubric
     from medeval.judging.running import Judging
-    from medeval.tasks.judged import JudgedTask
     from medeval.tasks.run_record import RunRecord
+    from medeval.tasks.task import JudgedTask
 
 
 def judge_audit(
@@ -83,7 +83,7 @@ def judge_audit(
     # Here, not above: every other command starts without the client of endpoints.
     from medeval.commands.amounts import read_price_file
     from medeval.commands.judge_audit_tables import audit_tables
-    from medeval.commands.run_progress import shown_judging
+    from medeval.commands.run_progress import shown_progress
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.run import AUDIT
@@ -118,7 +118,7 @@ def judge_audit(
         kept = verdicts_in(judging.folder, FOLDER)
         return f"{kept:,} verdicts are kept; go on with `{again}`"
 
-    with graceful_exit(standing), shown_judging(read_prices.currency) as show:
+    with graceful_exit(standing), shown_progress(read_prices.currency) as show:
         report = audit(
             judging,
             judges_asked(concurrency, read_prices, max_cost),

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from medeval.judging.jury import Jury
     from medeval.judging.results import JudgingResults
     from medeval.judging.rubric import Rubric
-    from medeval.tasks.judged import JudgedTask
     from medeval.tasks.run_record import RunRecord
-    from medeval.tasks.task import AskedTask
+    from medeval.tasks.task import AskedTask, JudgedTask
 
 
 @dataclass(frozen=True)
@@ -190,13 +189,13 @@ def judge_and_tell(
     task: JudgedTask, folder: Path, jury: Jury, run: RunConfig, endpoints: Path
 ) -> JudgingResults:
     """Have a run judged, show how far it is, and say what came of it."""
-    from medeval.commands.run_progress import shown_judging
+    from medeval.commands.run_progress import shown_progress
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.run import AUDIT
     from medeval.tasks.judged import judge
 
-    with shown_judging(run.prices.currency) as show:
+    with shown_progress(run.prices.currency) as show:
         gate = DataUseGuard(read_endpoints(endpoints), folder / AUDIT)
         results = judge(task, folder, jury, run, gate, show)
     print_verdicts(results, run.prices.currency)
@@ -244,8 +243,3 @@ def print_verdicts(results: JudgingResults, currency: str) -> None:
     Terminal().print(table)
     for warning in results.warnings:
         print(f"medeval: {warning}", file=sys.stderr)
-
-
-def shown_flags(given: Mapping[str, object]) -> list[str]:
-    """Return the names of flags that were given."""
-    return [name for name, value in given.items() if value not in (None, (), [], False)]

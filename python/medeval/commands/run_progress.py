@@ -24,46 +24,33 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def shown_progress(total: int, currency: str) -> Iterator[Callable[[Sums], None]]:
-    """Show a bar while a run goes on; yields what is to be called with its sums."""
-    columns = (
-        TextColumn("asking"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[told]}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, transient=True) as bar:
-        shown = bar.add_task("asking", total=total, told="")
+def shown_progress(
+    currency: str, total: int | None = None
+) -> Iterator[Callable[[str, Sums], None]]:
+    """Show a line for whoever is asked; yields what is to be called with a label and its sums.
 
-        def show(sums: Sums) -> None:
-            bar.update(shown, completed=sums.ledger.asked, told=told(sums, currency))
-
-        yield show
-
-
-@contextmanager
-def shown_judging(currency: str) -> Iterator[Callable[[str, Sums], None]]:
-    """Show a line for each judge; yields what is to be called with its name and sums."""
-    columns = (TextColumn("{task.description}", markup=False), TextColumn("{task.fields[told]}"))
-    with Progress(*columns, transient=True) as lines:
+    Args:
+        currency: of the cost.
+        total: items to be asked; None for judges, who have no bar.
+    """
+    bar = () if total is None else (BarColumn(), MofNCompleteColumn())
+    left = () if total is None else (TimeRemainingColumn(),)
+    label = TextColumn("{task.description}", markup=False)
+    with Progress(label, *bar, TextColumn("{task.fields[told]}"), *left, transient=True) as lines:
         shown: dict[str, TaskID] = {}
 
-        def show(judge: str, sums: Sums) -> None:
-            if judge not in shown:
-                shown[judge] = lines.add_task(f"judging by {visible(judge)}", total=None, told="")
-            done = f"{sums.ledger.asked:,} verdicts, {told(sums, currency)}"
-            lines.update(shown[judge], told=done)
+        def show(who: str, sums: Sums) -> None:
+            if who not in shown:
+                name = who if total is not None else f"judging by {visible(who)}"
+                shown[who] = lines.add_task(name, total=total, told="")
+            tokens = f"{sums.input_tokens + sums.output_tokens:,} tokens"
+            errors = sum(sums.errors.values())
+            told = [tokens, cost_of(sums, currency), *[f"{errors:,} errors"] * bool(errors)]
+            if total is None:
+                told.insert(0, f"{sums.ledger.asked:,} verdicts")
+            lines.update(shown[who], completed=sums.ledger.asked, told=", ".join(told))
 
         yield show
-
-
-def told(sums: Sums, currency: str) -> str:
-    """Say tokens, cost and errors in a few words."""
-    tokens = f"{sums.input_tokens + sums.output_tokens:,} tokens"
-    errors = sum(sums.errors.values())
-    parts = [tokens, cost_of(sums, currency), f"{errors:,} errors" if errors else ""]
-    return ", ".join(part for part in parts if part)
 
 
 def ledger_table(sums: Sums, currency: str | None, spent: Spent | None = None) -> Table:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from medeval.commands.graceful_exit import moved_to
+from medeval.commands.graceful_exit import command_of
 from medeval.commands.shared_options import flags_in, one_of, refuse_flags
 from medeval.errors import UserError
 from medeval.predictions.tasks import Cluster, Grouping, Interval, is_icu_task
@@ -140,7 +140,7 @@ def _of_answers(task: str, path: Path | None, given: Mapping[str, Any]) -> Resul
     missing = scored.result.metadata.get("not_asked", 0)
     left = missing and (
         f"{missing:,} items were never asked and count as not answered; go on with"
-        f" `python -m medeval run --resume {folder}{moved_to(given['cases'])}`"
+        f" `{command_of('run', '--resume', folder, cases=given['cases'])}`"
     )
     tables = [_table(scored), *_further_tables(scored, method)]
     return Results(tables, [*scored.notes, *_ends(scored)], scored.warnings, files, left or "")

@@ -79,7 +79,7 @@ class CdmOptions(TaskOptions):
 
 
 @dataclass(frozen=True)
-class CdmTask:
+class CdmTask(AskedTask):
     """The task with its cases; see `AskedTask`.
 
     Attributes:
@@ -141,18 +141,10 @@ class CdmTask:
             settings["subset"] = {**self.subset.about(), "hadm_ids": ids}
         return {SETTINGS: settings}
 
-    def keep(self, folder: Path) -> list[Path]:
-        """See `AskedTask`; cases stay where they were exported to."""
-        return []
-
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """See `AskedTask`: what each conversation begins with."""
         for episode in self.samples(limit):
             yield episode.item(episode.opening)
-
-    def can_read(self, item: Item, reply: str) -> bool:
-        """See `AskedTask`; a conversation reads its own replies."""
-        return True
 
     def samples(self, limit: int | None = None) -> Iterator[ToolLoop | FullInformation]:
         """See `AskedTask`: the conversations."""

@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from medeval.errors import UserError
 from medeval.inference.run import RESPONSES, Run, RunConfig, read_answers
 from medeval.inference.types import Outcome
 from medeval.judging.jury import AUDIT_REPORT, Jury
 from medeval.tasks.run_record import RunRecord, read_record
-from medeval.tasks.task import AskedTask
+from medeval.tasks.task import AskedTask, JudgedTask
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
@@ -33,20 +33,6 @@ _UNANSWERED = {
     Outcome.TRUNCATED: "truncated",
     Outcome.TRUNCATED_REASONING: "truncated",
 }
-
-
-class JudgedTask(AskedTask, Protocol):
-    """A task whose answers can be judged.
-
-    One that cannot be scored without a judge says under `default_judge` who is to judge.
-    """
-
-    @property
-    def rubric(self) -> Rubric | None:
-        """What is graded; None if the task file names no judge."""
-
-    def subjects(self, record: RunRecord) -> list[Subject]:
-        """Return the answers of a run as judges get them."""
 
 
 def judged(task: AskedTask) -> JudgedTask | None:

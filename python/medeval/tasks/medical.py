@@ -31,7 +31,7 @@ from medeval.tasks.differences import paired_differences
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import ItemTask, Method, TaskScore
+from medeval.tasks.task import ItemTask, JudgedTask, Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.judging.prompt import Subject
@@ -63,7 +63,7 @@ class MedicalOptions(TaskOptions):
 
 
 @dataclass(frozen=True)
-class MedicalTaskRun(ItemTask):
+class MedicalTaskRun(ItemTask, JudgedTask):
     """The items of a task file; see `AskedTask`.
 
     Attributes:
@@ -77,13 +77,13 @@ class MedicalTaskRun(ItemTask):
     options: MedicalOptions
     prompt_version: str = TASK_PROMPT_VERSION
 
-    @property
-    def name(self) -> str:
+    @cached_property
+    def name(self) -> str:  # type: ignore[override]
         """The task's id."""
         return self.task.task_id
 
-    @property
-    def asked_as(self) -> str:
+    @cached_property
+    def asked_as(self) -> str:  # type: ignore[override]
         """The file, or the id of one that comes along."""
         return self.file
 

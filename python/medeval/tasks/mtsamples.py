@@ -31,7 +31,7 @@ from medeval.tasks.differences import paired_differences
 from medeval.tasks.judged import results_of_run
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
-from medeval.tasks.task import ItemTask, Method, TaskScore
+from medeval.tasks.task import ItemTask, JudgedTask, Method, TaskScore
 
 if TYPE_CHECKING:
     from medeval.judging.jury import Jury
@@ -63,7 +63,7 @@ class MtsamplesOptions(TaskOptions):
 
 
 @dataclass(frozen=True)
-class MtsamplesTask(ItemTask):
+class MtsamplesTask(ItemTask, JudgedTask):
     """The task with its examples; see `JudgedTask`.
 
     Attributes:
@@ -120,10 +120,6 @@ class MtsamplesTask(ItemTask):
             messages = self.asked.messages(example.question)
             for sample in range(self.options.samples):
                 yield Item(example.example_id, messages, self.data_class, sample)
-
-    def can_read(self, item: Item, reply: str) -> bool:
-        """See `AskedTask`; any text is a plan, whatever it is worth."""
-        return True
 
     def local_reply(self, item: Item, gold_of: str | None) -> str:
         """See `ItemTask`."""

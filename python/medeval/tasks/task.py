@@ -7,13 +7,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.types import Episode, Item, Model
+    from medeval.judging.prompt import Subject
+    from medeval.judging.rubric import Rubric
     from medeval.models.evaluation_result import EvaluationResult
     from medeval.scoring.compare import Difference
+    from medeval.tasks.run_record import RunRecord
 
 LocalModel = Callable[["Item"], str]
 
@@ -102,7 +105,7 @@ class Check:
     told: str
 
 
-class AskedTask(Protocol):
+class AskedTask(ABC):
     """A benchmark with its data and options, ready to be asked and scored.
 
     Attributes:
@@ -111,18 +114,11 @@ class AskedTask(Protocol):
         asked_as: what names the task on the command line: its name, or the file it is from.
     """
 
-    @property
-    def name(self) -> str:
-        """See the class."""
+    name: str
+    prompt_version: str
+    asked_as: str
 
-    @property
-    def prompt_version(self) -> str:
-        """See the class."""
-
-    @property
-    def asked_as(self) -> str:
-        """See the class."""
-
+    @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Return what decides the questions, as `run.json` keeps it: options, hash of the data."""
 
@@ -130,9 +126,11 @@ class AskedTask(Protocol):
         """Write into a run's folder what it is scored with, if that may not be had again.
 
         Returns:
-            The files.
+            The files; none where the data are a file, whose hash is in the record.
         """
+        return []
 
+    @abstractmethod
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """Yield what is asked, in the order of the data.
 
@@ -141,23 +139,30 @@ class AskedTask(Protocol):
         """
 
     def can_read(self, item: Item, reply: str) -> bool:
-        """Tell whether a reply without its thinking holds an answer to the item."""
+        """Tell whether a reply without its thinking holds an answer to the item; any text may."""
+        return True
 
-    def prepared(self, provider: Model) -> AskedTask:
+    def prepared(self, provider: Model) -> Self:
         """Return the task as it is put to a model, once that has told what it takes in."""
+        return self
 
     def samples(self, limit: int | None = None) -> Iterator[Item | Episode]:
         """Yield the items, or the conversations that they begin; see `items`."""
+        yield from self.items(limit)
 
+    @abstractmethod
     def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
         """Return a built-in model: demo, oracle, empty or shuffled."""
 
+    @abstractmethod
     def chance(self) -> float:
         """Return the mean headline score of gold answers that are given to other items."""
 
+    @abstractmethod
     def bounds(self) -> dict[str, tuple[float, float]]:
         """Return for each metric what an oracle must score and what an empty model must score."""
 
+    @abstractmethod
     def score(self, folder: Path, method: Method) -> TaskScore:
         """Score the answers of a run.
 
@@ -165,6 +170,7 @@ class AskedTask(Protocol):
             UserError: the folder holds no run of this task with these data.
         """
 
+    @abstractmethod
     def compare(self, first: Path, other: Any, second: Path, method: Method) -> list[Difference]:
         """Compare two runs on the items that both were asked, the headline first.
 
@@ -179,12 +185,24 @@ class AskedTask(Protocol):
         """
 
 
-class ItemTask(ABC):
-    """A task whose items are asked by themselves; see `AskedTask` for what each method is."""
+class JudgedTask(AskedTask):
+    """A task whose answers can be judged.
+
+    One that cannot be scored without a judge says under `default_judge` who is to judge.
+    """
+
+    @property
+    @abstractmethod
+    def rubric(self) -> Rubric | None:
+        """What is graded; None if the task file names no judge."""
 
     @abstractmethod
-    def items(self, limit: int | None = None) -> Iterator[Item]:
-        """Yield what is asked."""
+    def subjects(self, record: RunRecord) -> list[Subject]:
+        """Return the answers of a run as judges get them."""
+
+
+class ItemTask(AskedTask):
+    """A task whose items are asked by themselves."""
 
     @abstractmethod
     def local_reply(self, item: Item, gold_of: str | None) -> str:
@@ -203,18 +221,6 @@ class ItemTask(ABC):
         random.Random(0).shuffle(order)  # noqa: S311
         others = dict(zip(order, order[1:] + order[:1], strict=True))
         return lambda item: self.local_reply(item, others[item.id])
-
-    def prepared(self, provider: Model) -> Self:
-        """Return itself: no model has to tell anything."""
-        return self
-
-    def keep(self, folder: Path) -> list[Path]:
-        """Write nothing: the file is there, and its hash is in the record."""
-        return []
-
-    def samples(self, limit: int | None = None) -> Iterator[Item]:
-        """Yield the items: each is one question."""
-        return self.items(limit)
 
     def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
         """Return a built-in model."""
