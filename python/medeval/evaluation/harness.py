@@ -187,7 +187,7 @@ class EvaluationHarness:
         if model_type is not None:
             self.runner.load_model(model_id, model_type, **model_kwargs)
         try:
-            described = self.runner.describe(model_id)
+            described = self.runner.model(model_id).settings
             settings = model_settings(model_id, model_type, model_kwargs, described)
             how = scoring, settings, batch_size, use_cache, strict_validation
             for number, one in enumerate(planned, start=1):
@@ -257,9 +257,9 @@ class EvaluationHarness:
             if strict or isinstance(error, MisalignedError):
                 raise
             return failed_result(planned, error, outputs, settings)
-        is_known = not self.runner.asked(model_id)
-        measured = self.runner.measured(model_id)
-        result.metadata |= {"from_cache": is_known, "seconds": seconds, "measured": measured}
+        run = self.runner.model(model_id)
+        told = {"from_cache": not run.asked, "seconds": seconds, "measured": run.measured}
+        result.metadata |= told
         if result.metrics_results:
             self._on_metrics(planned.task_id, dict(result.metrics_results))
         self._on_task_end(planned.task_id, result)
