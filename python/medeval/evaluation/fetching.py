@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from medeval.models.text_files import write_bytes
+from medeval.models.text_files import write_text
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CHUNK = 64 * 1024
@@ -102,9 +102,9 @@ class UrlCache:
     def write(self, url: str, fetched: Fetched) -> None:
         """Keep what an address held, the content first, so that no entry names a missing file."""
         digest = hashlib.sha256(fetched.content).hexdigest()
-        write_bytes(self._folder / f"content-{digest}", fetched.content)
+        write_text(self._folder / f"content-{digest}", fetched.content)
         entry = {"url": url, "sha256": digest, "content_type": fetched.content_type}
-        write_bytes(self._entry(url), json.dumps(entry, indent=2).encode())
+        write_text(self._entry(url), json.dumps(entry, indent=2))
 
     def _entry(self, url: str) -> Path:
         return self._folder / f"url-{hashlib.sha256(url.encode()).hexdigest()}.json"

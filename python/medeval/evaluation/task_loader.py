@@ -115,10 +115,16 @@ class TaskLoader:
         task, read = self._loaded.get(source, (None, None))
         if task is None or reload or read != state:
             if isinstance(source, Path):
-                content, form = source.read_bytes(), format_of(source)
-                task = _parsed(str(source), source.stem, content, form)
+                task = _parsed(str(source), source.stem, source.read_bytes(), format_of(source))
             else:
-                task = self._fetch(source, reload)
+                kept = self._web.read(source) if self._web and not reload else None
+                fetched = kept or fetch(source, self._rules)
+                path = PurePosixPath(unquote(urlsplit(source).path))
+                form = _format_of_url(source, path.suffix, fetched.content_type)
+                name = path.stem or (urlsplit(source).hostname or "")
+                task = _parsed(source, name, fetched.content, form)
+                if self._web and not kept:
+                    self._web.write(source, fetched)
             self._loaded[source] = task, state
         return task
 
@@ -193,16 +199,6 @@ class TaskLoader:
             )
         return paths[0].resolve()
 
-    def _fetch(self, url: str, reload: bool) -> MedicalTask:
-        kept = self._web.read(url) if self._web and not reload else None
-        fetched = kept or fetch(url, self._rules)
-        form = _format_of_url(url, fetched.content_type)
-        name = PurePosixPath(unquote(urlsplit(url).path)).stem or (urlsplit(url).hostname or "")
-        task = _parsed(url, name, fetched.content, form)
-        if self._web and not kept:
-            self._web.write(url, fetched)
-        return task
-
 
 def build_task(data: Mapping[str, Any], fallback_id: str, place: str) -> EvaluatedTask:
     """Make a task from the fields of a file.
@@ -244,11 +240,10 @@ def _parsed(place: str, name: str, content: bytes, form: Format) -> MedicalTask:
     return build_task(data, name, place)
 
 
-def _format_of_url(url: str, content_type: str) -> Format:
+def _format_of_url(url: str, suffix: str, content_type: str) -> Format:
     """Return the format that the address itself names, else the one that the server names."""
-    suffix = PurePosixPath(unquote(urlsplit(url).path)).suffix
     if suffix.lower() in SUFFIXES:
-        return format_of(Path(f"task{suffix}"))
+        return format_of(suffix)
     named = content_type.partition(";")[0].strip().lower()
     if not _CONTENT_TYPE.fullmatch(named):
         raise ValueError(

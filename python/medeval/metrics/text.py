@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 # Han, kana and Hangul: scripts in which a character, not a run between spaces, is a token.
 CJK = (
@@ -21,6 +21,14 @@ _ACCENTED = re.compile("([a-zA-Z])[\u0300-\u036f]+")
 _LIGATURES = str.maketrans(
     {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
 )
+
+
+class Agreement(NamedTuple):
+    """How far a hypothesis has what its reference has: precision, recall, their harmonic mean."""
+
+    precision: float
+    recall: float
+    f: float
 
 
 def text_of(value: object) -> str:

@@ -241,7 +241,9 @@ class EvaluatedTask(MedicalTask):
     @model_validator(mode="after")
     def _take_rows(self) -> Self:
         """Let rows give the inputs that are left out or blank, and what is expected of them."""
-        if self.dataset and _is_blank(self.inputs):
+        # No input but placeholders: mappings of empty texts alone.
+        given = [value for row in self.inputs for value in row.values()]
+        if self.dataset and not any(value != "" for value in given):
             self.inputs, expected = self.pairs()
             if any(expected) or not self.expected_outputs:
                 self.expected_outputs = expected
@@ -299,13 +301,6 @@ class CommunicationTask(EvaluatedTask):
 TASK_CLASSES: Mapping[TaskType, type[EvaluatedTask]] = {
     kind.own_type: kind for kind in EvaluatedTask.__subclasses__()
 }
-
-
-def _is_blank(inputs: Any) -> bool:
-    """Tell whether there is no input but placeholders: mappings of empty texts alone."""
-    return isinstance(inputs, list) and all(
-        isinstance(row, Mapping) and all(value == "" for value in row.values()) for row in inputs
-    )
 
 
 def _rows_of(path: Path) -> list[Row]:
