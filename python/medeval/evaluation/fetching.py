@@ -161,7 +161,10 @@ def _connected(
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
     for address in addresses:
-        if not (rules.allow_private_hosts or _is_public(address)):
+        number = ipaddress.ip_address(address.partition("%")[0])
+        is_public = number.is_global and not number.is_multicast
+        is_public &= not any(number in network for network in _CARRIERS)
+        if not (rules.allow_private_hosts or is_public):
             raise ValueError(f"{url}: the host has the address {address}, which is not public")
     connection = http.client.HTTPConnection(host, port)
     failed = OSError("the host has no address")
@@ -181,13 +184,6 @@ def _connected(
             connection.close()
             raise
     return connection
-
-
-def _is_public(address: str) -> bool:
-    number = ipaddress.ip_address(address.partition("%")[0])
-    if any(number in network for network in _CARRIERS):
-        return False
-    return number.is_global and not number.is_multicast
 
 
 def _left(deadline: float) -> float:
