@@ -138,7 +138,7 @@ def test_an_object_that_predicts_is_a_model_and_a_name_keeps_its_model() -> None
     model = Constant()
     assert runner.load_model("mine", model_type="interface", model=model) is model
     assert runner.run_model("mine", [{}, {}]) == [{"answer": "yes"}] * 2
-    assert runner.describe("mine")["metadata"] == {"version": "1.0"}
+    assert runner.model("mine").settings["metadata"] == {"version": "1.0"}
     with pytest.warns(UserWarning, match="'mine' is loaded already"):
         assert runner.load_model("mine", model_type="interface", model=Constant()) is model
     runner.load_model({"type": "interface", "model": model})
@@ -160,11 +160,11 @@ def test_a_wrong_call_is_told(
 
 def test_a_description_is_json_and_tells_contents_apart(tmp_path: Path) -> None:
     codes = ("def predict(rows): return rows", "def predict(rows): return []")
-    first, second = (loaded(tmp_path, code).describe("model") for code in codes)
+    first, second = (loaded(tmp_path, code).model("model").settings for code in codes)
     assert json.loads(json.dumps(first))["type"] == "local"
     assert first["sha256"] != second["sha256"]
     with pytest.raises(ValueError, match="not loaded"):
-        ModelRunner().describe("model")
+        ModelRunner().model("model")
 
 
 @pytest.mark.skipif(find_spec("transformers") is not None, reason="the extras are installed")

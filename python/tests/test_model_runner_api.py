@@ -134,7 +134,7 @@ def test_the_key_is_written_nowhere(tmp_path: Path, capfd: pytest.CaptureFixture
         told = repr(
             runner.load_model({"name": "n", "type": "api", "endpoint": server.url, **given})
         )
-    told += json.dumps([outputs, runner.describe("m")]) + "".join(capfd.readouterr())
+    told += json.dumps([outputs, runner.model("m").settings]) + "".join(capfd.readouterr())
     assert [output["label"] for output in outputs[2:]] == ["[key]", "key [key]", "[key]"]
     assert key not in told
     (written,) = (path for path in tmp_path.rglob("*") if path.is_file())  # the audit

@@ -53,7 +53,7 @@ def test_answers_are_kept_and_not_asked_for_again(tmp_path: Path) -> None:
         # Identical inputs are asked once.
         assert again.run_model("m", [*TASK.inputs] * 2, task=TASK)[:3] == first
         assert server.seen.requests == len(TASK.inputs)
-        measured = again.measured("m")
+        measured = again.model("m").measured
         assert len(measured) == 2 * len(TASK.inputs)
         assert (measured[0]["outcome"], measured[0]["model"]) == ("answered", "m-2026-01-01")
         assert measured[0]["usage"]["input_tokens"] == 100
@@ -96,7 +96,9 @@ def test_the_key_is_written_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         outputs = runner.run_model("m", TASK.inputs, task=TASK)
         assert server.seen.headers[0]["authorization"] == f"Bearer {KEY}"
         model = runner.load_model({"name": "n", "type": "openai", "base_url": server.url})
-        told = json.dumps([outputs, runner.describe("m"), runner.measured("m")]) + repr(model)
+        told = json.dumps([outputs, runner.model("m").settings, runner.model("m").measured]) + repr(
+            model
+        )
         written = [path for path in tmp_path.rglob("*") if path.is_file()]
         assert len(written) == 3  # settings, answers and the audit
         assert KEY not in told + "".join(path.read_text(encoding="utf-8") for path in written)

@@ -131,7 +131,7 @@ def test_a_model_that_is_not_here_is_not_fetched(tmp_path: Path) -> None:
 
 def test_the_description_tells_of_the_model(classifier: Path) -> None:
     runner = loaded(classifier, "text-classification")
-    described = runner.describe("m")
+    described = runner.model("m").settings
     assert described["hf_task"] == "text-classification"
     assert described["parameters"] > 1000
     json.dumps(described)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from medeval.models.text_files import write_bytes
+from medeval.models.text_files import write_text
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _CHUNK = 64 * 1024
@@ -102,9 +102,9 @@ class UrlCache:
     def write(self, url: str, fetched: Fetched) -> None:
         """Keep what an address held, the content first, so that no entry names a missing file."""
         digest = hashlib.sha256(fetched.content).hexdigest()
-        write_bytes(self._folder / f"content-{digest}", fetched.content)
+        write_text(self._folder / f"content-{digest}", fetched.content)
         entry = {"url": url, "sha256": digest, "content_type": fetched.content_type}
-        write_bytes(self._entry(url), json.dumps(entry, indent=2).encode())
+        write_text(self._entry(url), json.dumps(entry, indent=2))
 
     def _entry(self, url: str) -> Path:
         return self._folder / f"url-{hashlib.sha256(url.encode()).hexdigest()}.json"
@@ -161,7 +161,10 @@ def _connected(
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
     for address in addresses:
-        if not (rules.allow_private_hosts or _is_public(address)):
+        number = ipaddress.ip_address(address.partition("%")[0])
+        is_public = number.is_global and not number.is_multicast
+        is_public &= not any(number in network for network in _CARRIERS)
+        if not (rules.allow_private_hosts or is_public):
             raise ValueError(f"{url}: the host has the address {address}, which is not public")
     connection = http.client.HTTPConnection(host, port)
     failed = OSError("the host has no address")
@@ -181,13 +184,6 @@ def _connected(
             connection.close()
             raise
     return connection
-
-
-def _is_public(address: str) -> bool:
-    number = ipaddress.ip_address(address.partition("%")[0])
-    if any(number in network for network in _CARRIERS):
-        return False
-    return number.is_global and not number.is_multicast
 
 
 def _left(deadline: float) -> float:

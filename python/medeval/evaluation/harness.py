@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,7 +23,6 @@ from medeval.evaluation.harness_report import (
     MisalignedError,
     failed_result,
     finish_report,
-    run_id,
     scored_result,
 )
 from medeval.evaluation.harness_settings import ModelSettings, model_settings
@@ -30,6 +30,7 @@ from medeval.evaluation.model_kinds import failed, writable
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir
 from medeval.evaluation.task_registry import TaskRegistry
+from medeval.inference.types import canonical
 from medeval.metrics.registry import MetricRegistry, default_registry
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
@@ -187,7 +188,7 @@ class EvaluationHarness:
         if model_type is not None:
             self.runner.load_model(model_id, model_type, **model_kwargs)
         try:
-            described = self.runner.describe(model_id)
+            described = self.runner.model(model_id).settings
             settings = model_settings(model_id, model_type, model_kwargs, described)
             how = scoring, settings, batch_size, use_cache, strict_validation
             for number, one in enumerate(planned, start=1):
@@ -197,7 +198,12 @@ class EvaluationHarness:
         finally:
             if model_type is not None:
                 self.runner.unload_model(model_id)
-        name = run_id(started, settings, planned)
+        contents = [
+            [one.task_id, one.hash if isinstance(one, Planned) else None] for one in planned
+        ]
+        asked = {"model": dict(settings.decisive), "tasks": sorted(contents, key=str)}
+        digest = hashlib.sha256(canonical(asked).encode()).hexdigest()[:12]
+        name = f"{started:%Y%m%dT%H%M%S%fZ}-{digest}"
         about = {
             "run_id": name,
             "model": dict(settings.recorded),
@@ -231,7 +237,13 @@ class EvaluationHarness:
             # may differ in anything.
             folder = None
             if self.cache_dir is not None and settings.is_data:
-                folder = self.cache_dir / f"answers-{settings.key_for(planned.hash)}"
+                parts = {
+                    "model": dict(settings.decisive),
+                    "prompt_version": settings.prompt_version,
+                    "task": planned.hash,
+                }
+                key = hashlib.sha256(canonical(parts).encode()).hexdigest()
+                folder = self.cache_dir / f"answers-{key}"
             given = self.runner.run_model(
                 model_id,
                 list(planned.inputs),
@@ -257,9 +269,9 @@ class EvaluationHarness:
             if strict or isinstance(error, MisalignedError):
                 raise
             return failed_result(planned, error, outputs, settings)
-        is_known = not self.runner.asked(model_id)
-        measured = self.runner.measured(model_id)
-        result.metadata |= {"from_cache": is_known, "seconds": seconds, "measured": measured}
+        run = self.runner.model(model_id)
+        told = {"from_cache": not run.asked, "seconds": seconds, "measured": run.measured}
+        result.metadata |= told
         if result.metrics_results:
             self._on_metrics(planned.task_id, dict(result.metrics_results))
         self._on_task_end(planned.task_id, result)

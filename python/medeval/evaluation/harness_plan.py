@@ -90,18 +90,13 @@ class Scoring:
         def canonical(name: str) -> str:
             return self.metrics.find(name).name if name in self.metrics else name
 
-        named: dict[str, str] = {}
-        for metric in metrics:
-            named.setdefault(canonical(metric), metric)
-        wanted = {
-            category: dict.fromkeys(map(canonical, names))
-            for category, names in self.categories.items()
-        }
-        found = {
-            category: [named[name] for name in names if name in named]
-            for category, names in wanted.items()
-        }
-        return {category: present for category, present in found.items() if present}
+        named = {canonical(metric): metric for metric in reversed([*metrics])}
+        found: dict[str, list[str]] = {}
+        for category, names in self.categories.items():
+            wanted = dict.fromkeys(map(canonical, names))
+            if present := [named[name] for name in wanted if name in named]:
+                found[category] = present
+        return found
 
     def check(self, scored: Sequence[str]) -> None:
         """Check that scores of all these metrics can be averaged as wanted.

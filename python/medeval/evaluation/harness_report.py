@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from statistics import fmean
 from typing import Any
 
@@ -14,7 +12,7 @@ from medeval import __version__
 from medeval.errors import UserError
 from medeval.evaluation.harness_plan import NotPlanned, Planned, Scoring, violations
 from medeval.evaluation.harness_settings import ModelSettings
-from medeval.inference.types import Ledger, Outcome, canonical
+from medeval.inference.types import Ledger, Outcome
 from medeval.metrics.text import text_of
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
@@ -54,8 +52,7 @@ def scored_result(
     from medeval.scoring.table import ScoreTable, result_fields  # numpy is slow to load
 
     task = planned.task
-    outcomes = [_outcome(output, task.target) for output in outputs]
-    kinds = [_kind_of_error(output) for output in outputs]
+    outcomes, kinds = _endings(outputs, task.target)
     failed = outcomes.count(Outcome.ERRORED)
     if failed == len(outcomes) or (strict and failed):
         # A model writes what it likes there: what is not the name of a kind may quote an input.
@@ -120,7 +117,7 @@ def failed_result(
     if isinstance(planned, Planned):
         outcomes = [Outcome.ERRORED] * len(planned.inputs)
         if outputs is not None:
-            outcomes = [_outcome(output, planned.task.target) for output in outputs]
+            outcomes, _ = _endings(outputs, planned.task.target)
         about = _about_task(planned, outcomes)
     return EvaluationResult(
         model_id=settings.model_id,
@@ -143,30 +140,22 @@ def _about_task(planned: Planned, outcomes: Sequence[Outcome]) -> dict[str, Any]
     }
 
 
-def _outcome(output: Row, target: str) -> Outcome:
-    kind = _kind_of_error(output)
-    if kind is not None:
-        # A reply that was refused or cut off came from the model: the call did not fail.
-        return Outcome(kind) if kind in set(Outcome) else Outcome.ERRORED
-    if text_of(output.get(target)).strip():
-        return Outcome.ANSWERED
-    return Outcome.UNPARSED if text_of(output).strip() else Outcome.EMPTY
-
-
-def _kind_of_error(output: Row) -> str | None:
-    """Return the kind of what a runner gives in the place of an output; None for an output."""
-    error = output.get("error")
-    return str(error["type"]) if isinstance(error, Mapping) and "type" in error else None
-
-
-def run_id(
-    started: datetime, settings: ModelSettings, planned: Sequence[Planned | NotPlanned]
-) -> str:
-    """Return a name for a run: its start, and a hash of the model and the tasks' contents."""
-    contents = [[one.task_id, None if isinstance(one, NotPlanned) else one.hash] for one in planned]
-    text = canonical({"model": dict(settings.decisive), "tasks": sorted(contents, key=str)})
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    return f"{started.astimezone(UTC):%Y%m%dT%H%M%S%fZ}-{digest}"
+def _endings(outputs: Sequence[Row], target: str) -> tuple[list[Outcome], list[str | None]]:
+    """Return how each item ended, and the kind of an error in the place of its output."""
+    outcomes: list[Outcome] = []
+    kinds: list[str | None] = []
+    for output in outputs:
+        error = output.get("error")
+        kind = str(error["type"]) if isinstance(error, Mapping) and "type" in error else None
+        outcome = Outcome.UNPARSED if text_of(output).strip() else Outcome.EMPTY
+        if kind is not None:
+            # A reply that was refused or cut off came from the model: the call did not fail.
+            outcome = Outcome(kind) if kind in set(Outcome) else Outcome.ERRORED
+        elif text_of(output.get(target)).strip():
+            outcome = Outcome.ANSWERED
+        outcomes.append(outcome)
+        kinds.append(kind)
+    return outcomes, kinds
 
 
 def finish_report(report: BenchmarkReport, scoring: Scoring, about: Mapping[str, Any]) -> None:
@@ -177,7 +166,16 @@ def finish_report(report: BenchmarkReport, scoring: Scoring, about: Mapping[str,
         scoring: how the results were scored, and are averaged.
         about: metadata of the run beyond what the results tell.
     """
-    used = _roll_up(report, scoring)
+    # Each category beside the metrics of a task: the mean of those that it has.
+    used: dict[str, dict[str, list[str]]] = {}
+    overall: dict[str, list[float]] = {}
+    for task_id, scores in report.task_scores.items():
+        for category, metrics in scoring.members(list(scores)).items():
+            value = scores[category] = fmean(scores[metric] for metric in metrics)
+            report.metric_counts.setdefault(task_id, {})[category] = 1
+            overall.setdefault(category, []).append(value)
+            used.setdefault(task_id, {})[category] = metrics
+    report.overall_scores.update({name: fmean(values) for name, values in overall.items()})
     combined = None
     if scoring.weights:
         report.add_combined_score(scoring.weights, scoring.combined_name)
@@ -202,24 +200,6 @@ def finish_report(report: BenchmarkReport, scoring: Scoring, about: Mapping[str,
         "intervals": _intervals(report, used, combined, scoring),
         "validation_errors": list(dict.fromkeys(errors)),
     }
-
-
-def _roll_up(report: BenchmarkReport, scoring: Scoring) -> dict[str, dict[str, list[str]]]:
-    """Store each category beside the metrics: the mean of those that a task has.
-
-    Returns:
-        Task to category to the metrics that went into it.
-    """
-    used: dict[str, dict[str, list[str]]] = {}
-    overall: dict[str, list[float]] = {}
-    for task_id, scores in report.task_scores.items():
-        for category, metrics in scoring.members(list(scores)).items():
-            value = scores[category] = fmean(scores[metric] for metric in metrics)
-            report.metric_counts.setdefault(task_id, {})[category] = 1
-            overall.setdefault(category, []).append(value)
-            used.setdefault(task_id, {})[category] = metrics
-    report.overall_scores.update({name: fmean(values) for name, values in overall.items()})
-    return used
 
 
 def _intervals(

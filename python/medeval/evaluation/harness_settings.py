@@ -23,7 +23,6 @@ from medeval.inference.secrets import (
     secrets_in_text,
     text_without_secrets,
 )
-from medeval.inference.types import canonical
 
 __all__ = ["WITHHELD", "ModelSettings", "model_settings"]
 
@@ -56,12 +55,6 @@ class ModelSettings:
     prompt_version: str
     is_data: bool
     scrubbed: Callable[[str], str]
-
-    def key_for(self, task_hash: str) -> str:
-        """Return the SHA-256 of all that decides the answers to a task of this content."""
-        model, prompt = dict(self.decisive), self.prompt_version
-        parts = {"model": model, "prompt_version": prompt, "task": task_hash}
-        return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
 
 def model_settings(
@@ -138,24 +131,24 @@ def _secrets_in(value: Any, is_hidden: bool = False) -> Iterator[str]:
 def _states(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the state of the files that a model is made of, as far as parameters name them."""
     given = {name: parameters.get(name) for name in ("path", "model_path")}
-    states = {name: _state(Path(one)) for name, one in given.items() if isinstance(one, str | Path)}
     if isinstance(module := parameters.get("module_path"), str):
         spec = None
         with suppress(ImportError, ValueError):  # the runner says so when it loads the model
             spec = find_spec(module)
-        states["module_path"] = _state(Path(spec.origin)) if spec and spec.origin else None
+        given["module_path"] = spec.origin or "" if spec else ""
+    states: dict[str, Any] = {}
+    for name, one in given.items():
+        if not isinstance(one, str | Path):
+            continue
+        path, states[name] = Path(one), None
+        if path.is_file():
+            with path.open("rb") as file:
+                states[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        elif one and path.is_dir():
+            # Weights are large: their sizes and times stand for what they hold.
+            states[name] = [
+                [str(file.relative_to(path)), (status := file.stat()).st_size, status.st_mtime_ns]
+                for file in sorted(path.rglob("*"))
+                if file.is_file()
+            ]
     return states
-
-
-def _state(path: Path) -> Any:
-    if path.is_file():
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    if not path.is_dir():
-        return None
-    # Weights are large: their sizes and times stand for what they hold.
-    return [
-        [str(file.relative_to(path)), (status := file.stat()).st_size, status.st_mtime_ns]
-        for file in sorted(path.rglob("*"))
-        if file.is_file()
-    ]

@@ -78,12 +78,8 @@ class ApiModel(BatchModel):
         self._headers = {"Authorization": f"Bearer {key}", **(headers or {}), **own}
         self._client: Any = None
 
-    def __repr__(self) -> str:
-        """Return name and address."""
-        return f"ApiModel({self.model!r}, endpoint={self.address!r})"
-
     def answering(self, call: Call) -> Self:
-        """See `LoadedModel`.
+        """See `BatchModel`.
 
         Raises:
             ValueError: there are options, which the body has no place for.

@@ -95,7 +95,6 @@ class ChatModel(LoadedModel):
         )
         # Made also to be checked: an address, a parameter or a key that is wrong is so at once.
         made = self._model()
-        self.address = made.address
         self.settings = {
             "endpoint": made.address,
             "model": made.model,
@@ -107,12 +106,8 @@ class ChatModel(LoadedModel):
         decisive = canonical(settings_of(made, TASK_PROMPT_VERSION))
         self.folder = folder / f"{readable}-{hashlib.sha256(decisive.encode()).hexdigest()[:16]}"
 
-    def __repr__(self) -> str:
-        """Return model and address."""
-        return f"ChatModel({self.settings['model']!r}, base_url={self.address!r})"
-
     def items(self, call: Call, lines: Iterable[Line]) -> list[tuple[Item, Sequence[int]]]:
-        """See `LoadedModel`.
+        """Return the conversations; inputs with the same one are asked about once.
 
         Raises:
             ValueError: no task is given, or an input has nothing to show.
@@ -128,11 +123,11 @@ class ChatModel(LoadedModel):
         return list(found.values())
 
     def answering(self, call: Call) -> Model:
-        """See `LoadedModel`."""
+        """Return who answers: a client of its own for each call."""
         return self._model()
 
     def config(self, call: Call) -> RunConfig:
-        """See `LoadedModel`."""
+        """Return how the run is made."""
         task = _task_of(call)
         return RunConfig(
             concurrency=self._concurrency,
@@ -142,7 +137,7 @@ class ChatModel(LoadedModel):
         )
 
     def outputs(self, line: Line | None, count: int, call: Call) -> list[Row]:
-        """See `LoadedModel`; identical inputs have the same output."""
+        """Return the outputs of an item; identical inputs have the same."""
         read = None
         if line is not None and line["outcome"] in _WHOLE:
             read = output_from_reply(_task_of(call), line["text"])

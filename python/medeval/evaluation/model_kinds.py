@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from medeval.inference.lines import Line
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.python_model import module_of
 from medeval.inference.run import RunConfig
-from medeval.inference.types import Completion, Item, Model, Outcome, Request
+from medeval.inference.types import Completion, Item, Outcome, Request
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 from medeval.text import whole_json
@@ -52,8 +51,11 @@ class Call:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-class LoadedModel(ABC):
+class LoadedModel:
     """A model that was loaded under a name.
+
+    Its `items` are what is asked, with the places of the inputs that each is made of, `answering`
+    is who answers them, `config` how they are run, and `outputs` are read from their lines.
 
     Attributes:
         handle: what loading it returns: the object behind it where there is one.
@@ -69,31 +71,7 @@ class LoadedModel(ABC):
     asked: int = 0
     measured: Sequence[Mapping[str, Any]] = ()
 
-    @abstractmethod
-    def items(self, call: Call, lines: Iterable[Line]) -> list[tuple[Item, Sequence[int]]]:
-        """Return what is asked, with the places of the inputs that each item is made of.
-
-        Args:
-            call: the inputs.
-            lines: of the journal, from earlier starts.
-
-        Raises:
-            ValueError: the inputs cannot be put so.
-        """
-
-    @abstractmethod
-    def answering(self, call: Call) -> Model:
-        """Return who answers the items of these inputs."""
-
-    @abstractmethod
-    def config(self, call: Call) -> RunConfig:
-        """Return how the run is made."""
-
-    @abstractmethod
-    def outputs(self, line: Line | None, count: int, call: Call) -> list[Row]:
-        """Return the outputs of an item of so many inputs; `{"error": ...}` for a failed one."""
-
-    def unload(self) -> None:  # noqa: B027  most hold nothing
+    def unload(self) -> None:
         """Give back the memory that it holds."""
 
 
@@ -140,6 +118,8 @@ class BatchModel(LoadedModel):
         name: what the audit calls the model.
         handle: what loading it returns.
         settings: what decides its answers.
+        function: takes a list of inputs and returns a list of outputs, or one of each; what a
+            model of another kind has its own `predict` or `reply` for.
         is_per_item: it takes one input at a time.
         retries: when and how often a failed batch is asked again.
     """
@@ -151,21 +131,28 @@ class BatchModel(LoadedModel):
         name: str,
         handle: Any,
         settings: Mapping[str, Any],
+        function: Callable[..., Any] = list,
         *,
         is_per_item: bool = False,
         retries: RetryPolicy | None = None,
     ) -> None:
-        self.model = name
-        self.handle = handle
-        self.settings = settings
-        self.is_per_item = is_per_item
+        self.model, self.handle, self.settings = name, handle, settings
+        self.function, self.is_per_item = function, is_per_item
         self.parameters: Mapping[str, Any] = {}
         self.fallbacks = ParameterFallbacks()
         self._retries = retries or RetryPolicy(attempts=1)
         self._call = Call()
 
     def items(self, call: Call, lines: Iterable[Line]) -> list[tuple[Item, Sequence[int]]]:
-        """See `LoadedModel`; a batch that is answered stays as it was made, whatever its size."""
+        """Return batches; one that is answered stays as it was made, whatever its size.
+
+        Args:
+            call: the inputs.
+            lines: of the journal, from earlier starts.
+
+        Raises:
+            ValueError: the inputs cannot be put so.
+        """
         whole = [line["item"] for line in lines if line["outcome"] == Outcome.ANSWERED]
         batches = [[int(place) for place in name.split(",")] for name in whole]
         known = {place for batch in batches for place in batch}
@@ -184,7 +171,7 @@ class BatchModel(LoadedModel):
         return json.dumps(batch, default=repr)
 
     def config(self, call: Call) -> RunConfig:
-        """See `LoadedModel`; a batch with a failed output in it is asked again, as a whole."""
+        """Return how the run is made: a batch with a failed output is asked again, as a whole."""
 
         def can_read(item: Item, text: str) -> bool:
             outputs = self._aligned(text, item.id.count(",") + 1, 1)
@@ -194,14 +181,16 @@ class BatchModel(LoadedModel):
         return RunConfig(concurrency=1, retries=self._retries, retry=again, can_read=can_read)
 
     def answering(self, call: Call) -> Self:
-        """See `LoadedModel`."""
+        """Return who answers the items of these inputs."""
         asked = copy(self)
         asked._call = call
         return asked
 
     def predict(self, batch: list[Row], call: Call) -> Any:
         """Return the outputs of a batch, for a model of this process."""
-        raise NotImplementedError
+        if self.is_per_item:
+            return [self.function(row, **call.options) for row in batch]
+        return self.function(batch, **call.options)
 
     async def ask(self, request: Request) -> Completion:
         """See `Model`."""
@@ -233,7 +222,7 @@ class BatchModel(LoadedModel):
         """See `Model`."""
 
     def outputs(self, line: Line | None, count: int, call: Call) -> list[Row]:
-        """See `LoadedModel`."""
+        """Return the outputs of an item of so many inputs; `{"error": ...}` for a failed one."""
         if line is None or "text" not in line:
             size = None if self.is_per_item else count
             return [failed_line(line, batch=size) for _ in range(count)]
@@ -257,40 +246,12 @@ class BatchModel(LoadedModel):
         return [failed(kind, attempts, **wrong) for _ in range(count)]
 
 
-class FunctionModel(BatchModel):
-    """A function of inputs in this process.
-
-    Args:
-        function: takes a list of inputs and returns a list of outputs, or one of each.
-        handle: what loading it returns.
-        settings: what decides its answers.
-        is_per_item: the function takes one input.
-    """
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        handle: Any,
-        settings: Mapping[str, Any],
-        is_per_item: bool = False,
-    ) -> None:
-        told = {**settings, "per_item": is_per_item}
-        super().__init__("function", handle, told, is_per_item=is_per_item)
-        self._function = function
-
-    def predict(self, batch: list[Row], call: Call) -> Any:
-        """See `BatchModel`."""
-        if self.is_per_item:
-            return [self._function(row, **call.options) for row in batch]
-        return self._function(batch, **call.options)
-
-
 def imported_model(
     model_path: str | Path | None,
     module_path: str | None = None,
     load_func: str = "load_model",
     **more: Any,
-) -> FunctionModel:
+) -> BatchModel:
     """Load a model through a function of an importable module.
 
     Args:
@@ -319,14 +280,14 @@ def imported_model(
         kind = type(loaded).__name__
         raise ValueError(f"{module_path}.{load_func} returned a {kind}, which cannot be called")
     settings = {"model_path": str(model_path), "module": module_path, "load_func": load_func}
-    return FunctionModel(function, loaded, settings)
+    return BatchModel("function", loaded, {**settings, "per_item": False}, function)
 
 
 def file_model(
     path: str | Path,
     callable: str = "predict",  # noqa: A002  the word of the documented form
     per_item: bool = False,
-) -> FunctionModel:
+) -> BatchModel:
     """Load a function from a Python file.
 
     Args:
@@ -346,11 +307,11 @@ def file_model(
     function: Any = getattr(module_of(file), callable, None)
     if not isinstance(function, Callable):  # type: ignore[arg-type]
         raise ValueError(f"{file} has no function {callable}")
-    settings = {"path": str(file), "callable": callable, "sha256": digest}
-    return FunctionModel(function, function, settings, per_item)
+    settings = {"path": str(file), "callable": callable, "sha256": digest, "per_item": per_item}
+    return BatchModel("function", function, settings, function, is_per_item=per_item)
 
 
-def object_model(model: Any = None) -> FunctionModel:
+def object_model(model: Any = None) -> BatchModel:
     """Take an object with `predict`, `model_id` and `metadata`.
 
     Raises:
@@ -366,5 +327,6 @@ def object_model(model: Any = None) -> FunctionModel:
         "class": f"{type(model).__module__}.{type(model).__qualname__}",
         "model_id": str(getattr(model, "model_id", "")),
         "metadata": getattr(model, "metadata", None) or {},
+        "per_item": False,
     }
-    return FunctionModel(predict, model, settings)
+    return BatchModel("function", model, settings, predict)

@@ -14,11 +14,11 @@ from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from medeval.evaluation.model_kinds import (
+    BatchModel,
     Call,
-    LoadedModel,
     file_model,
     imported_model,
     object_model,
@@ -29,6 +29,9 @@ from medeval.inference.run import AUDIT, Run, settings_of
 from medeval.inference.types import Outcome
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
+
+if TYPE_CHECKING:
+    from medeval.evaluation.model_chat import ChatModel
 
 _KEPT_MEASURES = ("outcome", "model", "fingerprint", "usage", "cost")
 _TIMES = ("seconds", "attempts")
@@ -60,7 +63,7 @@ class ModelRunner:
         endpoints: str | Path = "endpoints.toml",
     ) -> None:
         self._gate, self._folder, self._endpoints = gate, Path(folder), Path(endpoints)
-        self._models: dict[str, LoadedModel] = {}
+        self._models: dict[str, BatchModel | ChatModel] = {}
 
     @property
     def loaded(self) -> tuple[str, ...]:
@@ -130,31 +133,16 @@ class ModelRunner:
         if model_name in self._models:
             self._models.pop(model_name).unload()
 
-    def describe(self, model_name: str) -> dict[str, Any]:
-        """Return type and settings of a model: what decides its answers, and never a key.
+    def model(self, name: str) -> BatchModel | ChatModel:
+        """Return a loaded model, with its settings and what is known of its last run.
 
         Raises:
             ValueError: no such model is loaded.
         """
-        return dict(self._found(model_name).settings)
-
-    def measured(self, model_name: str) -> list[dict[str, Any]]:
-        """Return outcome, time, tokens and cost of each input of the last run, as far as known.
-
-        Inputs of one batch have the same; one that nobody was asked about has none.
-
-        Raises:
-            ValueError: no such model is loaded.
-        """
-        return [dict(each) for each in self._found(model_name).measured]
-
-    def asked(self, model_name: str) -> int:
-        """Return how many items of the last run were asked, and not known from earlier ones.
-
-        Raises:
-            ValueError: no such model is loaded.
-        """
-        return self._found(model_name).asked
+        if name not in self._models:
+            known = ", ".join(self._models) or "none"
+            raise ValueError(f"model {name!r} is not loaded; loaded are: {known}")
+        return self._models[name]
 
     def run_model(
         self,
@@ -200,12 +188,18 @@ class ModelRunner:
             )
         else:
             name, inputs = self.loaded[0], model_id
-        model = self._found(name)
+        model = self.model(name)
         if batch_size < 1:
             raise ValueError("batch_size must be at least 1")
-        rows = _rows(inputs, task)
-        if not rows:
+        if inputs is None or isinstance(inputs, (str, Mapping)):
+            raise ValueError("inputs must be a list of mappings")
+        for index, row in enumerate(inputs):
+            if not isinstance(row, Mapping):
+                raise ValueError(f"inputs[{index}] is a {type(row).__name__}, not a mapping")
+        if not inputs:
             return []
+        rows = [deepcopy(dict(row)) for row in inputs]
+        rows = [task.without_answers(row) for row in rows] if task else rows
         stated = data_class or (task.data_class if task is not None else None)
         call = Call(rows, batch_size, task, stated, options)
         with TemporaryDirectory() as passing:
@@ -218,7 +212,7 @@ class ModelRunner:
 
     def _new(
         self, name: str, model_type: str, model_path: str | Path | None, parameters: dict[str, Any]
-    ) -> LoadedModel:
+    ) -> BatchModel | ChatModel:
         from medeval.evaluation.model_api import ApiModel
         from medeval.evaluation.model_chat import ChatModel
         from medeval.evaluation.model_huggingface import HuggingFaceModel
@@ -241,14 +235,8 @@ class ModelRunner:
             return ApiModel(name, self._gate, **parameters)
         return ChatModel(name, self._gate, self._folder, **parameters)
 
-    def _found(self, name: str) -> LoadedModel:
-        if name not in self._models:
-            known = ", ".join(self._models) or "none"
-            raise ValueError(f"model {name!r} is not loaded; loaded are: {known}")
-        return self._models[name]
 
-
-def _outputs(model: LoadedModel, call: Call, place: Path, ask_anew: bool) -> list[Row]:
+def _outputs(model: BatchModel | ChatModel, call: Call, place: Path, ask_anew: bool) -> list[Row]:
     """Run a model on the engine, and put outputs where their inputs stand."""
     config = model.config(call)
     if ask_anew:
@@ -280,13 +268,3 @@ def _outputs(model: LoadedModel, call: Call, place: Path, ask_anew: bool) -> lis
             outputs[at] = output
     model.asked, model.measured = len(items) - ended.progress.before, measured
     return outputs
-
-
-def _rows(inputs: Inputs | None, task: MedicalTask | None) -> list[Row]:
-    if inputs is None or isinstance(inputs, (str, Mapping)):
-        raise ValueError("inputs must be a list of mappings")
-    for index, row in enumerate(inputs):
-        if not isinstance(row, Mapping):
-            raise ValueError(f"inputs[{index}] is a {type(row).__name__}, not a mapping")
-    rows = [deepcopy(dict(row)) for row in inputs]
-    return rows if task is None else [task.without_answers(row) for row in rows]

@@ -115,10 +115,16 @@ class TaskLoader:
         task, read = self._loaded.get(source, (None, None))
         if task is None or reload or read != state:
             if isinstance(source, Path):
-                content, form = source.read_bytes(), format_of(source)
-                task = _parsed(str(source), source.stem, content, form)
+                task = _parsed(str(source), source.stem, source.read_bytes(), format_of(source))
             else:
-                task = self._fetch(source, reload)
+                kept = self._web.read(source) if self._web and not reload else None
+                fetched = kept or fetch(source, self._rules)
+                path = PurePosixPath(unquote(urlsplit(source).path))
+                form = _format_of_url(source, path.suffix, fetched.content_type)
+                name = path.stem or (urlsplit(source).hostname or "")
+                task = _parsed(source, name, fetched.content, form)
+                if self._web and not kept:
+                    self._web.write(source, fetched)
             self._loaded[source] = task, state
         return task
 
@@ -193,16 +199,6 @@ class TaskLoader:
             )
         return paths[0].resolve()
 
-    def _fetch(self, url: str, reload: bool) -> MedicalTask:
-        kept = self._web.read(url) if self._web and not reload else None
-        fetched = kept or fetch(url, self._rules)
-        form = _format_of_url(url, fetched.content_type)
-        name = PurePosixPath(unquote(urlsplit(url).path)).stem or (urlsplit(url).hostname or "")
-        task = _parsed(url, name, fetched.content, form)
-        if self._web and not kept:
-            self._web.write(url, fetched)
-        return task
-
 
 def build_task(data: Mapping[str, Any], fallback_id: str, place: str) -> EvaluatedTask:
     """Make a task from the fields of a file.
@@ -224,14 +220,32 @@ def build_task(data: Mapping[str, Any], fallback_id: str, place: str) -> Evaluat
     if "task_type" not in fields:
         warnings.warn(f"{place}: no task_type, read as qa", TaskFileWarning, stacklevel=2)
         fields["task_type"] = TaskType.QA.value
-    if fields.get("dataset") and not fields.get("inputs"):
+    # The rows are left to the class, which knows other names of the input: `case` for `symptoms`,
+    # `text` for `document`. A row without keys stands in for them.
+    rows = {"dataset": fields["dataset"]} if fields.get("dataset") else {}
+    if rows and not fields.get("inputs"):
         fields.pop("inputs", None)
     try:
-        return _runnable(fields)
-    except ValidationError as error:
-        raise ValueError(f"{place}: {'; '.join(described(error))}") from None
+        plain = MedicalTask.model_validate({**fields, **({"dataset": [{}]} if rows else {})})
+        fields = dict(plain) | rows
+        if rows or not plain.inputs:
+            del fields["inputs"]
+        shown, fields["output_schema"] = plain.schemas()
+        in_class = TASK_CLASSES[plain.task_type].model_validate
+        for schema in () if plain.input_schema else (shown, {}):
+            with suppress(ValueError):
+                task = in_class({**fields, "input_schema": schema})
+                task.validate()
+                break
+        else:
+            task = in_class({**fields, "input_schema": shown})
+            validate_task_dataset(task)
     except ValueError as error:
-        raise ValueError(f"{place}: {error}") from None
+        rules = described(error) if isinstance(error, ValidationError) else [str(error)]
+        raise ValueError(f"{place}: {'; '.join(rules)}") from None
+    if rows and not (any(task.expected_outputs) and len(task.expected_outputs) == len(task.inputs)):
+        task.expected_outputs = []
+    return task
 
 
 def _parsed(place: str, name: str, content: bytes, form: Format) -> MedicalTask:
@@ -244,38 +258,13 @@ def _parsed(place: str, name: str, content: bytes, form: Format) -> MedicalTask:
     return build_task(data, name, place)
 
 
-def _format_of_url(url: str, content_type: str) -> Format:
+def _format_of_url(url: str, suffix: str, content_type: str) -> Format:
     """Return the format that the address itself names, else the one that the server names."""
-    suffix = PurePosixPath(unquote(urlsplit(url).path)).suffix
     if suffix.lower() in SUFFIXES:
-        return format_of(Path(f"task{suffix}"))
+        return format_of(suffix)
     named = content_type.partition(";")[0].strip().lower()
     if not _CONTENT_TYPE.fullmatch(named):
         raise ValueError(
             f"{url}: neither its suffix nor its content type {named!r} is JSON or YAML"
         )
     return "json" if named.endswith("json") else "yaml"
-
-
-def _runnable(data: Mapping[str, Any]) -> EvaluatedTask:
-    """Return the task in its class, with schemas, and with the rows of its data set as inputs."""
-    # The rows are left to the class, which knows other names of the input: `case` for `symptoms`,
-    # `text` for `document`. A row without keys stands in for them.
-    rows = {"dataset": data["dataset"]} if data.get("dataset") else {}
-    plain = MedicalTask.model_validate({**data, **({"dataset": [{}]} if rows else {})})
-    fields = dict(plain) | rows
-    if rows or not plain.inputs:
-        del fields["inputs"]
-    shown, fields["output_schema"] = plain.schemas()
-    in_class = TASK_CLASSES[plain.task_type].model_validate
-    for schema in () if plain.input_schema else (shown, {}):
-        with suppress(ValueError):
-            task = in_class({**fields, "input_schema": schema})
-            task.validate()
-            break
-    else:
-        task = in_class({**fields, "input_schema": shown})
-        validate_task_dataset(task)
-    if rows and not (any(task.expected_outputs) and len(task.expected_outputs) == len(task.inputs)):
-        task.expected_outputs = []
-    return task

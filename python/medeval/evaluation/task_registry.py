@@ -28,9 +28,15 @@ class TaskRegistry:
         """Take in a task under its id.
 
         Raises:
-            ValueError: the id is registered, and `replace` is not set.
+            ValueError: the id is blank, or registered, and `replace` is not set.
         """
-        self._register(task, None, replace)
+        if not task.task_id.strip():
+            raise ValueError("the id of a task must not be blank")
+        if task.task_id in self._registered and not replace:
+            raise ValueError(
+                f"a task {task.task_id!r} is registered; replace=True takes this one instead"
+            )
+        self._registered[task.task_id] = task, None
 
     def register_from_file(
         self, path: str | Path, task_id: str | None = None, *, replace: bool = False
@@ -44,8 +50,7 @@ class TaskRegistry:
         place = Path(path)
         if not place.is_file():
             raise FileNotFoundError(f"there is no task file {place}")
-        task = self._loader.load_task(place.resolve())
-        return self._register(task, str(place), replace, task_id)
+        return self._register_from(place.resolve(), str(place), task_id, replace)
 
     def register_from_url(
         self, url: str, task_id: str | None = None, *, replace: bool = False
@@ -55,7 +60,7 @@ class TaskRegistry:
         Raises:
             ValueError: it cannot be fetched or read as a task, or the id is registered.
         """
-        return self._register(self._loader.load_task(url), url, replace, task_id)
+        return self._register_from(url, url, task_id, replace)
 
     def unregister(self, task_id: str) -> None:
         """Forget a registered task; an unknown id is none."""
@@ -106,18 +111,12 @@ class TaskRegistry:
             )
         ]
 
-    def _register(
-        self, task: MedicalTask, file: str | None, replace: bool, task_id: str | None = None
+    def _register_from(
+        self, ref: str | Path, file: str, task_id: str | None, replace: bool
     ) -> MedicalTask:
-        if file is not None:
-            # A copy: the loader's own may be asked for under its own id.
-            task = task.model_copy(deep=True)
-            task.task_id = task.task_id if task_id is None else task_id
-        if not task.task_id.strip():
-            raise ValueError("the id of a task must not be blank")
-        if task.task_id in self._registered and not replace:
-            raise ValueError(
-                f"a task {task.task_id!r} is registered; replace=True takes this one instead"
-            )
+        # A copy: the loader's own may be asked for under its own id.
+        task = self._loader.load_task(ref).model_copy(deep=True)
+        task.task_id = task.task_id if task_id is None else task_id
+        self.register(task, replace=replace)
         self._registered[task.task_id] = task, file
         return task

@@ -13,27 +13,14 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from medeval.errors import UserError
 from medeval.metrics.metric import NO_REFERENCE, Item, Metric
+from medeval.metrics.text import Agreement
 
 MODEL_VARIABLE = "MEDEVAL_BERTSCORE_MODEL"
 LAYER_VARIABLE = "MEDEVAL_BERTSCORE_LAYER"
-
-
-class BertScore(NamedTuple):
-    """How far two texts mean the same, by the cosine similarity of their tokens.
-
-    Attributes:
-        precision: mean over the hypothesis' tokens of the best similarity in the reference.
-        recall: mean over the reference's tokens of the best similarity in the hypothesis.
-        f: harmonic mean of both.
-    """
-
-    precision: float
-    recall: float
-    f: float
 
 
 class BertScorer:
@@ -72,21 +59,25 @@ class BertScorer:
                 f" Set {LAYER_VARIABLE} to one, or leave it out for the last."
             )
 
-    def score(self, reference: str, hypothesis: str) -> BertScore | None:
-        """Compare two texts; None without a reference, 0 without a hypothesis."""
+    def score(self, reference: str, hypothesis: str) -> Agreement | None:
+        """Compare two texts by the cosine similarity of their tokens.
+
+        Precision is the mean over the hypothesis' tokens of the best similarity in the reference,
+        recall that over the reference's tokens. None without a reference, 0 without a hypothesis.
+        """
         if not reference.strip():
             return None
         if not hypothesis.strip():
-            return BertScore(0.0, 0.0, 0.0)
+            return Agreement(0.0, 0.0, 0.0)
         wanted, of_reference = self._embedded(reference)
         given, of_hypothesis = self._embedded(hypothesis)
         if not of_reference.any() or not of_hypothesis.any():
-            return BertScore(0.0, 0.0, 0.0)
+            return Agreement(0.0, 0.0, 0.0)
         similarity = given @ wanted.T
         precision = float(similarity.max(dim=1).values[of_hypothesis].mean())
         recall = float(similarity.max(dim=0).values[of_reference].mean())
         both = precision + recall
-        return BertScore(precision, recall, 2 * precision * recall / both if both else 0.0)
+        return Agreement(precision, recall, 2 * precision * recall / both if both else 0.0)
 
     def _embedded(self, text: str) -> tuple[Any, Any]:
         """Return the tokens' embeddings, each of length 1, and which of them are the text's own."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -43,7 +43,20 @@ def number_facts(text: str) -> list[NumberFact]:
     `120/80` is one fact, the range `3-5` two. Digits that belong to a name (B12, COVID-19) are
     none. Nothing is converted from one unit to another.
     """
-    return list(dict.fromkeys(_facts(text)))
+    facts: dict[NumberFact, None] = {}
+    # Before the compatibility form makes 109 of ten to the ninth.
+    raised = _SUPERSCRIPTS.sub(lambda found: "^" + found.group(), text)
+    text = unicodedata.normalize("NFKC", raised)
+    for found in _NUMBER.finditer(text):
+        before = text[max(found.start() - 2, 0) : found.start()]
+        if _PART_OF_A_NAME.search(before):
+            continue
+        value = "/".join(map(_plain, found.group().split("/")))
+        sign = "-" if _MINUS.search(before) and value.strip("0/") else ""
+        after = _UNIT.match(text, found.end())
+        unit = UNITS.get(" ".join(after.group(1).casefold().split())) if after else None
+        facts[NumberFact(sign + value, unit)] = None
+    return list(facts)
 
 
 def _supported(facts: Collection[NumberFact], by: Collection[NumberFact]) -> int:
@@ -71,21 +84,6 @@ def number_recall(item: Item) -> float | None:
     """Return the share of the gold's facts that the output has; None for none."""
     facts = number_facts(item.reference_text)
     return _supported(facts, number_facts(item.output_text)) / len(facts) if facts else None
-
-
-def _facts(text: str) -> Iterator[NumberFact]:
-    # Before the compatibility form makes 109 of ten to the ninth.
-    raised = _SUPERSCRIPTS.sub(lambda found: "^" + found.group(), text)
-    text = unicodedata.normalize("NFKC", raised)
-    for found in _NUMBER.finditer(text):
-        before = text[max(found.start() - 2, 0) : found.start()]
-        if _PART_OF_A_NAME.search(before):
-            continue
-        value = "/".join(map(_plain, found.group().split("/")))
-        sign = "-" if _MINUS.search(before) and value.strip("0/") else ""
-        after = _UNIT.match(text, found.end())
-        unit = UNITS.get(" ".join(after.group(1).casefold().split())) if after else None
-        yield NumberFact(sign + value, unit)
 
 
 def _plain(number: str) -> str:

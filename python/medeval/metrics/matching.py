@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 
 from medeval.metrics.metric import Item, metric
-from medeval.metrics.text import has_cjk, text_of, vocabulary, words
+from medeval.metrics.text import WORD, has_cjk, text_of, vocabulary
 
 _EDGE_CATEGORIES = ("Ps", "Pe", "Pi", "Pf")
 # Not %, +, * or a hyphen: "5%" is not 5, and "Rh-" not Rh.
@@ -25,7 +25,7 @@ def normalised(text: str) -> str:
 def tokens(text: str) -> list[str]:
     """Return the normalised tokens of a text; each CJK character is one."""
     bare = filter(None, map(normalised, normalised(text).split()))
-    return [token for run in bare for token in (words(run) if has_cjk(run) else [run])]
+    return [token for run in bare for token in (WORD.findall(run) if has_cjk(run) else [run])]
 
 
 @metric("exact_match", "accuracy", of_texts=True)

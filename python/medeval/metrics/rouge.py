@@ -10,24 +10,16 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from medeval.metrics.metric import metric
-from medeval.metrics.text import CJK, fold_accents, has_cjk
+from medeval.metrics.text import CJK, Agreement, fold_accents, has_cjk
 
 # Our names, and the package's.
 TYPES = {"rouge_1": "rouge1", "rouge_2": "rouge2", "rouge_l": "rougeL", "rouge_lsum": "rougeLsum"}
 _CJK_TOKEN = re.compile(f"[{CJK}]|[a-z0-9]+")
 # As the package: shorter words are left as they are.
 _LONGEST_UNSTEMMED = 3
-
-
-class Rouge(NamedTuple):
-    """Precision, recall and their harmonic mean."""
-
-    precision: float
-    recall: float
-    f: float
 
 
 class CharacterTokenizer:
@@ -46,7 +38,7 @@ class CharacterTokenizer:
         ]
 
 
-def rouge(name: str, reference: str, hypothesis: str, *, fold: bool = True) -> Rouge | None:
+def rouge(name: str, reference: str, hypothesis: str, *, fold: bool = True) -> Agreement | None:
     """Return one kind of ROUGE, words taken as their stems.
 
     Args:
@@ -64,7 +56,7 @@ def rouge(name: str, reference: str, hypothesis: str, *, fold: bool = True) -> R
     tokens, scorer = _scorer(name, by_character)
     if len(tokens(reference)) < (2 if name == "rouge_2" else 1):
         return None
-    return Rouge(*map(float, scorer.score(reference, hypothesis)[TYPES[name]]))
+    return Agreement(*map(float, scorer.score(reference, hypothesis)[TYPES[name]]))
 
 
 def plain_rouge_l(reference: str, hypothesis: str) -> float:

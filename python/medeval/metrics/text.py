@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 # Han, kana and Hangul: scripts in which a character, not a run between spaces, is a token.
 CJK = (
@@ -15,12 +15,21 @@ CJK = (
     "\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003fffd"
 )
 _ANY_CJK = re.compile(f"[{CJK}]")
-_WORD = re.compile(f"[{CJK}]|[^\\W_{CJK}]+")
+# Runs of letters and digits, and each CJK character for itself.
+WORD = re.compile(f"[{CJK}]|[^\\W_{CJK}]+")
 _ACCENTED = re.compile("([a-zA-Z])[\u0300-\u036f]+")
 # Latin letters that Unicode does not decompose.
 _LIGATURES = str.maketrans(
     {"ß": "ss", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
 )
+
+
+class Agreement(NamedTuple):
+    """How far a hypothesis has what its reference has: precision, recall, their harmonic mean."""
+
+    precision: float
+    recall: float
+    f: float
 
 
 def text_of(value: object) -> str:
@@ -42,11 +51,6 @@ def text_of(value: object) -> str:
 def has_cjk(text: str) -> bool:
     """Tell whether the text has a Chinese, Japanese or Korean character."""
     return _ANY_CJK.search(text) is not None
-
-
-def words(text: str) -> list[str]:
-    """Return runs of letters and digits, and each CJK character for itself."""
-    return _WORD.findall(text)
 
 
 def fold_accents(text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 from operator import not_
-from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, ClassVar, Self
 
@@ -113,9 +112,7 @@ class BenchmarkReport(Document):
         if combined:
             self.overall_scores[metric_name] = fmean(combined)
 
-    def to_file(self, path: str | Path) -> None:
-        """Write to a file, as `save` does."""
-        self.save(path)
+    to_file = Document.save
 
     def validate_against_tasks(self, tasks: Mapping[str, MedicalTask]) -> None:
         """Check every result against its task.

@@ -21,28 +21,37 @@ def rows_to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     rows the text is empty.
     """
     header = list(dict.fromkeys(key for row in rows for key in row))
-    return table_to_csv(header, ([row.get(key) for key in header] for row in rows))
+    cells = ([row.get(key) for key in header] for row in rows)
+    return table_for_spreadsheets(header, cells, as_it_is=True)
 
 
-def table_to_csv(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Write a table; without a column the text is empty."""
+def table_for_spreadsheets(
+    header: Sequence[str], rows: Iterable[Iterable[Any]], *, as_it_is: bool = False
+) -> str:
+    """Write a table for people, whose spreadsheets take no name in it for a formula.
+
+    A text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return, also behind
+    blanks or in full width, gets an apostrophe in front (OWASP, "CSV injection"). Numbers stay
+    numbers, negative ones too. What programs read is written `as_it_is`. Without a column the text
+    is empty.
+    """
+
+    def cell(value: Any) -> str:
+        if value is None:
+            return ""
+        if not isinstance(value, str):
+            return json.dumps(value, ensure_ascii=False, default=str)
+        starts = value[:1], unicodedata.normalize("NFKC", value.lstrip()[:1])
+        marked = "'" * (not _FORMULAS.isdisjoint(starts)) + visible(value)
+        return value if as_it_is else marked
+
     if not header:
         return ""
     text = StringIO()
     writer = csv.writer(text)
     writer.writerow(header)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer.writerows(map(cell, row) for row in rows)
     return text.getvalue()
-
-
-def table_for_spreadsheets(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Write a table for people, whose spreadsheets take no name in it for a formula.
-
-    A text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return, also behind
-    blanks or in full width, gets an apostrophe in front (OWASP, "CSV injection"). Numbers stay
-    numbers, negative ones too. What programs read is written by `table_to_csv` as it is.
-    """
-    return table_to_csv(header, ([_as_text(value) for value in row] for row in rows))
 
 
 def rows_from_csv(text: str) -> list[dict[str, Any]]:
@@ -69,16 +78,3 @@ def rows_from_csv(text: str) -> list[dict[str, Any]]:
     except csv.Error as error:
         raise ValueError(f"CSV line {reader.line_num}: {error}") from None
     return rows
-
-
-def _as_text(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    starts = value[:1], unicodedata.normalize("NFKC", value.lstrip()[:1])
-    return "'" * (not _FORMULAS.isdisjoint(starts)) + visible(value)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -9,13 +9,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from medeval.models.text_files import (
-    Format,
-    format_called,
-    format_of,
-    read_text,
-    write_text,
-)
+from medeval.models.text_files import Format, format_of, read_text, write_text
 from medeval.models.yaml_text import read_yaml, write_yaml
 
 SCHEMA_VERSION = 1
@@ -106,7 +100,7 @@ class Document(BaseModel):
         Raises:
             ValueError: any other format.
         """
-        return self.to_yaml() if format_called(to) == "yaml" else self.to_json(indent=2)
+        return self.to_yaml() if format_of(to) == "yaml" else self.to_json(indent=2)
 
     def save(self, path: str | Path, format: str | None = None) -> None:  # noqa: A002
         """Write to a file, in a format that is given or that the suffix names.
@@ -120,10 +114,8 @@ class Document(BaseModel):
         Raises:
             ValueError: the format or suffix is none of these.
         """
-        place = Path(path)
-        chosen = format_called(format) if format else format_of(place, self._format_without_suffix)
-        text = self.convert(chosen)
-        write_text(place, text if text.endswith("\n") else text + "\n")
+        text = self.convert(format_of(format or Path(path), self._format_without_suffix))
+        write_text(Path(path), text if text.endswith("\n") else text + "\n")
 
     @classmethod
     def from_file(cls, path: str | Path) -> Self:
@@ -134,10 +126,8 @@ class Document(BaseModel):
             ValueError: another suffix, not UTF-8, or not the format.
             pydantic.ValidationError: naming each field that breaks a rule.
         """
-        place = Path(path)
-        chosen = format_of(place, cls._format_without_suffix)
-        text = read_text(place)
-        return cls.from_yaml(text) if chosen == "yaml" else cls.from_json(text)
+        is_yaml = format_of(Path(path), cls._format_without_suffix) == "yaml"
+        return (cls.from_yaml if is_yaml else cls.from_json)(read_text(Path(path)))
 
 
 def described(error: ValidationError, whole: str = "the task") -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from numbers import Real
 from typing import Annotated, Any
 
@@ -16,11 +17,6 @@ def _in_utc(time: datetime) -> datetime:
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except OverflowError:
         raise ValueError("outside the years that can be written in UTC") from None
-
-
-def utc_now() -> datetime:
-    """Return the present moment, in UTC."""
-    return datetime.now(UTC)
 
 
 def _finite_number(value: Any) -> float:
@@ -37,6 +33,7 @@ def _finite_number(value: Any) -> float:
     raise ValueError("must be finite")
 
 
+utc_now = partial(datetime.now, UTC)
 # Naive times are UTC, others are converted.
 Moment = Annotated[datetime, AfterValidator(_in_utc)]
 # Strict, as a metric that is a text is a mistake of whoever computed it; null is no scores.

@@ -90,8 +90,21 @@ class EvaluatedTask(MedicalTask):
             ValueError: another suffix, or rows that cannot be used; naming file and row.
         """
         place, shown, expected = Path(path), self.input_schema, self.output_schema
+        is_csv = place.suffix.lower() == ".csv"
         try:
-            rows = [self._renamed_row(row, shown) for row in _rows_of(place)]
+            if not is_csv and place.suffix.lower() != ".json":
+                raise ValueError(f"unsupported suffix {place.suffix!r}: use .json or .csv")
+            text = read_text(place)
+            given = rows_from_csv(text) if is_csv else json.loads(text)
+            if not isinstance(given, list) or not given:
+                raise ValueError("no rows" if isinstance(given, list) else "not a list of rows")
+            for index, row in enumerate(given if is_csv else ()):
+                for side in row.keys() & {"input", "output"}:
+                    try:
+                        row[side] = json.loads(row[side]) if row[side] else None
+                    except json.JSONDecodeError as error:
+                        raise ValueError(f"row {index}: {side} is not JSON: {error}") from None
+            rows = [self._renamed_row(row, shown) for row in given]
             validate_rows(rows, shown, expected)
             inputs, outputs = split_rows(rows, self.task_type, shown, expected)
         except ValueError as error:
@@ -241,7 +254,9 @@ class EvaluatedTask(MedicalTask):
     @model_validator(mode="after")
     def _take_rows(self) -> Self:
         """Let rows give the inputs that are left out or blank, and what is expected of them."""
-        if self.dataset and _is_blank(self.inputs):
+        # No input but placeholders: mappings of empty texts alone.
+        given = [value for row in self.inputs for value in row.values()]
+        if self.dataset and not any(value != "" for value in given):
             self.inputs, expected = self.pairs()
             if any(expected) or not self.expected_outputs:
                 self.expected_outputs = expected
@@ -299,27 +314,3 @@ class CommunicationTask(EvaluatedTask):
 TASK_CLASSES: Mapping[TaskType, type[EvaluatedTask]] = {
     kind.own_type: kind for kind in EvaluatedTask.__subclasses__()
 }
-
-
-def _is_blank(inputs: Any) -> bool:
-    """Tell whether there is no input but placeholders: mappings of empty texts alone."""
-    return isinstance(inputs, list) and all(
-        isinstance(row, Mapping) and all(value == "" for value in row.values()) for row in inputs
-    )
-
-
-def _rows_of(path: Path) -> list[Row]:
-    suffix = path.suffix.lower()
-    if suffix not in (".json", ".csv"):
-        raise ValueError(f"unsupported suffix {path.suffix!r}: use .json or .csv")
-    text = read_text(path)
-    rows = json.loads(text) if suffix == ".json" else rows_from_csv(text)
-    if not isinstance(rows, list) or not rows:
-        raise ValueError("not a list of rows" if not isinstance(rows, list) else "no rows")
-    for index, row in enumerate(rows if suffix == ".csv" else ()):
-        for side in row.keys() & {"input", "output"}:
-            try:
-                row[side] = json.loads(row[side]) if row[side] else None
-            except json.JSONDecodeError as error:
-                raise ValueError(f"row {index}: {side} is not JSON: {error}") from None
-    return rows

@@ -14,34 +14,21 @@ Format = Literal["json", "yaml"]
 FORMATS: Mapping[str, Format] = {"json": "json", "yaml": "yaml", "yml": "yaml"}
 
 
-def format_called(name: str) -> Format:
-    """Return the format of a name or suffix.
-
-    Raises:
-        ValueError: it is none of json, yaml and yml.
-    """
-    try:
-        return FORMATS[name.lower().removeprefix(".")]
-    except KeyError:
-        raise ValueError(f"unsupported format {name!r}: use json, yaml or yml") from None
-
-
-def format_of(path: Path, without_suffix: Format | None = None) -> Format:
-    """Return the format that a path's suffix names.
+def format_of(called: str | Path, without_suffix: Format | None = None) -> Format:
+    """Return the format of a name, or the one that a path's suffix names.
 
     Args:
-        path: the file.
+        called: the name or the path.
         without_suffix: what a file without a suffix is; None makes it an error.
 
     Raises:
-        ValueError: another suffix, naming the file.
+        ValueError: it is none of json, yaml and yml; naming the file.
     """
-    if not path.suffix and without_suffix is not None:
-        return without_suffix
-    try:
-        return format_called(path.suffix)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+    name, place = (called, "") if isinstance(called, str) else (called.suffix, f"{called}: ")
+    found = FORMATS.get(name.lower().removeprefix("."), None if name else without_suffix)
+    if found is None:
+        raise ValueError(f"{place}unsupported format {name!r}: use json, yaml or yml")
+    return found
 
 
 def read_text(path: Path) -> str:
@@ -56,15 +43,10 @@ def read_text(path: Path) -> str:
         raise ValueError(f"{path} is not UTF-8: {error.reason} at byte {error.start}") from None
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a UTF-8 file as a whole, as `write_bytes` does."""
-    write_bytes(path, text.encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file as a whole; its folder is made if it is not there."""
+def write_text(path: Path, text: str | bytes) -> None:
+    """Write a file as a whole, text as UTF-8; its folder is made if it is not there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, content)
+    replace_file(path, text if isinstance(text, bytes) else text.encode())
 
 
 def save_text(path: Path, text: str) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
 from medeval.errors import UserError
-from medeval.models.text_files import write_bytes, write_text
+from medeval.models.text_files import write_text
 from medeval.mtsamples.notes import (
     LISTING_FILE,
     NOTES_FOLDER,
@@ -92,7 +92,7 @@ def download(
                     continue
                 # Names hold `#`, which would end the path of an address.
                 url = f"{RAW}/{repository}/{commit}/{folder}/{quote(file.name, safe='')}"
-                write_bytes(path, _fetch(client, url, partial(_checked, file)))
+                write_text(path, _fetch(client, url, partial(_checked, file)))
                 fetched += 1
     except OSError as error:
         raise UserError(f"{error.filename or cache} cannot be used: {error.strerror}.") from error
