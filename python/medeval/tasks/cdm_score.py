@@ -37,16 +37,13 @@ from medeval.models.scores import Interval
 from medeval.scoring.table import mean
 from medeval.tasks.cdm_tables import (
     NOT_ASKED,
-    by_pathology,
-    by_subset,
     detail_tables,
     gap_sentences,
     gap_table,
-    score_tables,
+    headline_table,
     shown_groups,
     subset_scores,
     subset_sentences,
-    subset_table,
 )
 from medeval.tasks.for_reports import reasons_table, task_score
 from medeval.tasks.task import Method, TaskScore
@@ -61,19 +58,8 @@ LOWER_IS_BETTER = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, INVALID_CALLS)
 ANSWERED_ONLY = "answered only"
 ACCEPTABLE = "acceptable"
 PREFERRED = "preferred"
-
-
-def scored_cases(transcripts: Sequence[Transcript], facts: Facts, version: int) -> list[ScoredCase]:
-    """Return each case with its score, or with the reason why it has none."""
-    return [
-        ScoredCase(
-            one.case.hadm_id,
-            str(one.case.pathology),
-            score_transcript(one, facts, version),
-            failure_of(one),
-        )
-        for one in transcripts
-    ]
+# What is counted of the way to the answers.
+CONDUCT = ("turns", "rounds", "invalid_calls", "custom_parsings")
 
 
 def score_of(
@@ -108,12 +94,24 @@ def score_of(
     if method.cluster is not None:
         raise UserError(f"--cluster {method.cluster}: cases are drawn by themselves.")
     first = [one for one in transcripts if one.sample == 0]
-    version, other = method.score_version, 3 - method.score_version
-    cases = scored_cases(first, facts, version)
+    version = method.score_version
+    cases = [
+        ScoredCase(
+            one.case.hadm_id,
+            str(one.case.pathology),
+            score_transcript(one, facts, version),
+            failure_of(one),
+        )
+        for one in first
+    ]
     found = aggregate(cases, seed=method.seed, n_iters=method.n_iters, possible=possible)
-    beside = aggregate(scored_cases(first, facts, other), n_iters=0, possible=possible)
     order = order_sensitivity(transcripts, facts, version)
-    conduct = _conduct(first)
+    measures = Counter(measure for one in first for measure in one.context)
+    conduct = {
+        **{name: sum(getattr(one, name) for one in first) for name in CONDUCT},
+        "asked_again": sum(one.is_reasked for one in first),
+        "context_measures": dict(sorted(measures.items())),
+    }
     zeroed = {name: mean.zeroed for name, mean in found.overall.items() if mean.zeroed}
     # Counts have no other mean than that over the answered cases.
     answered = {
@@ -136,20 +134,18 @@ def score_of(
         },
         "intervals": {name: one for name, one in intervals.items() if one.low is not None},
     }
+    by_pathology = {
+        pathology: {name: mean.as_json() for name, mean in of.items()}
+        for pathology, of in found.by_pathology.items()
+    }
     told: dict[str, Any] = {
         **about,
         "score_version": version,
         "n": found.n,
         "n_failed": found.n_failed,
         "failures": found.failures,
-        "by_pathology": {
-            pathology: {name: mean.as_json() for name, mean in of.items()}
-            for pathology, of in found.by_pathology.items()
-        },
+        "by_pathology": by_pathology,
         "rates_by_pathology": rates(first, facts, version),
-        f"version_{other}": {
-            name: mean.zeroed.value for name, mean in beside.overall.items() if mean.zeroed
-        },
         "conduct": conduct,
         "about_metrics": {
             name: {
@@ -160,23 +156,24 @@ def score_of(
         },
         **({} if order is None else {"order_sensitivity": order}),
     }
-    groups = {PATHOLOGY: by_pathology(found)}
-    warnings: list[str] = []
-    tables = [
-        *score_tables(found, version, beside, other),
-        *reasons_table("failed", found.failures),
+    parts = [
+        {"name": name, "n": means[DIAGNOSIS]["n"], "scores": means}
+        for name, means in by_pathology.items()
     ]
+    groups = {PATHOLOGY: shown_groups(parts, list(zeroed))}
+    warnings: list[str] = []
+    tables = [headline_table(found), *reasons_table("failed", found.failures)]
     notes = [] if order is None else [order_sentence(order)]
     subset = about["data"].get("subset")
     if subset is not None:
-        part = f"{subset['name']}: {subset['cases']:,} cases of the export."
-        notes.insert(0, f"The run is of the subset {part}")
+        its = f"{subset['name']}: {subset['cases']:,} cases of the export."
+        notes.insert(0, f"The run is of the subset {its}")
     if subsets:
-        parts = subset_scores(cases, subsets, method, possible)
+        parts, table = subset_scores(cases, subsets, method, possible)
         told["subsets"] = parts
-        groups[SUBSET] = by_subset(parts)
+        groups[SUBSET] = shown_groups(parts, list(zeroed))
         warnings += subset_sentences(parts)
-        tables.append(subset_table(parts))
+        tables.append(table)
     persons = [name for name in method.groupings if name != PATHOLOGY]
     if persons:
         attributes = {one.case.hadm_id: attributes_of(one.case) for one in first}
@@ -192,7 +189,8 @@ def score_of(
             possible=possible,
         )
         told["subgroups"] = people
-        groups |= shown_groups(people, [name for name in zeroed if name in values])
+        for name, grouping in people["attributes"].items():
+            groups[name] = shown_groups(grouping["groups"], list(zeroed))
         warnings += gap_sentences(people)
         gaps = gap_table(people)
         tables += [gaps] if gaps.rows else []
@@ -222,16 +220,6 @@ def score_of(
         # Where nothing failed, means over the answered cases say the same again.
         said_again=[] if found.n_failed else [name for name in answered if ANSWERED_ONLY in name],
     )
-
-
-def _conduct(transcripts: Sequence[Transcript]) -> dict[str, Any]:
-    measures = Counter(measure for one in transcripts for measure in one.context)
-    counts = ("turns", "rounds", "invalid_calls", "custom_parsings")
-    return {
-        **{name: sum(getattr(one, name) for one in transcripts) for name in counts},
-        "asked_again": sum(one.is_reasked for one in transcripts),
-        "context_measures": dict(sorted(measures.items())),
-    }
 
 
 def score_transcript(transcript: Transcript, facts: Facts, version: int) -> CaseScore | None:

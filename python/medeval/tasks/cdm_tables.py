@@ -1,4 +1,4 @@
-"""CDM's scores as tables: by pathology, by score version, by groups of patients and by subsets.
+"""CDM's scores as tables: by pathology, by groups of patients and by subsets.
 
 A subset is a list of cases and no group of patients by what they are, so none is hidden for being
 small: whoever names it knows who is in it, and the score of each case is beside it anyway.
@@ -6,13 +6,13 @@ small: whoever names it knows who is in it, and the score of each case is beside
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from medeval.cdm.aggregate import Aggregate, Mean, ScoredCase, means, score_names
 from medeval.cdm.cases import Subset
 from medeval.cdm.scores import DIAGNOSIS
-from medeval.models.scores import LEVEL
+from medeval.models.scores import LEVEL, Interval
 from medeval.tasks.task import Method, Table
 
 NOT_ASKED = "not_asked"
@@ -20,32 +20,17 @@ ZEROED = "mean_failures_as_zero"
 Groups = dict[str, dict[str, float | None]]
 
 
-def score_tables(found: Aggregate, version: int, beside: Aggregate, other: int) -> list[Table]:
-    """Return the headline by pathology, and all scores by both versions of the rules.
-
-    Args:
-        found: the scores.
-        version: of their rules.
-        beside: the same by the other version.
-        other: which that is.
-    """
-    names = sorted(found.overall, key=lambda name: name != DIAGNOSIS)
+def headline_table(found: Aggregate) -> Table:
+    """Return the headline by pathology."""
     headlines = {name: of[DIAGNOSIS] for name, of in found.by_pathology.items()}
-    return [
-        Table(
-            "by pathology",
-            ("pathology", "n", "failed", DIAGNOSIS, "95 % interval"),
-            [
-                (name, f"{one.n:,}", f"{one.n_failed:,}", *_cells(one))
-                for name, one in headlines.items()
-            ],
-        ),
-        Table(
-            "by score version",
-            ("score", f"version {version}", f"version {other}"),
-            [(name, *(_cells(one.overall[name])[0] for one in (found, beside))) for name in names],
-        ),
-    ]
+    return Table(
+        "by pathology",
+        ("pathology", "n", "failed", DIAGNOSIS, "95 % interval"),
+        [
+            (name, f"{one.n:,}", f"{one.n_failed:,}", *_cells(one.shown))
+            for name, one in headlines.items()
+        ],
+    )
 
 
 def detail_tables(found: Aggregate, conduct: Mapping[str, int | Mapping[str, int]]) -> list[Table]:
@@ -55,7 +40,7 @@ def detail_tables(found: Aggregate, conduct: Mapping[str, int | Mapping[str, int
     """
 
     def cell(mean: Mean) -> str:
-        value, between = _cells(mean)
+        value, between = _cells(mean.shown)
         return f"{value} ({between})" if between else value
 
     rows = []
@@ -76,43 +61,25 @@ def detail_tables(found: Aggregate, conduct: Mapping[str, int | Mapping[str, int
     ]
 
 
-def cells(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
+def _cells(found: Interval) -> tuple[str, str]:
     """Return a value and the ends of its interval as tables show them; empty for no interval."""
-    shown = "undefined" if value is None else f"{value:.4f}"
-    return shown, "" if low is None else f"{low:.4f} to {high:.4f}"
+    shown = "undefined" if found.value is None else f"{found.value:.4f}"
+    return shown, "" if found.low is None else f"{found.low:.4f} to {found.high:.4f}"
 
 
-def _cells(mean: Mean) -> tuple[str, str]:
-    return cells(mean.shown.value, mean.shown.low, mean.shown.high)
-
-
-def by_pathology(found: Aggregate) -> Groups:
-    """Return the values of each pathology, as tables show them."""
-    return {
-        name: {
-            "n": float(means[DIAGNOSIS].n),
-            **{score: mean.zeroed.value for score, mean in means.items() if mean.zeroed},
-        }
-        for name, means in found.by_pathology.items()
-    }
-
-
-def shown_groups(found: Mapping[str, Any], scores: Sequence[str]) -> dict[str, Groups]:
-    """Return the values of each group of each attribute, None for what is hidden.
+def shown_groups(groups: Iterable[Mapping[str, Any]], scores: Sequence[str]) -> Groups:
+    """Return the values of each group as tables show them, None for what is hidden.
 
     Args:
-        found: what `subgroups` returns.
+        groups: each with `name`, `n` and its means in `scores`, as JSON values.
         scores: whose values.
     """
     return {
-        name: {
-            group["name"]: {
-                "n": None if group["n"] is None else float(group["n"]),
-                **{score: group["scores"].get(score, {}).get(ZEROED) for score in scores},
-            }
-            for group in grouping["groups"]
+        group["name"]: {
+            "n": None if group["n"] is None else float(group["n"]),
+            **{score: group["scores"].get(score, {}).get(ZEROED) for score in scores},
         }
-        for name, grouping in found["attributes"].items()
+        for group in groups
     }
 
 
@@ -161,7 +128,7 @@ def gap_table(found: Mapping[str, Any]) -> Table:
 
 def subset_scores(
     cases: Sequence[ScoredCase], subsets: Sequence[Subset], method: Method, possible: Sequence[str]
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], Table]:
     """Score each subset by itself.
 
     Args:
@@ -171,16 +138,21 @@ def subset_scores(
         possible: the scores that there are for a case that is answered.
 
     Returns:
-        JSON values: which subset; `n`, its cases among those of the run; how many of them failed,
-        and since the run has not come to them; how many the run was not to ask, which are in no
-        value; and the mean of each score over the n cases.
+        A table of the values, the headline of each subset first, and JSON values: which subset;
+        `n`, its cases among those of the run; how many of them failed, and since the run has not
+        come to them; how many the run was not to ask, which are in no value; and the mean of each
+        score over the n cases.
     """
     names = score_names(cases, possible)
-    found = []
+    found, rows = [], []
     for subset in subsets:
         wanted = frozenset(subset.hadm_ids)
         its = [case for case in cases if case.hadm_id in wanted]
         scores = means(its, names, seed=method.seed, n_iters=method.n_iters)
+        rows += [
+            (subset.name, name, *_cells(scores[name].shown), str(len(its)))
+            for name in sorted(scores, key=lambda name: name != DIAGNOSIS)
+        ]
         found.append(
             {
                 **subset.about(),
@@ -191,32 +163,8 @@ def subset_scores(
                 "scores": {name: mean.as_json() for name, mean in scores.items()},
             }
         )
-    return found
-
-
-def by_subset(found: Sequence[Mapping[str, Any]]) -> Groups:
-    """Return the values of each subset, as tables show them."""
-    return {
-        one["name"]: {
-            "n": float(one["n"]),
-            **{name: mean[ZEROED] for name, mean in one["scores"].items()},
-        }
-        for one in found
-    }
-
-
-def subset_table(found: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the values with their intervals, the headline of each subset first."""
-    shown = (ZEROED, "low_failures_as_zero", "high_failures_as_zero")
-    return Table(
-        "by subset",
-        ("subset", "metric", "value", "95 % interval", "n"),
-        [
-            (one["name"], name, *cells(*(mean[key] for key in shown)), str(one["n"]))
-            for one in found
-            for name, mean in sorted(one["scores"].items(), key=lambda item: item[0] != DIAGNOSIS)
-        ],
-    )
+    head = ("subset", "metric", "value", "95 % interval", "n")
+    return found, Table("by subset", head, rows)
 
 
 def subset_sentences(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
