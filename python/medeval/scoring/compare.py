@@ -35,7 +35,7 @@ import numpy.typing as npt
 from medeval.scoring.binary import ratio
 from medeval.scoring.bootstrap import Scores
 from medeval.scoring.resample import Floats, RowResamples
-from medeval.scoring.significance import DeLong, McNemar, delong_test, holm, mcnemar
+from medeval.scoring.significance import DeLong, McNemar, holm
 
 LEVEL = 0.95
 LOWER_IS_BETTER = frozenset({"MAD", "MSE", "MAPE"})
@@ -206,43 +206,8 @@ def paired_difference(
     )  # fmt: skip
 
 
-def compare_areas(
-    metrics: Sequence[str], truth: Floats, predictions: Mapping[str, Floats]
-) -> tuple[PairTest[DeLong], ...]:
-    """Test all pairs of predictions by DeLong's method.
-
-    Args:
-        metrics: the name of the area of each column of the truth.
-        truth: 0 or 1, shape (n, number of metrics).
-        predictions: scores in the truth's shape, by name.
-    """
-    return _family(
-        [
-            (first, second, metric, delong_test(truth[:, place], one[:, place], two[:, place]))
-            for (first, one), (second, two) in combinations(predictions.items(), 2)
-            for place, metric in enumerate(metrics)
-        ]
-    )
-
-
-def compare_answers(
-    right: Mapping[str, npt.ArrayLike], metric: str = "accuracy"
-) -> tuple[PairTest[McNemar], ...]:
-    """Test all pairs by McNemar's method.
-
-    Args:
-        right: for each name, whether each answer is right; the same questions for all.
-        metric: what to call the share of right answers.
-    """
-    return _family(
-        [
-            (first, second, metric, mcnemar(one, two))
-            for (first, one), (second, two) in combinations(right.items(), 2)
-        ]
-    )
-
-
-def _family(tests: Sequence[tuple[str, str, str, Test]]) -> tuple[PairTest[Test], ...]:
+def family(tests: Sequence[tuple[str, str, str, Test]]) -> tuple[PairTest[Test], ...]:
+    """Return tests of one family, each of two systems by one metric, with corrected p values."""
     adjusted = holm([test.p_value for *_, test in tests])
     return tuple(PairTest(*made, p) for made, p in zip(tests, adjusted, strict=True))
 

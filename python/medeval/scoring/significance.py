@@ -36,8 +36,8 @@ class DeLong:
     """The paired test of two areas.
 
     Attributes:
-        first: the first area.
-        second: the second area.
+        first_value: the first area.
+        second_value: the second area.
         difference: first minus second; None if they are undefined.
         standard_error: of the difference.
         low: lower end of the interval of the difference, the normal one.
@@ -48,8 +48,8 @@ class DeLong:
         reason: why something is None.
     """
 
-    first: float | None = None
-    second: float | None = None
+    first_value: float | None = None
+    second_value: float | None = None
     difference: float | None = None
     standard_error: float | None = None
     low: float | None = None
