@@ -134,7 +134,7 @@ def binary_scores(noises: dict[str, float]) -> dict[str, Scores]:
     signal = truth + random.normal(size=600)
     return {
         name: bootstrap.score(
-            Binary.of(truth, 1 / (1 + np.exp(-signal - noise * random.normal(size=600)))),
+            Binary(truth, 1 / (1 + np.exp(-signal - noise * random.normal(size=600)))),
             Resampling(400, 3),
         )
         for name, noise in noises.items()
@@ -202,7 +202,7 @@ def test_errors_of_hours_are_better_where_they_are_lower() -> None:
     truth = random.gamma(2, 60, size=500)
     scores = {
         name: bootstrap.score(
-            LengthOfStay.of(truth, truth + spread * random.normal(size=500)), Resampling(300, 0)
+            LengthOfStay(truth, truth + spread * random.normal(size=500)), Resampling(300, 0)
         )
         for name, spread in (("near", 5.0), ("far", 60.0))
     }

@@ -47,17 +47,16 @@ def ethnicity(value: object) -> str:
     return next((name for start, name in ETHNICITY_GROUPS if text.startswith(start)), "other")
 
 
-def as_told(value: object) -> str:
-    """Return what the table says."""
-    return str(value) if value else UNKNOWN
-
-
-# The column of mimic3_stays, and what makes a group of it.
-GROUPINGS: dict[Grouping, tuple[str, Callable[[object], str]]] = {
-    Grouping.SEX: ("gender", as_told),
-    Grouping.AGE_BAND: ("analysis_age", age_band),
-    Grouping.ETHNICITY: ("ethnicity", ethnicity),
-    Grouping.CARE_UNIT: ("last_careunit", as_told),
+# The column of mimic3_stays; what makes a group of it, if that is not what the table says.
+COLUMNS = {
+    Grouping.SEX: "gender",
+    Grouping.AGE_BAND: "analysis_age",
+    Grouping.ETHNICITY: "ethnicity",
+    Grouping.CARE_UNIT: "last_careunit",
+}
+BANDS: dict[Grouping, Callable[[object], str]] = {
+    Grouping.AGE_BAND: age_band,
+    Grouping.ETHNICITY: ethnicity,
 }
 
 
@@ -73,7 +72,7 @@ def read_attributes(
     from medeval.warehouse import flat, schema_name
 
     newest_build(warehouse, "mimic3", ["mimic3_stays"])
-    columns = [GROUPINGS[grouping][0] for grouping in groupings]
+    columns = [COLUMNS[grouping] for grouping in groupings]
     found = {
         str(row[0]): row[1:]
         for row in flat(warehouse.select(["stay", *columns], schema_name("mimic3"), "mimic3_stays"))
@@ -88,7 +87,9 @@ def read_attributes(
     nothing = (None,) * len(columns)
     by_grouping = zip(*(found.get(name, nothing) for name in joined.names), strict=True)
     return {
-        grouping: [GROUPINGS[grouping][1](cell) for cell in cells]
+        grouping: [
+            BANDS[grouping](cell) if grouping in BANDS else str(cell or UNKNOWN) for cell in cells
+        ]
         for grouping, cells in zip(groupings, by_grouping, strict=True)
     }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
 
@@ -50,19 +49,9 @@ class Statistic(ABC):
     labels: Labels | None = None
     n_bins: int
 
-    @classmethod
-    def of(cls, *data: Any, **options: Any) -> Self:
-        """Make it of truth and predictions, as the class itself is made."""
-        return cls(*data, **options)
-
     @abstractmethod
     def from_bins(self, counts: Counts) -> Floats:
         """Return the metrics, shape (batch, m), of counts of shape (batch, n_bins)."""
-
-    def reasons(self, values: Floats) -> tuple[str | None, ...]:
-        """Say why each point value that has no meaning has none; None where it has one."""
-        pairs = zip(np.isfinite(values), self.why, strict=True)
-        return tuple(None if is_defined else reason for is_defined, reason in pairs)
 
 
 @dataclass(frozen=True)
@@ -142,7 +131,9 @@ def score(
         part[:] = statistic.from_bins(counts)
         if progress is not None:
             progress(len(part))
-    return Scores(statistic.names, values, samples, statistic.reasons(values))
+    is_defined = np.isfinite(values)
+    reasons = [None if one else why for one, why in zip(is_defined, statistic.why, strict=True)]
+    return Scores(statistic.names, values, samples, tuple(reasons))
 
 
 def jackknife(
