@@ -20,13 +20,7 @@ import typer
 
 from medeval.builds import newest_build
 from medeval.errors import UserError
-from medeval.export import (
-    MANIFEST,
-    BenchmarkExport,
-    ExportFolder,
-    Request,
-    make_manifest,
-)
+from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
 from medeval.mimic3 import timeseries
 from medeval.progress import Advance, progress
 from medeval.warehouse import Warehouse, flat, schema_name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import groupby
 
@@ -141,9 +141,9 @@ def timeseries_lines(rows: list[Row]) -> list[str]:
     the subject are numbers (then the table holds no text).
     """
     columns = iter(zip(*rows, strict=True))
-    cells: list[Iterable[str]] = [_numbers(next(columns))]
-    for column in VARIABLES:
-        numbers = _numbers(next(columns))
+    cells: list[list[str]] = []
+    for column in ("hours", *VARIABLES):
+        numbers = ["" if value is None else repr(value) for value in next(columns)]
         if column in UNCLEANED:
             numbers = [
                 number
@@ -155,7 +155,3 @@ def timeseries_lines(rows: list[Row]) -> list[str]:
             ]
         cells.append(numbers)
     return [",".join(line) + "\n" for line in zip(*cells, strict=True)]
-
-
-def _numbers(values: Iterable[float | None]) -> list[str]:
-    return ["" if value is None else repr(value) for value in values]

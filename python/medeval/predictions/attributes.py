@@ -19,17 +19,14 @@ if TYPE_CHECKING:
 AGE_BANDS = ((18, "18-44"), (45, "45-64"), (65, "65-74"), (75, "75-84"), (85, "85+"))
 
 # MIMIC-III spells ethnicity in 41 ways; each begins with one of these or is left to `other`.
-ETHNICITY_GROUPS = (
-    ("WHITE", "white"),
-    ("BLACK", "black"),
-    ("CARIBBEAN", "black"),
-    ("HISPANIC", "hispanic"),
-    ("ASIAN", "asian"),
-    ("AMERICAN INDIAN", "american_indian"),
-    ("UNKNOWN", UNKNOWN),
-    ("UNABLE TO OBTAIN", UNKNOWN),
-    ("PATIENT DECLINED", UNKNOWN),
-)
+ETHNICITY_GROUPS = {
+    "white": ("WHITE",),
+    "black": ("BLACK", "CARIBBEAN"),
+    "hispanic": ("HISPANIC",),
+    "asian": ("ASIAN",),
+    "american_indian": ("AMERICAN INDIAN",),
+    UNKNOWN: ("UNKNOWN", "UNABLE TO OBTAIN", "PATIENT DECLINED"),
+}
 
 
 def age_band(value: object) -> str:
@@ -44,7 +41,8 @@ def ethnicity(value: object) -> str:
     text = str(value or "").strip().upper()
     if not text:
         return UNKNOWN
-    return next((name for start, name in ETHNICITY_GROUPS if text.startswith(start)), "other")
+    groups = ETHNICITY_GROUPS.items()
+    return next((name for name, starts in groups if text.startswith(starts)), "other")
 
 
 # The column of mimic3_stays; what makes a group of it, if that is not what the table says.
@@ -159,15 +157,13 @@ def groups(task: Task, joined: Joined, attributes: list[str], min_cell: int) -> 
         for name, stays in partition([attributes[stay] for stay in used]).items()
     }
 
-    def stays_of(rows: Whole) -> int:
-        return len(np.unique(joined.stays[rows]))
-
     binary = task.kind is Kind.BINARY
-    classes = [
-        {value: stays_of(rows[joined.truth[rows] == value]) for value in (1, 0)} if binary else {}
-        for rows in members.values()
-    ]
-    sizes = [stays_of(rows) for rows in members.values()]
+    sizes, classes = [], []
+    for rows in members.values():
+        stays, truth = joined.stays[rows], joined.truth[rows]
+        sizes.append(len(np.unique(stays)))
+        values = (1, 0) if binary else ()
+        classes.append({value: len(np.unique(stays[truth == value])) for value in values})
     hide = hidden(sizes, classes, min_cell)
     if hide is None:
         return []
@@ -176,20 +172,16 @@ def groups(task: Task, joined: Joined, attributes: list[str], min_cell: int) -> 
     # The same of all that are hidden, small or not.
     reason = "hidden: fewer than {}{} stays, or what has so few could be worked out from it"
     of_class = reason.format(min_cell, " positive or negative")
-    return [
-        Group(name, rows, suppressed=of_class if binary else reason.format(min_cell, ""))
-        if is_hidden
-        else Group(
-            name,
-            rows,
-            len(rows),
-            size,
-            int((joined.truth[rows] == 1).sum()) if binary else None,
-            None,
-            dict.fromkeys(next(rare, ()), of_class),
-        )
-        for (name, rows), size, is_hidden in zip(members.items(), sizes, hide, strict=True)
-    ]
+    found = []
+    for (name, rows), size, is_hidden in zip(members.items(), sizes, hide, strict=True):
+        if is_hidden:
+            why = of_class if binary else reason.format(min_cell, "")
+            found.append(Group(name, rows, suppressed=why))
+        else:
+            positive = int((joined.truth[rows] == 1).sum()) if binary else None
+            labels = dict.fromkeys(next(rare, ()), of_class)
+            found.append(Group(name, rows, len(rows), size, positive, None, labels))
+    return found
 
 
 def rare_labels(joined: Joined, shown: list[Whole], min_cell: int) -> list[list[int]]:

@@ -45,7 +45,7 @@ class Source:
     sha256: str
 
     def described(self) -> dict[str, str]:
-        """Return the file's name, without its folders, and the hash."""
+        """Return the file's name and hash; a user's folders are nobody's business."""
         return {"name": Path(self.name).name, "sha256": self.sha256}
 
 

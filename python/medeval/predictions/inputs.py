@@ -16,7 +16,15 @@ import medeval
 from medeval.errors import UserError
 from medeval.predictions.files import Source, read_rows, read_source, source_of
 from medeval.predictions.joining import Joined, join
-from medeval.predictions.tasks import Cluster, Grouping, Interval, Kind, Task, task_named
+from medeval.predictions.tasks import (
+    Cluster,
+    Grouping,
+    Interval,
+    Kind,
+    Task,
+    is_icu_task,
+    task_named,
+)
 
 if TYPE_CHECKING:
     from medeval.warehouse import Warehouse
@@ -100,10 +108,7 @@ class Inputs:
             request: what was asked for.
             predictions: what is said of the prediction files.
         """
-        # The folders of a user's files are nobody's business.
-        truth = {"name": self.listfile.name, "sha256": self.listfile.sha256}
-        if request.listfile is not None:
-            truth = self.listfile.described()
+        truth = {**self.listfile.described(), "data_class": self.data_class}
         return {
             "n": len(self.rows.stays),
             "n_stays": len(np.unique(self.rows.stays)),
@@ -111,7 +116,7 @@ class Inputs:
             "seed": request.seed,
             "generator": "MT19937, as numpy.random.RandomState(seed).randint",
             "cluster": request.cluster.value if request.cluster else None,
-            "inputs": {**predictions, "listfile": {**truth, "data_class": self.data_class}},
+            "inputs": {**predictions, "listfile": truth},
             "versions": {
                 "medeval": medeval.__version__,
                 "python": platform.python_version(),
@@ -221,11 +226,7 @@ def listed_rows(task: Task, warehouse: Warehouse) -> tuple[Source, str]:
 def _task_of(folder: Path) -> str | None:
     """Return the task that a run's record names; None if there is no record that says."""
     try:
-        record: Any = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        recorded = str(record["task"])
+        recorded = str(json.loads((folder / RUN).read_text(encoding="utf-8"))["task"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    try:
-        return task_named(recorded).name
-    except UserError:
-        return recorded
+    return task_named(recorded).name if is_icu_task(recorded) else recorded

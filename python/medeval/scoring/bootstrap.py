@@ -23,7 +23,6 @@ Advance = Callable[[int], object]
 # Numbers per batch: few enough to stay in the processor's cache, enough to hide numpy's calls.
 BATCH_NUMBERS = 1 << 19
 MOST_AT_ONCE = 64
-LARGEST_SEED = 2**32 - 1
 # Up to so many rows or clusters are left out one by one for the acceleration of BCa intervals.
 MOST_PARTS = 2_000
 PARTS_SEED = 0
@@ -88,13 +87,6 @@ class Resampling:
     seed: int
     clusters: Integers | None = None
     replay: bool = True
-
-    def __post_init__(self) -> None:
-        """Refuse what no generator takes."""
-        if self.n_iters < 0:
-            raise ValueError(f"n_iters is {self.n_iters}, but cannot be below 0")
-        if self.replay and not 0 <= self.seed <= LARGEST_SEED:
-            raise ValueError(f"seed is {self.seed}, but must lie in 0 to {LARGEST_SEED}")
 
 
 def score(
