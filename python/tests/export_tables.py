@@ -20,17 +20,6 @@ from medeval import cli
 
 Tables = dict[str, list[Sequence[Any]]]
 Layout = Mapping[str, str]
-BUILDS = (
-    "sequence_number bigint, floor text, invocation_id text, started_at text, dbt_version text,"
-    " project_version text, target text, source_kind text, source_location text, succeeded boolean"
-)
-
-
-def build(number: int, *, succeeded: bool | None = True, floor: str) -> list[Any]:
-    """Return a row of the log of builds."""
-    versions = ["2030-01-01T00:00:00Z", "1.11.16", "0.1.0"]
-    place = ["duckdb", "demo", "/data/mimic"]
-    return [number, floor, f"run-{number}", *versions, *place, succeeded]
 
 
 def as_csv(rows: Iterable[Sequence[object]]) -> str:

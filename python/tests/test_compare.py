@@ -67,15 +67,15 @@ def test_delong_equals_the_comparison_of_all_pairs(
     covariance = by_positive / pairs[0].shape[0] + by_negative / pairs[0].shape[1]
     areas = [float(kernel.mean()) for kernel in pairs]
     found = delong_test(*rows)
-    assert [found.first, found.second] == pytest.approx(areas, abs=1e-14)
+    assert [found.first_value, found.second_value] == pytest.approx(areas, abs=1e-14)
     variance = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
     assert found.standard_error is not None
     assert found.standard_error**2 == pytest.approx(variance, abs=1e-14)
     for scores, area, own in zip(both, areas, np.diag(covariance), strict=True):
         # Equal scores have an area without variance, so that the error is the other's.
         alone = delong_test(truth, scores, np.zeros(len(scores)))
-        assert alone.first == pytest.approx(roc_auc_score(truth, scores), abs=1e-14)
-        assert alone.first == pytest.approx(area, abs=1e-14)
+        assert alone.first_value == pytest.approx(roc_auc_score(truth, scores), abs=1e-14)
+        assert alone.first_value == pytest.approx(area, abs=1e-14)
         assert alone.standard_error is not None
         assert alone.standard_error**2 == pytest.approx(own, abs=1e-14)
     if found.p_value is not None and found.standard_error > 1e-6:
@@ -134,7 +134,7 @@ def binary_scores(noises: dict[str, float]) -> dict[str, Scores]:
     signal = truth + random.normal(size=600)
     return {
         name: bootstrap.score(
-            Binary.of(truth, 1 / (1 + np.exp(-signal - noise * random.normal(size=600)))),
+            Binary(truth, 1 / (1 + np.exp(-signal - noise * random.normal(size=600)))),
             Resampling(400, 3),
         )
         for name, noise in noises.items()
@@ -202,7 +202,7 @@ def test_errors_of_hours_are_better_where_they_are_lower() -> None:
     truth = random.gamma(2, 60, size=500)
     scores = {
         name: bootstrap.score(
-            LengthOfStay.of(truth, truth + spread * random.normal(size=500)), Resampling(300, 0)
+            LengthOfStay(truth, truth + spread * random.normal(size=500)), Resampling(300, 0)
         )
         for name, spread in (("near", 5.0), ("far", 60.0))
     }

@@ -12,10 +12,7 @@ from sklearn.dummy import DummyRegressor  # type: ignore[import-untyped]
 from sklearn.exceptions import ConvergenceWarning  # type: ignore[import-untyped]
 from sklearn.impute import SimpleImputer  # type: ignore[import-untyped]
 from sklearn.linear_model import LogisticRegression, Ridge  # type: ignore[import-untyped]
-from sklearn.metrics import (  # type: ignore[import-untyped]
-    mean_absolute_error,
-    roc_auc_score,
-)
+from sklearn.metrics import mean_absolute_error, roc_auc_score  # type: ignore[import-untyped]
 from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
 from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 
@@ -25,25 +22,15 @@ from medeval.predictions.tasks import Kind, Task
 MAX_ITERATIONS = 2_000
 
 
-@dataclass(frozen=True)
-class Penalty:
-    """One point of the grid: a penalty and the strength that scikit-learn calls C or alpha."""
-
-    name: str
-    strength: float
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Return it as the run's record shows it."""
-        strength = "alpha" if self.name == "ridge" else "C"
-        return {"penalty": self.name, strength: self.strength}
-
+# One point of the grid, as the run's record shows it: `penalty`, and its strength as scikit-learn
+# calls it, `C` or `alpha`.
+Penalty = dict[str, Any]
 
 # From strong to weak. The first is what stays where validation cannot tell: that of the reference
 # for its single-label tasks. L1 is for tasks of a row a stay; over hours it takes too long.
-LOGISTIC = tuple(Penalty("l2", strength) for strength in (0.001, 0.01, 0.1, 1.0))
-SPARSE = tuple(Penalty("l1", strength) for strength in (0.01, 0.1))
-RIDGE = tuple(Penalty("ridge", strength) for strength in (10_000.0, 1_000.0, 100.0, 10.0))
+LOGISTIC = [{"penalty": "l2", "C": strength} for strength in (0.001, 0.01, 0.1, 1.0)]
+SPARSE = [{"penalty": "l1", "C": strength} for strength in (0.01, 0.1)]
+RIDGE = [{"penalty": "ridge", "alpha": strength} for strength in (10_000.0, 1_000.0, 100.0, 10.0)]
 
 
 @dataclass(frozen=True)
@@ -125,14 +112,14 @@ def train(task: Task, training: Part, validation: Part, seed: int) -> Baseline:
 
 def _fit(penalty: Penalty, features: Floats, label: Floats, weights: Floats, seed: int) -> Any:
     model: Any
-    if penalty.name == "ridge":
-        model = Ridge(alpha=penalty.strength, solver="cholesky")
+    if penalty["penalty"] == "ridge":
+        model = Ridge(alpha=penalty["alpha"], solver="cholesky")
     elif len(np.unique(label)) == 1:
         model = DummyRegressor()  # its prevalence
     else:
-        is_sparse = penalty.name == "l1"
+        is_sparse = penalty["penalty"] == "l1"
         model = LogisticRegression(
-            C=penalty.strength,
+            C=penalty["C"],
             l1_ratio=1.0 if is_sparse else 0.0,
             solver="liblinear" if is_sparse else "lbfgs",
             # liblinear also penalises the intercept, and so pulls rare labels towards one half.

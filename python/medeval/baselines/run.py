@@ -95,10 +95,10 @@ def predict_to_run(
             },
             "features": FEATURES,
             "parameters": {
-                **baseline.penalty.parameters,
+                **baseline.penalty,
                 "metric": baseline.metric,
                 "validation": [
-                    {**penalty.parameters, "value": value} for penalty, value in baseline.validation
+                    {**penalty, "value": value} for penalty, value in baseline.validation
                 ],
                 "constant_labels": baseline.constant_labels,
                 "not_converged": baseline.not_converged,
@@ -166,13 +166,8 @@ def _prediction_file(task: Task, samples: Samples, predictions: Floats) -> str:
     keys = ["stay", "period_length"] if task.has_period_length else ["stay"]
     label = ("{:.6f}" if task.kind is Kind.HOURS else "{:.0f}").format
     lines = [",".join([*keys, *task.prediction_columns, *task.truth_columns])]
-    for stay, length, values, labels in zip(
-        samples.stays,
-        samples.period_lengths.tolist(),
-        predictions.tolist(),
-        samples.labels.tolist(),
-        strict=True,
-    ):
+    numbers = samples.period_lengths.tolist(), predictions.tolist(), samples.labels.tolist()
+    for stay, length, values, labels in zip(samples.stays, *numbers, strict=True):
         hour = [f"{length:.6f}"] * task.has_period_length
         lines.append(",".join([stay, *hour, *map(repr, values), *map(label, labels)]))
     return "\n".join(lines) + "\n"

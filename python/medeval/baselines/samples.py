@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medeval.predictions.tasks import Task
-from medeval.warehouse import Row, Warehouse, flat, schema_name
+from medeval.warehouse import Warehouse, flat, schema_name
 
 FLOOR = "mimic3_features"
 SCHEMA = "mimic3"
@@ -69,10 +69,10 @@ def read_samples(warehouse: Warehouse, task: Task, part: str) -> Samples:
         f" select {', '.join(columns)} from numbered order by sample_number"
     )
     rows = flat(warehouse.query(sql))
-    numbers = _matrix([row[1:] for row in rows], 3 + len(task.truth_columns))
-    return Samples(
-        [str(row[0]) for row in rows], numbers[:, 0], numbers[:, 1], numbers[:, 2], numbers[:, 3:]
-    )
+    width = 3 + len(task.truth_columns)
+    numbers = np.array([row[1:] for row in rows], dtype=np.float64).reshape(len(rows), width)
+    hours, lengths, weights = numbers.T[:3]
+    return Samples([str(row[0]) for row in rows], hours, lengths, weights, numbers[:, 3:])
 
 
 def read_features(warehouse: Warehouse, task: Task, part: str, count: int) -> Iterator[Floats]:
@@ -97,7 +97,7 @@ def read_features(warehouse: Warehouse, task: Task, part: str, count: int) -> It
         " and features.window_hours = numbered.window_hours"
         " order by numbered.sample_number, features.variable_id"
     )
-    batches = (_matrix(batch, 2 + len(COLUMNS)) for batch in warehouse.query(sql))
+    batches = (np.array(batch, dtype=np.float64) for batch in warehouse.query(sql))
     rows = np.empty((0, 2 + len(COLUMNS)))
     for start in range(0, count, BLOCK_ROWS):
         size = min(BLOCK_ROWS, count - start)
@@ -124,9 +124,7 @@ def _numbered(warehouse: Warehouse, task: Task, part: str) -> str:
     schema = schema_name(SCHEMA)
     windows = warehouse.relation(schema, "mimic3_feature_windows")
     listed = warehouse.relation(schema, f"mimic3_{task.name}")
-    columns = list(task.truth_columns)
-    if task.has_period_length:
-        columns.append("period_length")
+    columns = [*task.truth_columns, *["period_length"] * task.has_period_length]
     same_hour = " and windows.window_hours = listed.period_length" if task.has_sample_times else ""
     kind = "hourly" if task.has_sample_times else task.name
     return (
@@ -138,7 +136,3 @@ def _numbered(warehouse: Warehouse, task: Task, part: str) -> str:
         "), numbered as (select *, row_number() over"
         ' (order by stay collate "C", window_hours) - 1 as sample_number from samples)'
     )
-
-
-def _matrix(rows: list[Row], width: int) -> Floats:
-    return np.array(rows, dtype=np.float64).reshape(len(rows), width)

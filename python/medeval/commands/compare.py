@@ -104,21 +104,18 @@ compare = with_options(_compare, [flags_in(FLAGS)])
 
 def _of_predictions(name: str, paths: Sequence[Path], given: Mapping[str, Any]) -> Compared:
     """Compare prediction files; see `compare_files`."""
-    from medeval.predictions.comparing import (
-        CompareRequest,
-        chosen_metrics,
-        compare_files,
-        named_files,
-    )
+    from medeval.predictions.comparing import chosen_metrics, compare_files, named_files
+    from medeval.predictions.inputs import Request
     from medeval.predictions.layout import label_names
     from medeval.predictions.tasks import task_named
+    from medeval.scoring.compare import answer_sentence
 
     task, n_iters = task_named(name), given["n_iters"]
     if given["threshold"] is not None and task.kind is not Kind.BINARY:
         raise UserError(f"--threshold: {task.name} has no answers that are yes or no.")
     same = ("listfile", "seed", "target", "as_built", "threshold")
     found = compare_files(
-        CompareRequest(
+        Request(
             task=task,
             predictions=named_files(task, paths),
             n_iters=task.n_iters if n_iters is None else n_iters,
@@ -130,7 +127,7 @@ def _of_predictions(name: str, paths: Sequence[Path], given: Mapping[str, Any]) 
     first, last = found.method_sentences()
     return Compared(
         found.differences,
-        [*found.answer_sentences(), *first, NOT_EQUAL, *last],
+        [*map(answer_sentence, found.answers), *first, NOT_EQUAL, *last],
         found.content([]),
         found.warnings(),
         found.areas,

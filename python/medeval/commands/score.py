@@ -55,7 +55,7 @@ score = with_options(_score, [flags_in(FLAGS)])
 def _of_predictions(name: str, path: Path | None, given: Mapping[str, Any]) -> Results:
     """Score a prediction file, that of a run, or that of a baseline which is trained for it."""
     # Here, not above: every other command starts without these.
-    from medeval.predictions.inputs import prediction_file, train_baseline
+    from medeval.predictions.inputs import Request, newest_or_trained, prediction_file
     from medeval.predictions.layout import (
         label_names,
         metrics_table,
@@ -63,7 +63,7 @@ def _of_predictions(name: str, path: Path | None, given: Mapping[str, Any]) -> R
         subgroup_table,
         write_json,
     )
-    from medeval.predictions.scored import ScoreRequest, score_files
+    from medeval.predictions.scored import score_files
     from medeval.predictions.tasks import task_named
     from medeval.terminal import Results
 
@@ -73,13 +73,13 @@ def _of_predictions(name: str, path: Path | None, given: Mapping[str, Any]) -> R
     cluster = given["cluster"] and one_of(Cluster, "--cluster", given["cluster"])
     if is_bare and (given["extra"] or groupings):
         raise UserError("--peer-layout has no place for --extra and --by: leave one of them away.")
-    place = given["out"] or Path(task.default_result)
+    place = given["out"] or Path(f"{task.short}_results.json")
     require_writable(place)
     target, seed, as_built = given["target"], given["seed"], given["as_built"]
-    file = prediction_file(path, task, lambda one: train_baseline(one, target, seed, as_built))
+    file = prediction_file(path or newest_or_trained(task, target, seed, as_built), task)
     same = ("listfile", "allow_duplicates", "strict_nan", "extra", "min_cell", "strict")
     scored = score_files(
-        ScoreRequest(
+        Request(
             task=task,
             predictions={file.name: file},
             n_iters=task.n_iters if n_iters is None else n_iters,

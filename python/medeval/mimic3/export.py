@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import compress
 from typing import Annotated, Any
 
@@ -19,13 +20,7 @@ import typer
 
 from medeval.builds import newest_build
 from medeval.errors import UserError
-from medeval.export import (
-    MANIFEST,
-    BenchmarkExport,
-    ExportFolder,
-    Request,
-    make_manifest,
-)
+from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
 from medeval.mimic3 import timeseries
 from medeval.progress import Advance, progress
 from medeval.warehouse import Warehouse, flat, schema_name
@@ -60,10 +55,6 @@ class Layout(StrEnum):
 
     MEDEVAL = "medeval"
     REFERENCE = "mimic3-benchmarks"
-
-    def folder(self, task: str) -> str:
-        """Return the folder of a task below that of the export."""
-        return task.replace("_", "-") if self is Layout.REFERENCE else task
 
 
 @dataclass(frozen=True)
@@ -184,7 +175,12 @@ def header_of(warehouse: Warehouse, task: str) -> str:
 
 
 def _write_listfiles(
-    warehouse: Warehouse, folder: ExportFolder, task: str, options: Options, advance: Advance
+    warehouse: Warehouse,
+    folder: ExportFolder,
+    place: str,
+    task: str,
+    order: Order,
+    advance: Advance,
 ) -> list[int]:
     """Write the five listfiles of a task; return the rows of train and of test.
 
@@ -192,7 +188,6 @@ def _write_listfiles(
     rows of train/listfile.csv, in their order, and test_listfile.csv repeats test/listfile.csv.
     """
     header = header_of(warehouse, task).encode()
-    place = options.layout.folder(task)
     counts = []
     for partition, parts in (("train", ("train", "val")), ("test", ("test",))):
         names = [f"{partition}/listfile.csv", *(f"{part}_listfile.csv" for part in parts)]
@@ -201,9 +196,8 @@ def _write_listfiles(
             files = [stack.enter_context(folder.create(f"{place}/{name}", task)) for name in names]
             for file in files:
                 file.write(header, 0)
-            for lines, validation in listfile_batches(
-                warehouse, task, partition, options.order, advance
-            ):
+            batches = listfile_batches(warehouse, task, partition, order, advance)
+            for lines, validation in batches:
                 total += len(lines)
                 kept = list(compress(lines, [not chosen for chosen in validation]))
                 written = [lines, kept, list(compress(lines, validation))][: len(files)]
@@ -279,9 +273,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     layout, is_reference = options.layout, options.layout is Layout.REFERENCE
     has_series = options.timeseries or is_reference
 
-    def rows_of(table: str) -> Callable[[], int]:
-        return lambda: warehouse.count(schema_name(NAME), table)
-
+    rows_of = partial(warehouse.count, schema_name(NAME))
     tables = [*map("mimic3_{}".format, request.tasks), "mimic3_data_class", "mimic3_source_tables"]
     tables += ["phenotypes"] if "phenotyping" in request.tasks else []
     tables += [timeseries.TABLE] if has_series else []
@@ -291,13 +283,15 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     orders: dict[str, str | None] = {}
     with ExportFolder(request.out / (layout if is_reference else NAME)) as folder:
         for task in request.tasks:
-            with progress(task, rows_of(f"mimic3_{task}")) as advance:
-                train, test = _write_listfiles(warehouse, folder, task, options, advance)
-            orders[task] = options.order
-            report.append(f"{folder.folder / layout.folder(task)}: {train:,} train, {test:,} test")
+            with progress(task, partial(rows_of, f"mimic3_{task}")) as advance:
+                place = task.replace("_", "-") if is_reference else task
+                order = options.order
+                train, test = _write_listfiles(warehouse, folder, place, task, order, advance)
+            orders[task] = order
+            report.append(f"{folder.folder / place}: {train:,} train, {test:,} test")
         if has_series:
             own_series = request.tasks if is_reference else ()
-            with progress(timeseries.TASK, rows_of(timeseries.TABLE)) as advance:
+            with progress(timeseries.TASK, partial(rows_of, timeseries.TABLE)) as advance:
                 episodes = timeseries.write_timeseries(warehouse, folder, advance, own_series)
             if is_reference:
                 timeseries.write_episodes(warehouse, folder)

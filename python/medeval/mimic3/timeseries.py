@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import groupby
 
@@ -17,34 +17,21 @@ EPISODES = "mimic3_episodes"
 DIAGNOSES = "episode_diagnoses"
 TASK = "timeseries"
 
-# The benchmark's 17 variables in its column order, and the columns that hold them.
-VARIABLES = {
-    "Capillary refill rate": "capillary_refill_rate",
-    "Diastolic blood pressure": "diastolic_blood_pressure",
-    "Fraction inspired oxygen": "fraction_inspired_oxygen",
-    "Glascow coma scale eye opening": "glascow_coma_scale_eye_opening",
-    "Glascow coma scale motor response": "glascow_coma_scale_motor_response",
-    "Glascow coma scale total": "glascow_coma_scale_total",
-    "Glascow coma scale verbal response": "glascow_coma_scale_verbal_response",
-    "Glucose": "glucose",
-    "Heart Rate": "heart_rate",
-    "Height": "height",
-    "Mean blood pressure": "mean_blood_pressure",
-    "Oxygen saturation": "oxygen_saturation",
-    "Respiratory rate": "respiratory_rate",
-    "Systolic blood pressure": "systolic_blood_pressure",
-    "Temperature": "temperature",
-    "Weight": "weight",
-    "pH": "ph",
-}
+HEADER = (
+    "Hours,Capillary refill rate,Diastolic blood pressure,Fraction inspired oxygen,"
+    "Glascow coma scale eye opening,Glascow coma scale motor response,Glascow coma scale total,"
+    "Glascow coma scale verbal response,Glucose,Heart Rate,Height,Mean blood pressure,"
+    "Oxygen saturation,Respiratory rate,Systolic blood pressure,Temperature,Weight,pH\n"
+)
+# The columns that hold the benchmark's 17 variables, in its order.
+VARIABLES = HEADER.strip().lower().replace(" ", "_").split(",")[1:]
 # The benchmark does not clean these: what was charted is what it writes.
 UNCLEANED = frozenset(
     column
-    for column in VARIABLES.values()
+    for column in VARIABLES
     if column.startswith("glascow")
     or column in {"heart_rate", "mean_blood_pressure", "respiratory_rate"}
 )
-HEADER = ",".join(["Hours", *VARIABLES]) + "\n"
 # The columns of an episode's own file before its diagnoses, and those that hold them.
 EPISODE_COLUMNS = {
     "Icustay": "icustay_id",
@@ -85,7 +72,7 @@ def write_timeseries(
     """
     columns = ["partition", "subject_id", "episode", *(f"is_{task}_input" for task in tasks)]
     columns.append("hours")
-    for column in VARIABLES.values():
+    for column in VARIABLES:
         columns += [column, f"{column}_text"] if column in UNCLEANED else [column]
     order = "order by partition, subject_id, episode, hours, event_icustay_id"
     episodes = 0
@@ -154,9 +141,9 @@ def timeseries_lines(rows: list[Row]) -> list[str]:
     the subject are numbers (then the table holds no text).
     """
     columns = iter(zip(*rows, strict=True))
-    cells: list[Iterable[str]] = [_numbers(next(columns))]
-    for column in VARIABLES.values():
-        numbers = _numbers(next(columns))
+    cells: list[list[str]] = []
+    for column in ("hours", *VARIABLES):
+        numbers = ["" if value is None else repr(value) for value in next(columns)]
         if column in UNCLEANED:
             numbers = [
                 number
@@ -168,7 +155,3 @@ def timeseries_lines(rows: list[Row]) -> list[str]:
             ]
         cells.append(numbers)
     return [",".join(line) + "\n" for line in zip(*cells, strict=True)]
-
-
-def _numbers(values: Iterable[float | None]) -> list[str]:
-    return ["" if value is None else repr(value) for value in values]

@@ -19,17 +19,14 @@ if TYPE_CHECKING:
 AGE_BANDS = ((18, "18-44"), (45, "45-64"), (65, "65-74"), (75, "75-84"), (85, "85+"))
 
 # MIMIC-III spells ethnicity in 41 ways; each begins with one of these or is left to `other`.
-ETHNICITY_GROUPS = (
-    ("WHITE", "white"),
-    ("BLACK", "black"),
-    ("CARIBBEAN", "black"),
-    ("HISPANIC", "hispanic"),
-    ("ASIAN", "asian"),
-    ("AMERICAN INDIAN", "american_indian"),
-    ("UNKNOWN", UNKNOWN),
-    ("UNABLE TO OBTAIN", UNKNOWN),
-    ("PATIENT DECLINED", UNKNOWN),
-)
+ETHNICITY_GROUPS = {
+    "white": ("WHITE",),
+    "black": ("BLACK", "CARIBBEAN"),
+    "hispanic": ("HISPANIC",),
+    "asian": ("ASIAN",),
+    "american_indian": ("AMERICAN INDIAN",),
+    UNKNOWN: ("UNKNOWN", "UNABLE TO OBTAIN", "PATIENT DECLINED"),
+}
 
 
 def age_band(value: object) -> str:
@@ -44,20 +41,20 @@ def ethnicity(value: object) -> str:
     text = str(value or "").strip().upper()
     if not text:
         return UNKNOWN
-    return next((name for start, name in ETHNICITY_GROUPS if text.startswith(start)), "other")
+    groups = ETHNICITY_GROUPS.items()
+    return next((name for name, starts in groups if text.startswith(starts)), "other")
 
 
-def as_told(value: object) -> str:
-    """Return what the table says."""
-    return str(value) if value else UNKNOWN
-
-
-# The column of mimic3_stays, and what makes a group of it.
-GROUPINGS: dict[Grouping, tuple[str, Callable[[object], str]]] = {
-    Grouping.SEX: ("gender", as_told),
-    Grouping.AGE_BAND: ("analysis_age", age_band),
-    Grouping.ETHNICITY: ("ethnicity", ethnicity),
-    Grouping.CARE_UNIT: ("last_careunit", as_told),
+# The column of mimic3_stays; what makes a group of it, if that is not what the table says.
+COLUMNS = {
+    Grouping.SEX: "gender",
+    Grouping.AGE_BAND: "analysis_age",
+    Grouping.ETHNICITY: "ethnicity",
+    Grouping.CARE_UNIT: "last_careunit",
+}
+BANDS: dict[Grouping, Callable[[object], str]] = {
+    Grouping.AGE_BAND: age_band,
+    Grouping.ETHNICITY: ethnicity,
 }
 
 
@@ -73,7 +70,7 @@ def read_attributes(
     from medeval.warehouse import flat, schema_name
 
     newest_build(warehouse, "mimic3", ["mimic3_stays"])
-    columns = [GROUPINGS[grouping][0] for grouping in groupings]
+    columns = [COLUMNS[grouping] for grouping in groupings]
     found = {
         str(row[0]): row[1:]
         for row in flat(warehouse.select(["stay", *columns], schema_name("mimic3"), "mimic3_stays"))
@@ -88,7 +85,9 @@ def read_attributes(
     nothing = (None,) * len(columns)
     by_grouping = zip(*(found.get(name, nothing) for name in joined.names), strict=True)
     return {
-        grouping: [GROUPINGS[grouping][1](cell) for cell in cells]
+        grouping: [
+            BANDS[grouping](cell) if grouping in BANDS else str(cell or UNKNOWN) for cell in cells
+        ]
         for grouping, cells in zip(groupings, by_grouping, strict=True)
     }
 
@@ -158,15 +157,13 @@ def groups(task: Task, joined: Joined, attributes: list[str], min_cell: int) -> 
         for name, stays in partition([attributes[stay] for stay in used]).items()
     }
 
-    def stays_of(rows: Whole) -> int:
-        return len(np.unique(joined.stays[rows]))
-
     binary = task.kind is Kind.BINARY
-    classes = [
-        {value: stays_of(rows[joined.truth[rows] == value]) for value in (1, 0)} if binary else {}
-        for rows in members.values()
-    ]
-    sizes = [stays_of(rows) for rows in members.values()]
+    sizes, classes = [], []
+    for rows in members.values():
+        stays, truth = joined.stays[rows], joined.truth[rows]
+        sizes.append(len(np.unique(stays)))
+        values = (1, 0) if binary else ()
+        classes.append({value: len(np.unique(stays[truth == value])) for value in values})
     hide = hidden(sizes, classes, min_cell)
     if hide is None:
         return []
@@ -175,20 +172,16 @@ def groups(task: Task, joined: Joined, attributes: list[str], min_cell: int) -> 
     # The same of all that are hidden, small or not.
     reason = "hidden: fewer than {}{} stays, or what has so few could be worked out from it"
     of_class = reason.format(min_cell, " positive or negative")
-    return [
-        Group(name, rows, suppressed=of_class if binary else reason.format(min_cell, ""))
-        if is_hidden
-        else Group(
-            name,
-            rows,
-            len(rows),
-            size,
-            int((joined.truth[rows] == 1).sum()) if binary else None,
-            None,
-            dict.fromkeys(next(rare, ()), of_class),
-        )
-        for (name, rows), size, is_hidden in zip(members.items(), sizes, hide, strict=True)
-    ]
+    found = []
+    for (name, rows), size, is_hidden in zip(members.items(), sizes, hide, strict=True):
+        if is_hidden:
+            why = of_class if binary else reason.format(min_cell, "")
+            found.append(Group(name, rows, suppressed=why))
+        else:
+            positive = int((joined.truth[rows] == 1).sum()) if binary else None
+            labels = dict.fromkeys(next(rare, ()), of_class)
+            found.append(Group(name, rows, len(rows), size, positive, None, labels))
+    return found
 
 
 def rare_labels(joined: Joined, shown: list[Whole], min_cell: int) -> list[list[int]]:

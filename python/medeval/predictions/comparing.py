@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -26,35 +27,28 @@ from medeval.scoring.compare import (
     PairTest,
     answer_sentence,
     compare,
-    compare_answers,
-    compare_areas,
+    family,
     least_resamples,
 )
-from medeval.scoring.significance import DeLong, McNemar
+from medeval.scoring.significance import DeLong, McNemar, delong_test, mcnemar
 
 ENDINGS = re.compile(r"(\.parquet)?(\.csv)?(\.gz)?$")
-# What `DeLong` calls by the names of the files it is of.
-RENAMED = {"first": "first_value", "second": "second_value"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class CompareRequest(Request):
-    """What a user asked for.
-
-    Attributes:
-        metrics: by which they are compared.
-        threshold: above it a probability says yes; None tests no answers.
-    """
-
-    metrics: tuple[str, ...]
-    threshold: float | None
+# The metrics of each kind of task, in the published order.
+METRICS = {
+    Kind.BINARY: binary.NAMES,
+    Kind.HOURS: length_of_stay.NAMES,
+    Kind.LABELS: (
+        *phenotyping.MEANS,
+        *(f"{LABEL_METRIC}{number}" for number in range(1, LABELS + 1)),
+    ),
+}
 
 
 @dataclass(frozen=True)
 class Compared:
     """All results of one request."""
 
-    request: CompareRequest
+    request: Request
     inputs: Inputs
     differences: tuple[Difference, ...]
     areas: tuple[PairTest[DeLong], ...]
@@ -67,7 +61,7 @@ class Compared:
         delong = [
             {
                 **{key: getattr(entry, key) for key in ("first", "second", "metric")},
-                **{RENAMED.get(key, key): value for key, value in asdict(entry.test).items()},
+                **asdict(entry.test),
                 "adjusted_p": entry.adjusted_p,
             }
             for entry in self.areas
@@ -115,10 +109,6 @@ class Compared:
         ]
         return found
 
-    def answer_sentences(self) -> list[str]:
-        """Return what can be said of answers at the threshold."""
-        return [answer_sentence(entry) for entry in self.answers]
-
     def method_sentences(self) -> tuple[list[str], list[str]]:
         """Say how the numbers came about, and what they do not take into account."""
         request = self.request
@@ -128,7 +118,7 @@ class Compared:
             f"{request.task.name}: {len(self.inputs.rows.stays):,} rows; truth from"
             f" {self.inputs.listfile.name}.",
             f"Intervals of differences (first minus second): 95 %, percentile, from"
-            f" {request.n_iters:,} resamples of {request.unit}, the same for all, seed"
+            f" {request.n_iters:,} resamples of {request.cluster or 'row'}s, the same for all, seed"
             f" {request.seed}. p values are two-sided; Holm's correction is over"
             f" {counted(made, 'comparison')}"
             f" ({counted(count * (count - 1) // 2, 'pair')}, {counted(metrics, 'metric')}).",
@@ -156,11 +146,7 @@ def named_files(task: Task, paths: Sequence[Path]) -> dict[str, Path]:
     """
     if len(paths) < 2:
         raise UserError("compare takes two or more prediction files or runs of one task.")
-
-    def no_baseline(wanted: Task) -> Path:
-        raise UserError(f"Name the predictions of {wanted.name} to compare.")
-
-    files = [prediction_file(path, task, no_baseline) for path in paths]
+    files = [prediction_file(path, task) for path in paths]
     whole = [file.resolve() for file in files]
     for place, path in enumerate(paths):
         if whole[place] in whole[:place]:
@@ -185,7 +171,7 @@ def chosen_metrics(task: Task, wanted: Sequence[str]) -> tuple[str, ...]:
     Raises:
         UserError: the task has no such metric.
     """
-    every = task_metrics(task)
+    every = METRICS[task.kind]
     if not wanted:
         return every
     keys = {name.strip().casefold() for name in wanted}
@@ -198,17 +184,7 @@ def chosen_metrics(task: Task, wanted: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in every if name.casefold() in keys)
 
 
-def task_metrics(task: Task) -> tuple[str, ...]:
-    """Return the metrics of a task in the published order."""
-    if task.kind is Kind.BINARY:
-        return binary.NAMES
-    if task.kind is Kind.HOURS:
-        return length_of_stay.NAMES
-    labels = (f"{LABEL_METRIC}{number}" for number in range(1, LABELS + 1))
-    return (*phenotyping.MEANS, *labels)
-
-
-def compare_files(request: CompareRequest) -> Compared:
+def compare_files(request: Request) -> Compared:
     """Read, score and compare.
 
     Raises:
@@ -226,21 +202,26 @@ def compare_files(request: CompareRequest) -> Compared:
     units = independent_units(request.task, inputs.rows, numbers)
     differences = compare(scores, request.metrics, units=units)
     predicted = {name: joined.prediction for name, joined in inputs.joined.items()}
-    answers: tuple[PairTest[McNemar], ...] = ()
+    pairs = list(combinations(predicted, 2))
+    answers = []
     if request.threshold is not None and kind is Kind.BINARY:
         right = {name: (one > request.threshold) == (truth == 1) for name, one in predicted.items()}
-        answers = compare_answers(right, f"accuracy at threshold {request.threshold:g}")
+        accuracy = f"accuracy at threshold {request.threshold:g}"
+        answers = [(*pair, accuracy, mcnemar(*map(right.__getitem__, pair))) for pair in pairs]
     # The area under one ROC curve has a test; means of areas have none.
-    areas: tuple[PairTest[DeLong], ...] = ()
-    if kind is not Kind.HOURS:
-        ranked = binary.NAMES[:1] if kind is Kind.BINARY else task_metrics(request.task)[-LABELS:]
-        columns = [place for place, name in enumerate(ranked) if name in request.metrics]
-        truth, *each = (
-            one.reshape(-1, len(ranked))[:, columns] for one in (truth, *predicted.values())
+    ranked = {Kind.BINARY: binary.NAMES[:1], Kind.HOURS: (), Kind.LABELS: METRICS[kind][-LABELS:]}
+    areas = [
+        (
+            *pair,
+            metric,
+            delong_test(*(one.reshape(len(one), -1)[:, place] for one in (truth, first, second))),
         )
-        names = [ranked[place] for place in columns]
-        areas = compare_areas(names, truth, dict(zip(predicted, each, strict=True)))
-    return Compared(request, inputs, differences, areas, answers)
+        for pair in pairs
+        for first, second in [map(predicted.__getitem__, pair)]
+        for place, metric in enumerate(ranked[kind])
+        if metric in request.metrics
+    ]
+    return Compared(request, inputs, differences, family(areas), family(answers))
 
 
 def independent_units(task: Task, joined: Joined, numbers: Whole | None) -> dict[str, int]:
@@ -257,13 +238,13 @@ def independent_units(task: Task, joined: Joined, numbers: Whole | None) -> dict
     def count(rows: Any) -> int:
         return int(rows.sum()) if numbers is None else len(np.unique(numbers[rows]))
 
-    def rarer(column: Any) -> int:
-        return min(count(column == 1), count(column != 1))
-
-    every = dict.fromkeys(task_metrics(task), count(np.ones(len(joined.stays), dtype=np.bool_)))
+    metrics, truth = METRICS[task.kind], joined.truth
+    units = dict.fromkeys(metrics, count(np.ones(len(joined.stays), dtype=np.bool_)))
+    columns = {}
     if task.kind is Kind.BINARY:
-        return dict.fromkeys(every, rarer(joined.truth))
-    if task.kind is Kind.LABELS:
-        labels = list(every)[-joined.truth.shape[1] :]
-        every |= {name: rarer(column) for name, column in zip(labels, joined.truth.T, strict=True)}
-    return every
+        columns = dict.fromkeys(metrics, truth)
+    elif task.kind is Kind.LABELS:
+        columns = dict(zip(metrics[-LABELS:], truth.T, strict=True))
+    for metric, column in columns.items():
+        units[metric] = min(count(column == 1), count(column != 1))
+    return units

@@ -45,7 +45,7 @@ class Source:
     sha256: str
 
     def described(self) -> dict[str, str]:
-        """Return the file's name, without its folders, and the hash."""
+        """Return the file's name and hash; a user's folders are nobody's business."""
         return {"name": Path(self.name).name, "sha256": self.sha256}
 
 
@@ -207,7 +207,7 @@ class Rows:
         name: what to call it in messages.
         stays: Arrow array of the stays' names.
         hours: period_length as single floats; None if the task has none.
-        truth: (n,) or, for phenotyping, (n, 25).
+        truth: (n, 1) or, for phenotyping, (n, 25).
         columns: the names of the truth's columns, as the file spells them.
         prediction: in the truth's shape; of a listfile the truth again.
     """
@@ -260,11 +260,10 @@ def read_rows(task: Task, source: Source, *, is_listfile: bool = False) -> Rows:
             _require_complete(file.name, "period_length", np.isnan(hours))
     values = places[len(keys) :]
     half = len(task.truth_columns)
-    blocks = []
-    for block in (values[:half], values[half:] or values[:half]):
-        columns = [doubles(found[place]) for place in block]
-        blocks.append(np.column_stack(columns) if task.kind is Kind.LABELS else columns[0])
-    truth, prediction = blocks
+    truth, prediction = (
+        np.column_stack([doubles(found[place]) for place in block])
+        for block in (values[:half], values[half:] or values[:half])
+    )
     if task.kind is Kind.HOURS:
         # The truth of length of stay is rounded to single floats, and so it enters the errors.
         truth = truth.astype(np.float32).astype(np.float64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 import sys
-from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,15 @@ import medeval
 from medeval.errors import UserError
 from medeval.predictions.files import Source, read_rows, read_source, source_of
 from medeval.predictions.joining import Joined, join
-from medeval.predictions.tasks import Cluster, Grouping, Kind, Task, task_named
+from medeval.predictions.tasks import (
+    Cluster,
+    Grouping,
+    Interval,
+    Kind,
+    Task,
+    is_icu_task,
+    task_named,
+)
 
 if TYPE_CHECKING:
     from medeval.warehouse import Warehouse
@@ -25,8 +33,6 @@ FLOOR = "mimic3"
 RUNS = Path("runs")
 PREDICTIONS = "predictions.csv"
 RUN = "run.json"
-
-Predict = Callable[[Task], Path]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +50,13 @@ class Request:
         allow_duplicates: count a key as often as it is there.
         target: the dbt target; None is the default one.
         as_built: take tables of another source than the one that is named now.
+        interval: how an interval is made of the resamples.
+        strict_nan: let one undefined resample make a statistic undefined.
+        extra: also compute the metrics that mimic3-benchmarks does not have.
+        min_cell: the least number of stays of a group that is shown.
+        strict: take warnings for errors.
+        metrics: by which several predictions are compared.
+        threshold: above it a probability says yes; None compares no answers.
     """
 
     task: Task
@@ -56,11 +69,13 @@ class Request:
     allow_duplicates: bool = False
     target: str | None = None
     as_built: bool = False
-
-    @property
-    def unit(self) -> str:
-        """Return what is drawn, in words."""
-        return f"{self.cluster.value}s" if self.cluster else "rows"
+    interval: Interval = Interval.PERCENTILE
+    strict_nan: bool = False
+    extra: bool = False
+    min_cell: int = 11
+    strict: bool = False
+    metrics: tuple[str, ...] = ()
+    threshold: float | None = None
 
 
 @dataclass(frozen=True)
@@ -93,10 +108,7 @@ class Inputs:
             request: what was asked for.
             predictions: what is said of the prediction files.
         """
-        # The folders of a user's files are nobody's business.
-        truth = {"name": self.listfile.name, "sha256": self.listfile.sha256}
-        if request.listfile is not None:
-            truth = self.listfile.described()
+        truth = {**self.listfile.described(), "data_class": self.data_class}
         return {
             "n": len(self.rows.stays),
             "n_stays": len(np.unique(self.rows.stays)),
@@ -104,7 +116,7 @@ class Inputs:
             "seed": request.seed,
             "generator": "MT19937, as numpy.random.RandomState(seed).randint",
             "cluster": request.cluster.value if request.cluster else None,
-            "inputs": {**predictions, "listfile": {**truth, "data_class": self.data_class}},
+            "inputs": {**predictions, "listfile": truth},
             "versions": {
                 "medeval": medeval.__version__,
                 "python": platform.python_version(),
@@ -120,53 +132,38 @@ def read_inputs(request: Request) -> Inputs:
         UserError: a file or the warehouse cannot be read, or the rows do not fit together.
     """
     sources = {name: read_source(path) for name, path in request.predictions.items()}
-    task = request.task
+    task, data_class, attributes = request.task, None, {}
+    predictions = {name: read_rows(task, source) for name, source in sources.items()}
+    listfile = None if request.listfile is None else read_source(request.listfile)
+    with ExitStack() as stack:
+        warehouse = None
+        if listfile is None or request.groupings:
+            # Here, not above: files alone need no warehouse, and it takes a while to load.
+            from medeval.builds import open_built
 
-    def made(
-        listfile: Source, data_class: str | None = None, warehouse: Warehouse | None = None
-    ) -> Inputs:
+            built = open_built(FLOOR, request.target, as_built=request.as_built)
+            warehouse = stack.enter_context(built)
+            if listfile is None:
+                listfile, data_class = listed_rows(task, warehouse)
         truth = read_rows(task, listfile, is_listfile=True)
         joined = {
             name: join(task, truth, rows, allow_duplicates=request.allow_duplicates)
             for name, rows in predictions.items()
         }
-        attributes = {}
         if warehouse is not None and request.groupings:
             from medeval.predictions.attributes import read_attributes
 
             some = next(iter(joined.values()))
             attributes = read_attributes(warehouse, some, request.groupings)
-        return Inputs(joined, sources, listfile, data_class, attributes)
-
-    predictions = {name: read_rows(task, source) for name, source in sources.items()}
-    listfile = None if request.listfile is None else read_source(request.listfile)
-    if listfile is not None and not request.groupings:
-        return made(listfile)
-    # Here, not above: files alone need no warehouse, and it takes a while to load.
-    from medeval.builds import open_built
-
-    with open_built(FLOOR, request.target, as_built=request.as_built) as warehouse:
-        if listfile is not None:
-            return made(listfile, None, warehouse)
-        return made(*listed_rows(task, warehouse), warehouse)
+    return Inputs(joined, sources, listfile, data_class, attributes)
 
 
-def prediction_file(path: Path | None, task: Task, predict: Predict) -> Path:
-    """Return the file to score.
-
-    Args:
-        path: what the user named: a file, a run's folder, or nothing.
-        task: what is scored.
-        predict: makes a run of the task if there is none; returns its folder or its file.
+def prediction_file(path: Path, task: Task) -> Path:
+    """Return the file to score, which a user named by itself or by the folder of its run.
 
     Raises:
         UserError: there is no such file, or the run is of another task.
     """
-    if path is None:
-        path = newest_run(task, RUNS)
-        if path is None:
-            path = predict(task)
-        print(f"medeval: scoring {path}", file=sys.stderr)
     if not path.is_dir():
         return path
     recorded = _task_of(path)
@@ -178,34 +175,29 @@ def prediction_file(path: Path | None, task: Task, predict: Predict) -> Path:
     return found
 
 
-def newest_run(task: Task, runs: Path) -> Path | None:
-    """Return the task's newest run with predictions; names of runs start with their time."""
-    if not runs.is_dir():
-        return None
-    folders = sorted((entry for entry in runs.iterdir() if entry.is_dir()), reverse=True)
-    for folder in folders:
-        if (folder / PREDICTIONS).is_file() and _task_of(folder) == task.name:
-            return folder
-    return None
-
-
-def train_baseline(task: Task, target: str | None, seed: int, as_built: bool) -> Path:
-    """Train the logistic baseline and predict the test rows; returns the run's folder.
+def newest_or_trained(task: Task, target: str | None, seed: int, as_built: bool) -> Path:
+    """Return the folder of the task's newest run with predictions, else of a baseline's new run.
 
     Raises:
-        UserError: the features are not there, or of an older build.
+        UserError: the baseline's features are not there, or of an older build.
     """
-    # Here, not above: every other way starts without scikit-learn.
-    from medeval.baselines.run import predict_to_run
+    # Names of runs start with their time.
+    files = sorted(RUNS.glob(f"*/{PREDICTIONS}"), reverse=True)
+    path = next((file.parent for file in files if _task_of(file.parent) == task.name), None)
+    if path is None:
+        # Here, not above: every other way starts without scikit-learn.
+        from medeval.baselines.run import predict_to_run
 
-    print(
-        f"medeval: there is no run of {task.name} in {RUNS}/: training the logistic baseline"
-        f" first, as `python -m medeval predict --task {task.name} --model logistic` does.",
-        file=sys.stderr,
-    )
-    return predict_to_run(
-        task.name, "logistic", target=target, out=RUNS, seed=seed, as_built=as_built
-    )
+        print(
+            f"medeval: there is no run of {task.name} in {RUNS}/: training the logistic baseline"
+            f" first, as `python -m medeval predict --task {task.name} --model logistic` does.",
+            file=sys.stderr,
+        )
+        path = predict_to_run(
+            task.name, "logistic", target=target, out=RUNS, seed=seed, as_built=as_built
+        )
+    print(f"medeval: scoring {path}", file=sys.stderr)
+    return path
 
 
 def listed_rows(task: Task, warehouse: Warehouse) -> tuple[Source, str]:
@@ -234,11 +226,7 @@ def listed_rows(task: Task, warehouse: Warehouse) -> tuple[Source, str]:
 def _task_of(folder: Path) -> str | None:
     """Return the task that a run's record names; None if there is no record that says."""
     try:
-        record: Any = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        recorded = str(record["task"])
+        recorded = str(json.loads((folder / RUN).read_text(encoding="utf-8"))["task"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    try:
-        return task_named(recorded).name
-    except UserError:
-        return recorded
+    return task_named(recorded).name if is_icu_task(recorded) else recorded

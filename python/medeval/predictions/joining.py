@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -65,37 +64,37 @@ def join(task: Task, truth: Rows, predictions: Rows, *, allow_duplicates: bool =
     prediction = predictions.prediction[predicted_rows]
     values = truth.truth[listed_rows]
 
-    kinds = cell_kinds(truth.truth, "truth", is_class=task.kind is not Kind.HOURS)
-    findings = [*keys.bad_cells(truth.name, truth.columns, kinds, np.arange(keys.size))]
+    is_class, every = task.kind is not Kind.HOURS, np.arange(keys.size)
+    findings = [*keys.bad_cells(truth.name, "truth", truth.columns, truth.truth, every, is_class)]
     if not allow_duplicates:
         findings += keys.duplicates(truth.name, keys.listed, 0)
         findings += keys.duplicates(predictions.name, keys.predicted, keys.size)
     findings += keys.without_prediction(truth.name, predictions.name, np.flatnonzero(counts == 0))
-    kinds = cell_kinds(prediction, "prediction")
-    findings += keys.bad_cells(predictions.name, task.prediction_columns, kinds, listed_rows)
+    columns = task.prediction_columns
+    findings += keys.bad_cells(predictions.name, "prediction", columns, prediction, listed_rows)
     findings += keys.differences(task, truth, predictions, listed_rows, predicted_rows)
     if findings:
         raise UserError("\n".join(findings))
-    surplus = len(keys.predicted) - len(np.unique(predicted_rows))
-    return Joined(
-        keys.names,
-        keys.stays[listed_rows],
-        values,
-        prediction,
-        truth.columns,
-        tuple(oddities(task, truth, predictions, values, prediction, surplus)),
-    )
-
-
-def cell_kinds(
-    values: Doubles, what: str, *, is_class: bool = False
-) -> dict[str, npt.NDArray[np.bool_]]:
-    """Return each kind of cell that cannot be scored, and where it is; a class is 0 or 1."""
-    kinds = {f"an empty or NaN {what}": np.isnan(values), f"an infinite {what}": np.isinf(values)}
-    if is_class:
-        other = np.isfinite(values) & (values != 0) & (values != 1)
-        kinds[f"a {what} that is neither 0 nor 1"] = other
-    return kinds
+    warnings = []
+    if surplus := len(keys.predicted) - len(np.unique(predicted_rows)):
+        warnings.append(
+            f"{counted(surplus, 'row')} of {predictions.name} left out: not in {truth.name}."
+        )
+    if not is_class and (negative := int((values < 0).sum())):
+        warnings.append(
+            f"{counted(negative, 'row')} with a true length of stay below 0 hours: MAPE"
+            " divides by the truth plus 0.1 hours, so it can be huge."
+        )
+    if is_class and (outside := int(((prediction < 0) | (prediction > 1)).sum())):
+        verb = "is" if outside == 1 else "are"
+        warnings.append(
+            f"{counted(outside, 'prediction')} {verb} outside [0, 1]; only ranks count in these"
+            " metrics."
+        )
+    if task.kind is not Kind.LABELS:
+        values, prediction = values[:, 0], prediction[:, 0]
+    stays = keys.stays[listed_rows]
+    return Joined(keys.names, stays, values, prediction, truth.columns, tuple(warnings))
 
 
 class Keys:
@@ -137,23 +136,31 @@ class Keys:
     def bad_cells(
         self,
         name: str,
+        what: str,
         columns: tuple[str, ...],
-        kinds: Mapping[str, npt.NDArray[np.bool_]],
+        values: Doubles,
         row_of: Whole,
+        is_class: bool = False,
     ) -> Iterator[str]:
-        """Name rows of a file with cells of a kind, and the columns if there are many.
+        """Name rows of a file with cells that cannot be scored, and the columns if there are many.
 
         Args:
             name: of the file.
+            what: stands in the cells.
             columns: the names of the cells' columns.
-            kinds: where the cells are, shape (n,) or (n, columns).
+            values: the cells, shape (n, columns).
             row_of: the listed row of each of the n.
+            is_class: whether a cell is 0 or 1.
         """
+        empty, infinite = np.isnan(values), np.isinf(values)
+        kinds = {f"an empty or NaN {what}": empty, f"an infinite {what}": infinite}
+        if is_class:
+            other = ~empty & ~infinite & (values != 0) & (values != 1)
+            kinds[f"a {what} that is neither 0 nor 1"] = other
         for kind, bad in kinds.items():
-            by_row = _columns(bad)
-            rows = np.flatnonzero(by_row.any(axis=1))
+            rows = np.flatnonzero(bad.any(axis=1))
             if len(rows):
-                named = ", ".join(columns[place] for place in np.flatnonzero(by_row.any(axis=0)))
+                named = ", ".join(columns[place] for place in np.flatnonzero(bad.any(axis=0)))
                 where = f" in {named}" if len(columns) > 1 else ""
                 keys = self.first_of(row_of[rows])
                 yield f"{counted(len(rows), 'row')} of {name} with {kind}{where}: {keys}."
@@ -177,18 +184,20 @@ class Keys:
         """
         if not len(missing):
             return
-        wanted = {self.names[number] for number in np.unique(self.stays[missing])}
-        given = {self.names[number] for number in np.unique(self.stays[self.size :])}
-        shorter = len(wanted & {name + SUFFIX for name in given})
-        longer = len({name + SUFFIX for name in wanted} & given)
-        hint = (
-            f" {shorter:,} of these stays are in the prediction file without `{SUFFIX}`: the"
-            " key is the whole name as the listfile has it."
-            if shorter
-            else f" {longer:,} of these stays lack `{SUFFIX}` in the listfile: the key is the name."
-            if longer
-            else ""
+        wanted, given = (
+            {self.names[number] for number in np.unique(stays)}
+            for stays in (self.stays[missing], self.stays[self.size :])
         )
+        hint = ""
+        if shorter := len(wanted & {name + SUFFIX for name in given}):
+            hint = (
+                f" {shorter:,} of these stays are in the prediction file without `{SUFFIX}`: the"
+                " key is the whole name as the listfile has it."
+            )
+        elif longer := len({name + SUFFIX for name in wanted} & given):
+            hint = (
+                f" {longer:,} of these stays lack `{SUFFIX}` in the listfile: the key is the name."
+            )
         yield (
             f"{len(missing):,} of the {self.size:,} rows of {truth} have no prediction in"
             f" {predictions}: {self.first_of(missing)}.{hint}"
@@ -203,8 +212,7 @@ class Keys:
         predicted_rows: Whole,
     ) -> Iterator[str]:
         """Compare what both files say of the truth, by value: 1 and 1.0 are the same."""
-        wanted = _columns(truth.truth[listed_rows]).T
-        given = _columns(predictions.truth[predicted_rows]).T
+        wanted, given = truth.truth[listed_rows].T, predictions.truth[predicted_rows].T
         columns = {
             own if column == own else f"{own} ({column})": pair
             for column, own, *pair in zip(
@@ -222,16 +230,17 @@ class Keys:
         differing = [name for name, rows in bad.items() if rows.any()]
         if not differing:
             return
-        name, (left, right) = differing[0], columns[differing[0]]
+        name, *others = differing
         total = int(np.logical_or.reduce(list(bad.values())).sum())
         rows = np.flatnonzero(bad[name])
-        notes = {
-            place: f" ({_value(left[row])} in the listfile, {_value(right[row])} in the"
-            " predictions)"
-            for place, row in enumerate(rows[:SHOWN])
-        }
+        notes = {}
+        for place, row in enumerate(rows[:SHOWN]):
+            left, right = (
+                "empty" if np.isnan(one[row]) else f"{one[row]:.9g}" for one in columns[name]
+            )
+            notes[place] = f" ({left} in the listfile, {right} in the predictions)"
         also = ""
-        if others := differing[1:]:
+        if others:
             also = (
                 f" It also differs in {counted(len(others), 'other column')}: {', '.join(others)}."
             )
@@ -242,36 +251,6 @@ class Keys:
         )
 
 
-def oddities(
-    task: Task,
-    truth: Rows,
-    predictions: Rows,
-    values: Doubles,
-    prediction: Doubles,
-    surplus: int,
-) -> Iterator[str]:
-    """Yield what is odd and does not stop a score; `surplus` rows are not in the listfile."""
-    if surplus:
-        yield f"{counted(surplus, 'row')} of {predictions.name} left out: not in {truth.name}."
-    if task.kind is Kind.HOURS:
-        if negative := int((values < 0).sum()):
-            yield (
-                f"{counted(negative, 'row')} with a true length of stay below 0 hours: MAPE"
-                " divides by the truth plus 0.1 hours, so it can be huge."
-            )
-    elif outside := int(((prediction < 0) | (prediction > 1)).sum()):
-        what = "1 prediction is" if outside == 1 else f"{outside:,} predictions are"
-        yield f"{what} outside [0, 1]; only ranks count in these metrics."
-
-
 def counted(count: int, what: str) -> str:
     """Return a number with what it counts."""
     return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def _columns(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    return values if values.ndim > 1 else values[:, None]
-
-
-def _value(value: float) -> str:
-    return "empty" if np.isnan(value) else f"{value:.9g}"

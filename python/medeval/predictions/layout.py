@@ -42,17 +42,13 @@ def entries(
         n_iters: how many resamples there were.
         bare_nan: keep an undefined number as NaN; else it is None.
     """
-    chosen = dict(list(KEYS.items())[: None if n_iters else 1])
-    found = {
-        name: {key: float(getattr(metric, own)) for key, own in chosen.items()}
-        for name, metric in metrics.items()
-    }
-    return {
-        name: {
-            key: value if math.isfinite(value) or bare_nan else None for key, value in entry.items()
-        }
-        for name, entry in found.items()
-    }
+    found: dict[str, dict[str, float | None]] = {}
+    for name, metric in metrics.items():
+        found[name] = {}
+        for key, own in list(KEYS.items())[: None if n_iters else 1]:
+            value = float(getattr(metric, own))
+            found[name][key] = value if math.isfinite(value) or bare_nan else None
+    return found
 
 
 def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> None:
@@ -174,21 +170,18 @@ def undefined_sentences(metrics: Metrics, n_iters: int, *, strict_nan: bool) -> 
     for reason, names in by_reason.items():
         many = len(names) > 1
         verb = "are" if many else "is"
+        listed = ", ".join(names)
+        if len(names) > NAMED + 1:
+            listed = f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more metrics"
         if reason == NO_INTERVAL:
-            yield f"{_listed(names)}: {reason}."
+            yield f"{listed}: {reason}."
         elif reason is not None:
-            yield f"{_listed(names)} {verb} undefined: {reason}."
+            yield f"{listed} {verb} undefined: {reason}."
         else:
             most = max(told[name]["n_undefined"] for name in names)
             some = f"up to {most:,}" if many else f"{most:,}"
             rest = "are NaN (--strict-nan)" if strict_nan else "are those of the others"
             yield (
-                f"{_listed(names)} {verb} undefined in {some} of {n_iters:,} resamples; the"
+                f"{listed} {verb} undefined in {some} of {n_iters:,} resamples; the"
                 f" statistics {rest}."
             )
-
-
-def _listed(names: list[str]) -> str:
-    if len(names) <= NAMED + 1:
-        return ", ".join(names)
-    return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more metrics"

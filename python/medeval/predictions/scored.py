@@ -47,30 +47,11 @@ class Evaluated:
     extra: dict[str, MetricSummary]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScoreRequest(Request):
-    """What a user asked for.
-
-    Attributes:
-        interval: how an interval is made of the resamples.
-        strict_nan: let one undefined resample make a statistic undefined.
-        extra: also compute the metrics that mimic3-benchmarks does not have.
-        min_cell: the least number of stays of a group that is shown.
-        strict: take warnings for errors.
-    """
-
-    interval: Interval = Interval.PERCENTILE
-    strict_nan: bool = False
-    extra: bool = False
-    min_cell: int = 11
-    strict: bool = False
-
-
 @dataclass(frozen=True)
 class Scored:
     """All results of one request."""
 
-    request: ScoreRequest
+    request: Request
     inputs: Inputs
     result: Evaluated
     subgroups: dict[Grouping, list[tuple[Group, Evaluated | None]]] = field(default_factory=dict)
@@ -124,8 +105,8 @@ class Scored:
         if request.n_iters:
             kind = "BCa" if request.interval is Interval.BCA else "percentile"
             yield (
-                f"Intervals: 95 %, {kind}, from {request.n_iters:,} resamples of {request.unit},"
-                f" seed {request.seed}."
+                f"Intervals: 95 %, {kind}, from {request.n_iters:,} resamples of"
+                f" {request.cluster or 'row'}s, seed {request.seed}."
             )
             if task.has_sample_times and request.cluster is None:
                 yield f"{ALIKE} intervals are too narrow. --cluster stay draws whole stays."
@@ -158,7 +139,7 @@ class Scored:
         return told
 
 
-def score_files(request: ScoreRequest) -> Scored:
+def score_files(request: Request) -> Scored:
     """Read, join and score.
 
     Raises:
@@ -190,7 +171,7 @@ def score_files(request: ScoreRequest) -> Scored:
 
 
 def evaluate(
-    request: ScoreRequest, joined: Joined, rows: Whole, clusters: Whole | None, label: str
+    request: Request, joined: Joined, rows: Whole, clusters: Whole | None, label: str
 ) -> Evaluated:
     """Score some of the joined rows.
 

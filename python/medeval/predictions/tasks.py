@@ -47,51 +47,38 @@ class Task:
 
     Attributes:
         name: the task, as everywhere in the project.
-        short: its short name, also that of the default result file.
+        short: its short name, also in that of the default result file.
         kind: what it predicts.
-        has_sample_times: whether a stay has a row for each hour, so that the hour is in the key.
         n_iters: resamples by default.
+        has_sample_times: whether a stay has a row for each hour, so that the hour is in the key.
+        has_period_length: whether files have the column period_length, in the key or beside it.
+        prediction_columns: the columns that hold the predictions.
+        truth_columns: the columns of a prediction file that repeat the truth.
     """
 
     name: str
     short: str
     kind: Kind
-    has_sample_times: bool
     n_iters: int
-
-    @property
-    def prediction_columns(self) -> tuple[str, ...]:
-        """Return the columns that hold the predictions."""
-        if self.kind is Kind.LABELS:
-            return tuple(f"pred_{number}" for number in range(1, LABELS + 1))
-        return ("prediction",)
-
-    @property
-    def truth_columns(self) -> tuple[str, ...]:
-        """Return the columns of a prediction file that repeat the truth."""
-        if self.kind is Kind.LABELS:
-            return tuple(f"label_{number}" for number in range(1, LABELS + 1))
-        return ("y_true",)
-
-    @property
-    def has_period_length(self) -> bool:
-        """Tell whether the files have the column period_length, in the key or beside it."""
-        return self.has_sample_times or self.kind is Kind.LABELS
-
-    @property
-    def default_result(self) -> str:
-        """Return the name of the result file."""
-        return f"{self.short}_results.json"
+    has_sample_times: bool = False
+    has_period_length: bool = True
+    prediction_columns: tuple[str, ...] = ("prediction",)
+    truth_columns: tuple[str, ...] = ("y_true",)
 
 
 TASKS = (
-    Task("in_hospital_mortality", "ihm", Kind.BINARY, has_sample_times=False, n_iters=10_000),
-    Task("decompensation", "decomp", Kind.BINARY, has_sample_times=True, n_iters=1_000),
-    Task("length_of_stay", "los", Kind.HOURS, has_sample_times=True, n_iters=1_000),
-    Task("phenotyping", "pheno", Kind.LABELS, has_sample_times=False, n_iters=10_000),
+    Task("in_hospital_mortality", "ihm", Kind.BINARY, 10_000, has_period_length=False),
+    Task("decompensation", "decomp", Kind.BINARY, 1_000, has_sample_times=True),
+    Task("length_of_stay", "los", Kind.HOURS, 1_000, has_sample_times=True),
+    Task(
+        "phenotyping",
+        "pheno",
+        Kind.LABELS,
+        10_000,
+        prediction_columns=tuple(f"pred_{number}" for number in range(1, LABELS + 1)),
+        truth_columns=tuple(f"label_{number}" for number in range(1, LABELS + 1)),
+    ),
 )
-
-
 BY_NAME = {name: task for task in TASKS for name in (task.name, task.short)}
 
 

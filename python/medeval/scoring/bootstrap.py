@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
 
 import numpy as np
 
@@ -24,7 +23,6 @@ Advance = Callable[[int], object]
 # Numbers per batch: few enough to stay in the processor's cache, enough to hide numpy's calls.
 BATCH_NUMBERS = 1 << 19
 MOST_AT_ONCE = 64
-LARGEST_SEED = 2**32 - 1
 # Up to so many rows or clusters are left out one by one for the acceleration of BCa intervals.
 MOST_PARTS = 2_000
 PARTS_SEED = 0
@@ -50,19 +48,9 @@ class Statistic(ABC):
     labels: Labels | None = None
     n_bins: int
 
-    @classmethod
-    def of(cls, *data: Any, **options: Any) -> Self:
-        """Make it of truth and predictions, as the class itself is made."""
-        return cls(*data, **options)
-
     @abstractmethod
     def from_bins(self, counts: Counts) -> Floats:
         """Return the metrics, shape (batch, m), of counts of shape (batch, n_bins)."""
-
-    def reasons(self, values: Floats) -> tuple[str | None, ...]:
-        """Say why each point value that has no meaning has none; None where it has one."""
-        pairs = zip(np.isfinite(values), self.why, strict=True)
-        return tuple(None if is_defined else reason for is_defined, reason in pairs)
 
 
 @dataclass(frozen=True)
@@ -100,13 +88,6 @@ class Resampling:
     clusters: Integers | None = None
     replay: bool = True
 
-    def __post_init__(self) -> None:
-        """Refuse what no generator takes."""
-        if self.n_iters < 0:
-            raise ValueError(f"n_iters is {self.n_iters}, but cannot be below 0")
-        if self.replay and not 0 <= self.seed <= LARGEST_SEED:
-            raise ValueError(f"seed is {self.seed}, but must lie in 0 to {LARGEST_SEED}")
-
 
 def score(
     statistic: Statistic, resampling: Resampling, *, progress: Advance | None = None
@@ -142,7 +123,9 @@ def score(
         part[:] = statistic.from_bins(counts)
         if progress is not None:
             progress(len(part))
-    return Scores(statistic.names, values, samples, statistic.reasons(values))
+    is_defined = np.isfinite(values)
+    reasons = [None if one else why for one, why in zip(is_defined, statistic.why, strict=True)]
+    return Scores(statistic.names, values, samples, tuple(reasons))
 
 
 def jackknife(

@@ -35,7 +35,7 @@ import numpy.typing as npt
 from medeval.scoring.binary import ratio
 from medeval.scoring.bootstrap import Scores
 from medeval.scoring.resample import Floats, RowResamples
-from medeval.scoring.significance import DeLong, McNemar, delong_test, holm, mcnemar
+from medeval.scoring.significance import DeLong, McNemar, holm
 
 LEVEL = 0.95
 LOWER_IS_BETTER = frozenset({"MAD", "MSE", "MAPE"})
@@ -122,32 +122,20 @@ def compare(
     """Compare all pairs of systems by each metric.
 
     Args:
-        scores: of each system by its name, all with the same resampling of the same rows.
+        scores: of each of two systems or more by its name, all by the same metrics, with the same
+            resampling of the same rows.
         metrics: some of their metrics; None takes all.
         units: on how many independent rows or clusters a metric rests, those of the rarer class
             if it needs both; a metric that is not named has enough.
 
     Returns:
         Pair by pair in the order given, and within a pair metric by metric.
-
-    Raises:
-        ValueError: fewer than two systems, other metrics or numbers of resamples in one than in
-            another, or a metric that they do not have.
     """
-    pairs = list(combinations(scores, 2))
-    some = next(iter(scores.values()), None)
-    if some is None or not pairs:
-        raise ValueError("it takes two to compare")
-    every, shape = some.names, some.samples.shape
-    if any(found.names != every or found.samples.shape != shape for found in scores.values()):
-        raise ValueError("the predictions are not scored by the same metrics and resamples")
-    chosen = every if metrics is None else tuple(metrics)
-    if unknown := [metric for metric in chosen if metric not in every]:
-        raise ValueError(f"no metric {', '.join(unknown)}; there are {', '.join(every)}")
+    chosen = next(iter(scores.values())).names if metrics is None else metrics
     return corrected(
         [
             _difference(first, second, scores, metric, (units or {}).get(metric))
-            for first, second in pairs
+            for first, second in combinations(scores, 2)
             for metric in chosen
         ]
     )
@@ -206,43 +194,8 @@ def paired_difference(
     )  # fmt: skip
 
 
-def compare_areas(
-    metrics: Sequence[str], truth: Floats, predictions: Mapping[str, Floats]
-) -> tuple[PairTest[DeLong], ...]:
-    """Test all pairs of predictions by DeLong's method.
-
-    Args:
-        metrics: the name of the area of each column of the truth.
-        truth: 0 or 1, shape (n, number of metrics).
-        predictions: scores in the truth's shape, by name.
-    """
-    return _family(
-        [
-            (first, second, metric, delong_test(truth[:, place], one[:, place], two[:, place]))
-            for (first, one), (second, two) in combinations(predictions.items(), 2)
-            for place, metric in enumerate(metrics)
-        ]
-    )
-
-
-def compare_answers(
-    right: Mapping[str, npt.ArrayLike], metric: str = "accuracy"
-) -> tuple[PairTest[McNemar], ...]:
-    """Test all pairs by McNemar's method.
-
-    Args:
-        right: for each name, whether each answer is right; the same questions for all.
-        metric: what to call the share of right answers.
-    """
-    return _family(
-        [
-            (first, second, metric, mcnemar(one, two))
-            for (first, one), (second, two) in combinations(right.items(), 2)
-        ]
-    )
-
-
-def _family(tests: Sequence[tuple[str, str, str, Test]]) -> tuple[PairTest[Test], ...]:
+def family(tests: Sequence[tuple[str, str, str, Test]]) -> tuple[PairTest[Test], ...]:
+    """Return tests of one family, each of two systems by one metric, with corrected p values."""
     adjusted = holm([test.p_value for *_, test in tests])
     return tuple(PairTest(*made, p) for made, p in zip(tests, adjusted, strict=True))
 
@@ -307,11 +260,7 @@ def pair_sentences(
     plain = [entry for entry in found if entry.verdict is Verdict.NEITHER and not entry.reason]
     if len(plain) == 1:
         plain = []
-    said = [
-        sentence(entry, names.get(entry.metric, entry.metric))
-        for entry in found
-        if entry not in plain
-    ]
+    said = [sentence(entry, names.get(entry.metric)) for entry in found if entry not in plain]
     if plain:
         *most, last = [names.get(entry.metric, entry.metric) for entry in plain]
         first, second = plain[0].first, plain[0].second
@@ -326,14 +275,13 @@ def answer_sentence(found: PairTest[McNemar]) -> str:
         f"{test.only_first:,} answers right only in {found.first}, {test.only_second:,} only in"
         f" {found.second}; p {shown_p(p)} after Holm's correction"
     )
-    if p > 1 - LEVEL or test.only_first == test.only_second:
-        return (
-            f"{found.first} and {found.second} cannot be told apart on {found.metric} ({counts})."
-        )
     better, worse = found.first, found.second
+    if p > 1 - LEVEL or test.only_first == test.only_second:
+        return f"{better} and {worse} cannot be told apart on {found.metric} ({counts})."
     if test.only_first < test.only_second:
         better, worse = worse, better
-    share = abs(test.only_first - test.only_second) / test.asked
+    asked = test.both_right + test.only_first + test.only_second + test.both_wrong
+    share = abs(test.only_first - test.only_second) / asked
     return f"{better} is better than {worse} on {found.metric} by {share:.2g} ({counts})."
 
 
@@ -351,15 +299,9 @@ def _difference(
     first_value, second_value = (value if math.isfinite(value) else None for value in values)
     between = one.samples[:, place] - two.samples[:, place]
     defined = between[np.isfinite(between)]
-    found = Difference(
-        first,
-        second,
-        metric,
-        first_value,
-        second_value,
-        n_undefined=len(between) - len(defined),
-        direction="lower" if metric in LOWER_IS_BETTER else "higher",
-    )
+    found = Difference(first, second, metric, first_value, second_value)
+    direction = "lower" if metric in LOWER_IS_BETTER else "higher"
+    found = replace(found, n_undefined=len(between) - len(defined), direction=direction)
     difference = values[0] - values[1]
     if not math.isfinite(difference):
         reason = one.reasons[place] or two.reasons[place] or "the metric is undefined"

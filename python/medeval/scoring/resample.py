@@ -50,7 +50,15 @@ class RowResamples:
         drawn: Integers = np.empty(iterations * self._rows, dtype=np.int64)
         filled = 0
         while wanted := len(drawn) - filled:
-            part = self._next_positions(wanted)
+            if self._accepted >= MANY_ACCEPTED:
+                part: Labels = self._random.randint(0, self._rows, size=min(wanted, WORDS_AT_ONCE))
+            else:
+                if not len(self._ahead):
+                    size = min(int(wanted / self._accepted) + 64, WORDS_AT_ONCE)
+                    words = self._random.randint(0, 1 << 32, size=size, dtype=np.uint32)
+                    words &= self._mask
+                    self._ahead = np.compress(words < self._rows, words)
+                part, self._ahead = self._ahead[:wanted], self._ahead[wanted:]
             drawn[filled : filled + len(part)] = part
             filled += len(part)
         if labels is not None:
@@ -60,17 +68,6 @@ class RowResamples:
             drawn.reshape(iterations, self._rows)[:] += np.arange(iterations)[:, None] * n_bins
         counted = np.bincount(drawn, minlength=iterations * n_bins)
         return counted.reshape(iterations, n_bins)
-
-    def _next_positions(self, wanted: int) -> Labels:
-        """Return the next positions of the stream, as many as are wanted at most."""
-        if self._accepted >= MANY_ACCEPTED:
-            return self._random.randint(0, self._rows, size=min(wanted, WORDS_AT_ONCE))
-        if not len(self._ahead):
-            size = min(int(wanted / self._accepted) + 64, WORDS_AT_ONCE)
-            words = self._random.randint(0, 1 << 32, size=size, dtype=np.uint32) & self._mask
-            self._ahead = np.compress(words < self._rows, words)
-        part, self._ahead = self._ahead[:wanted], self._ahead[wanted:]
-        return part
 
 
 class ClusterResamples:

@@ -291,13 +291,5 @@ def _made(
     value: float | None, ends: Ends, n: int, n_undefined: int, reason: str | None
 ) -> Interval:
     low, high, method = ends
-    return Interval(
-        value=value,
-        low=low,
-        high=high,
-        level=LEVEL,
-        method=method,
-        n=n,
-        n_undefined=n_undefined,
-        reason=reason,
-    )
+    about: dict[str, Any] = {"n": n, "n_undefined": n_undefined, "reason": reason}
+    return Interval(value=value, low=low, high=high, level=LEVEL, method=method, **about)
