@@ -12,7 +12,6 @@ from medeval.commands.graceful_exit import command_of, graceful_exit, same_comma
 from medeval.commands.judging import (
     JudgeFlags,
     check_before,
-    default_judge,
     judge_and_tell,
     judges_asked,
     refuse_unnamed,
@@ -44,11 +43,12 @@ def judge(
     # Here, not above: every other command starts without the client of endpoints.
     from medeval.commands.amounts import read_price_file
     from medeval.tasks.catalogue import resumed
-    from medeval.tasks.judged import chosen_jury, required
+    from medeval.tasks.judged import chosen_jury, rubric_of
     from medeval.tasks.run_record import read_record
 
     record = read_record(run)
-    task = required(resumed(record))
+    task = resumed(record)
+    rubric_of(task)  # raises where it is not judged
     flags = JudgeFlags(
         judge_model or (),
         judge_base_url or (),
@@ -59,7 +59,7 @@ def judge(
         re_asks,
     )
     again = same_command(context, "judge")
-    wanted = flags.plan(None if record.judgings else default_judge(task))
+    wanted = flags.plan(None if record.judgings else getattr(task, "default_judge", None))
     chosen = chosen_jury(record, wanted, flags.choices())
     refuse_unnamed(record, flags.missing(chosen), again)
     chosen = flags.with_key(chosen)

@@ -13,7 +13,7 @@ import typer
 import medeval
 from medeval.commands import shared_options as shared
 from medeval.commands.graceful_exit import graceful_exit, same_command
-from medeval.commands.judging import JudgeFlags, default_judge, judges_asked, refuse_unnamed
+from medeval.commands.judging import JudgeFlags, judges_asked, refuse_unnamed
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ def judge_audit(
     keys = (judge_api_key, judge_key_variable)
     flags = JudgeFlags(judge_model or (), judge_base_url or (), *keys, repeats=judge_repeats)
     record = None if run is None else read_record(run)
-    judging = _of_the_shipped(flags, rubric) if record is None else _of_a_run(record, flags, rubric)
-    folder, jury = run or judging.folder, judging.jury
+    judging = _judging_of(record, flags, rubric)
+    folder, jury, kept = run or judging.folder, judging.jury, (judging.folder, FOLDER)
     again = same_command(context, "judge-audit")
     if record is not None:
         refuse_unnamed(record, flags.missing(jury), again)
@@ -114,11 +114,10 @@ def judge_audit(
     named = [name.strip() for each in parts or () for name in each.split(",") if name.strip()]
     read_prices = read_price_file(prices)
 
-    def standing() -> str:
-        kept = verdicts_in(judging.folder, FOLDER)
-        return f"{kept:,} verdicts are kept; go on with `{again}`"
-
-    with graceful_exit(standing), shown_judging(read_prices.currency) as show:
+    with (
+        graceful_exit(lambda: f"{verdicts_in(*kept):,} verdicts are kept; go on with `{again}`"),
+        shown_judging(read_prices.currency) as show,
+    ):
         report = audit(
             judging,
             judges_asked(concurrency, read_prices, max_cost),
@@ -152,33 +151,41 @@ def judge_audit(
         raise typer.Exit(1)
 
 
-def _of_a_run(record: RunRecord, flags: JudgeFlags, named: str | None) -> Judging:
-    """Return the answers of a run, and who judges them.
+def _judging_of(record: RunRecord | None, flags: JudgeFlags, named: str | None) -> Judging:
+    """Return the answers of a run, or the weak ones that come along, and who judges them.
 
     Judges that judged the run before are asked nothing twice. Others get a folder that the run's
     record does not know of: the run's score stays that of its own judging.
 
     Args:
-        record: of the run.
+        record: of the run; None for the answers that come along.
         flags: who is to judge; nobody means those who judged it last.
         named: a rubric's name or file; None for that of the run's task.
 
     Raises:
         UserError: the run's task is not judged, or there is no judge.
     """
+    from medeval.judging.injection import weak_answers
+    from medeval.judging.jury import DEFAULT_JUDGE
     from medeval.judging.rubric import named_rubric
     from medeval.judging.running import Judging
     from medeval.tasks.catalogue import resumed
     from medeval.tasks.judged import subjects_of_run
+    from medeval.tasks.run_record import RUNS
 
+    if record is None:
+        weak, jury = weak_answers(), cast("Jury", flags.plan(DEFAULT_JUDGE))
+        rubric = named_rubric(named or weak.rubric)
+        return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
     task = cast("JudgedTask", resumed(record))
     if not hasattr(task, "subjects"):
         raise UserError(f"The answers to {record.task} are not of a kind that judges grade.")
     own, judgings = task.rubric, record.judgings
-    rubric = own if named is None else named_rubric(named)
-    if rubric is None:
+    if named is None and own is None:
         raise UserError(f"{record.task} has no rubric. Name one with --rubric.")
-    wanted = flags.plan(None if judgings else default_judge(task)) or next(reversed(judgings), None)
+    rubric = own if named is None and own is not None else named_rubric(str(named))
+    default = None if judgings else getattr(task, "default_judge", None)
+    wanted = flags.plan(default) or next(reversed(judgings), None)
     if wanted is None:
         raise UserError(
             f"{record.folder} was never judged. Name a judge with --judge-model (`local` is a rule"
@@ -198,19 +205,6 @@ def _of_a_run(record: RunRecord, flags: JudgeFlags, named: str | None) -> Judgin
         record.folder / jury.folder,
         answering_model=record.model,
     )
-
-
-def _of_the_shipped(flags: JudgeFlags, named: str | None) -> Judging:
-    """Return the weak answers that come along, and who judges them."""
-    from medeval.judging.injection import weak_answers
-    from medeval.judging.jury import DEFAULT_JUDGE
-    from medeval.judging.rubric import named_rubric
-    from medeval.judging.running import Judging
-    from medeval.tasks.run_record import RUNS
-
-    weak, jury = weak_answers(), cast("Jury", flags.plan(DEFAULT_JUDGE))
-    rubric = named_rubric(named or weak.rubric)
-    return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
 
 
 def _folder_of(jury: Jury, rubric: Rubric) -> str:

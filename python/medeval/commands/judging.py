@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from medeval.commands.graceful_exit import with_flags
 from medeval.errors import UserError
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from medeval.inference.run import RunConfig
     from medeval.judging.jury import Jury
     from medeval.judging.results import JudgingResults
-    from medeval.judging.rubric import Rubric
-    from medeval.tasks.judged import JudgedTask
     from medeval.tasks.run_record import RunRecord
     from medeval.tasks.task import AskedTask
 
@@ -146,23 +144,19 @@ def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFla
     )
 
 
-def default_judge(task: AskedTask) -> str | None:
-    """Return the judge of a task that cannot be scored without one; None for others."""
-    return getattr(task, "default_judge", None)
-
-
-def check_before(task: JudgedTask, jury: Jury, endpoints: Path) -> None:
+def check_before(task: AskedTask, jury: Jury, endpoints: Path) -> None:
     """Find what would keep judges from being asked, before the model is asked and paid.
 
     Raises:
-        UserError: there is no key, or the answers may not be sent to a judge.
+        UserError: the task is not judged, there is no key, or the answers may not be sent to a
+            judge.
     """
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import DataUseGuard
-    from medeval.tasks.judged import required
+    from medeval.tasks.judged import rubric_of
 
+    rubric = rubric_of(task)
     gate = DataUseGuard(read_endpoints(endpoints), Path(os.devnull))
-    rubric = cast("Rubric", required(task).rubric)
     is_open = all(item.is_open for item in task.items())
     for judge in jury.seated:
         gate.check(judge.provider(rubric, gate).address, is_open)
@@ -187,63 +181,59 @@ def judges_asked(concurrency: int, prices: Prices, max_cost: str | None) -> RunC
 
 
 def judge_and_tell(
-    task: JudgedTask, folder: Path, jury: Jury, run: RunConfig, endpoints: Path
+    task: AskedTask, folder: Path, jury: Jury, run: RunConfig, endpoints: Path
 ) -> JudgingResults:
-    """Have a run judged, show how far it is, and say what came of it."""
-    from medeval.commands.run_progress import shown_judging
-    from medeval.inference.endpoints import read_endpoints
-    from medeval.inference.guard import DataUseGuard
-    from medeval.inference.run import AUDIT
-    from medeval.tasks.judged import judge
+    """Have a run judged, show how far it is, and say what came of it.
 
-    with shown_judging(run.prices.currency) as show:
+    The counts of verdicts, what each judge took, and what must not be overlooked.
+    """
+    from rich.table import Table
+
+    from medeval.commands.run_progress import cost_of, shown_judging
+    from medeval.inference.endpoints import read_endpoints
+    from medeval.inference.guard import IN_PROCESS, DataUseGuard
+    from medeval.inference.run import AUDIT
+    from medeval.judging.results import counted
+    from medeval.judging.verdict import OF_VERDICTS
+    from medeval.tasks.judged import judge
+    from medeval.terminal import Terminal
+
+    currency = run.prices.currency
+    with shown_judging(currency) as show:
         gate = DataUseGuard(read_endpoints(endpoints), folder / AUDIT)
         results = judge(task, folder, jury, run, gate, show)
-    print_verdicts(results, run.prices.currency)
+    table = Table(title="what the judges said")
+    for name in ("judge", "complete", "partial", "failed", "calls", "tokens in, out", "cost"):
+        table.add_column(name, justify="left" if name == "judge" else "right")
+    for one in results.judges:
+        counts, sums = one.counts(), one.progress
+        table.add_row(
+            one.judge,
+            *(f"{counts[status]:,}" for status in OF_VERDICTS),
+            f"{sums.ledger.asked + sums.retries:,}",
+            f"{sums.input_tokens:,}, {sums.output_tokens:,}",
+            "none" if one.endpoint == IN_PROCESS else cost_of(sums, currency),
+        )
+    told = []
+    if reasons := counted(each.reason for each in results.subjects):
+        named = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
+        told.append(f"{sum(reasons.values()):,} answers were not judged and earn 0: {named}")
+    if further := sum(one.further.ledger.asked for one in results.judges):
+        told.append(f"{further:,} further verdicts are kept, of repeats that are not wanted now")
+    table.caption = "\n".join(told) or None
+    Terminal().print(table)
+    for warning in results.warnings:
+        print(f"medeval: {warning}", file=sys.stderr)
     return results
 
 
-def verdicts_kept(task: JudgedTask, folder: Path, jury: Jury) -> str:
+def verdicts_kept(task: AskedTask, folder: Path, jury: Jury) -> str:
     """Say how far the judging of a run is."""
     from medeval.tasks.judged import judging_of
     from medeval.tasks.run_record import read_record
 
     kept, due = judging_of(task, read_record(folder), jury).verdicts()
     return f"{kept:,} of {due:,} verdicts are kept"
-
-
-def print_verdicts(results: JudgingResults, currency: str) -> None:
-    """Print the counts of verdicts, what each judge took, and what must not be overlooked."""
-    from rich.table import Table
-
-    from medeval.commands.run_progress import cost_of
-    from medeval.inference.guard import IN_PROCESS
-    from medeval.judging.results import counted
-    from medeval.judging.verdict import OF_VERDICTS
-    from medeval.terminal import Terminal
-
-    table = Table(title="what the judges said")
-    for name in ("judge", "complete", "partial", "failed", "calls", "tokens in, out", "cost"):
-        table.add_column(name, justify="left" if name == "judge" else "right")
-    for judge in results.judges:
-        counts, sums = judge.counts(), judge.progress
-        table.add_row(
-            judge.judge,
-            *(f"{counts[status]:,}" for status in OF_VERDICTS),
-            f"{sums.ledger.asked + sums.retries:,}",
-            f"{sums.input_tokens:,}, {sums.output_tokens:,}",
-            "none" if judge.endpoint == IN_PROCESS else cost_of(sums, currency),
-        )
-    told = []
-    if reasons := counted(each.reason for each in results.subjects):
-        named = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
-        told.append(f"{sum(reasons.values()):,} answers were not judged and earn 0: {named}")
-    if further := sum(judge.further.ledger.asked for judge in results.judges):
-        told.append(f"{further:,} further verdicts are kept, of repeats that are not wanted now")
-    table.caption = "\n".join(told) or None
-    Terminal().print(table)
-    for warning in results.warnings:
-        print(f"medeval: {warning}", file=sys.stderr)
 
 
 def shown_flags(given: Mapping[str, object]) -> list[str]:

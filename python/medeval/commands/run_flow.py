@@ -14,7 +14,6 @@ from medeval.commands.graceful_exit import command_of, graceful_exit, moved_to, 
 from medeval.commands.judging import (
     JudgeFlags,
     check_before,
-    default_judge,
     judge_and_tell,
     refuse_unnamed,
     shown_flags,
@@ -28,7 +27,7 @@ from medeval.inference.guard import IN_PROCESS
 from medeval.inference.run import Progress, RunConfig
 from medeval.inference.types import Outcome
 from medeval.tasks import catalogue
-from medeval.tasks.judged import JUDGINGS, judged, required
+from medeval.tasks.judged import JUDGINGS, judged
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.run_record import RunRecord, read_record, warning_of_cut_prompts
 from medeval.tasks.task_run import (
@@ -128,7 +127,7 @@ def start(
             )
         choice = replace(choice, parameters={})
     is_judged = judged(asked) is not None and not flags.no_judge
-    plan = judges.plan(default_judge(asked) if is_judged else None)
+    plan = judges.plan(getattr(asked, "default_judge", None) if is_judged else None)
     if plan is None and (judges.choices() or judges.key_variable):
         flag = "--judge-key-variable" if judges.key_variable else "--jury"
         raise UserError(f"{flag} without --judge-model: name the judges.")
@@ -136,7 +135,7 @@ def start(
         if flags.no_judge:
             raise UserError("--no-judge and --judge-model: leave one of them away.")
         # No answer is paid that cannot be judged.
-        check_before(required(asked), plan, flags.endpoints)
+        check_before(asked, plan, flags.endpoints)
     _ = flags.prices  # a file that cannot be read is reported before a folder is made
     run = open_run(asked, choice, runs=out, endpoints=flags.endpoints, limit=flags.limit)
     run.update(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
@@ -176,7 +175,7 @@ def resume(folder: Path, given: Mapping[str, Any], flags: RunFlags) -> tuple[Tas
     task = taken_up(record, flags.moved_cases)
     asked = judged(task)
     for plan in plans if asked else ():
-        check_before(required(task), judges.with_key(plan), flags.endpoints)
+        check_before(task, judges.with_key(plan), flags.endpoints)
     run = open_run(
         task,
         choice,

@@ -184,7 +184,10 @@ class Jury(BaseModel):
             for place, (judge, now) in enumerate(zip(self.judges, seated, strict=True)):
                 is_plain = not (judge.name or judge.function or judge.is_rule)
                 if is_plain and alike[now.label.lower()] > 1:
-                    name = f"{judge.model}@{_address(judge, is_whole)}"
+                    # Where it is asked, its host or its whole address, without names and keys.
+                    url = judge.endpoint
+                    address = url.partition("://")[2] if is_whole else urlsplit(url).netloc
+                    name = f"{judge.model}@{address.rpartition('@')[2]}"
                     seated[place] = replace(judge, name=name)
         (twice, count), *_ = Counter(judge.label.lower() for judge in seated).most_common(1)
         if count > 1:
@@ -275,10 +278,3 @@ def warnings_of_kinship(judges: Sequence[Judge], answering_model: str) -> list[s
         for judge, other in zip(judges, others, strict=True)
         if own and other and own[0] and not judge.is_rule and other[0] == own[0]
     ]
-
-
-def _address(judge: Judge, is_whole: bool) -> str:
-    """Return where a judge is asked, its host or its whole address, without names and keys."""
-    place = urlsplit(judge.endpoint)
-    parts = judge.endpoint.partition("://")[2] if is_whole else place.netloc
-    return parts.rpartition("@")[2]

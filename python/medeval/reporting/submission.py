@@ -230,19 +230,18 @@ def _items(result: EvaluationResult, include_reasoning: bool) -> list[dict[str, 
         raise UserError(
             f"Task {result.task_id!r}: {len(result.model_outputs)} outputs for {len(names)} inputs."
         )
-
-    def reasoning(output: Mapping[str, Any]) -> str | None:
-        texts = (str(output[key]) for key in REASONING_KEYS if output.get(key) is not None)
-        return next((text for text in texts if text.strip()), None) if include_reasoning else None
-
-    return [
-        {
-            "input_id": name,
-            "prediction": output or {"error": {"type": "empty"}},
-            "reasoning": reasoning(output),
-        }
-        for name, output in zip(names, result.model_outputs, strict=True)
-    ]
+    items = []
+    for name, output in zip(names, result.model_outputs, strict=True):
+        given = (output.get(key) for key in REASONING_KEYS if include_reasoning)
+        texts = (str(value) for value in given if value is not None)
+        items.append(
+            {
+                "input_id": name,
+                "prediction": output or {"error": {"type": "empty"}},
+                "reasoning": next((text for text in texts if text.strip()), None),
+            }
+        )
+    return items
 
 
 def _faults(error: ValueError) -> str:
