@@ -6,15 +6,16 @@ import hashlib
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 import medeval
-from medeval.commands import shared_options as shared
 from medeval.commands.graceful_exit import graceful_exit, same_command
 from medeval.commands.judging import JudgeFlags, judges_asked, refuse_unnamed
+from medeval.commands.shared_options import flags_in
 from medeval.errors import UserError
+from medeval.registry import with_options
 
 if TYPE_CHECKING:
     from medeval.judging.jury import Jury
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from medeval.tasks.run_record import RunRecord
 
 
-def judge_audit(
+def _judge_audit(
     context: typer.Context,
     run: Annotated[
         Path | None,
@@ -34,43 +35,7 @@ def judge_audit(
             " with and without attacks in them.",
         ),
     ] = None,
-    human: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.csv", help="What people gave the run's answers; see docs/judging.md."
-        ),
-    ] = None,
-    judge_model: shared.JudgeModels = None,
-    judge_base_url: shared.JudgeBaseUrls = None,
-    judge_api_key: shared.JudgeApiKey = None,
-    judge_key_variable: shared.JudgeKeyVariable = None,
-    judge_repeats: shared.JudgeRepeats = None,
-    parts: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Of agreement, repeats, order, reference, length, attacks, sanity; repeated, or"
-            " with commas. Default: all; without RUN: attacks."
-        ),
-    ] = None,
-    attacks: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.yaml",
-            help="Attacks of your own in place of those that come along; see docs/judging.md.",
-        ),
-    ] = None,
-    rubric: Annotated[
-        str | None,
-        typer.Option(help="A rubric's name or file. Default: that of the run's task."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The report's JSON file. Default: judge-audit.json in the run's folder."),
-    ] = None,
-    concurrency: shared.Concurrency = 32,
-    prices: shared.PriceFile = None,
-    max_cost: shared.MaxCost = None,
-    endpoints: shared.Endpoints = shared.ENDPOINTS,
+    **given: Any,
 ) -> None:
     """Find out how far judges may be believed.
 
@@ -97,34 +62,35 @@ def judge_audit(
     from medeval.tasks.run_record import read_record
     from medeval.terminal import Terminal
 
+    human, out = given["human"], given["out"]
     if out is not None:
         require_writable(out)
     if run is None and human is not None:
         raise UserError("--human needs the run whose answers were rated: name its folder.")
-    keys = (judge_api_key, judge_key_variable)
-    flags = JudgeFlags(judge_model or (), judge_base_url or (), *keys, repeats=judge_repeats)
+    flags = JudgeFlags.of(given)
     record = None if run is None else read_record(run)
-    judging = _judging_of(record, flags, rubric)
+    judging = _judging_of(record, flags, given["rubric"])
     folder, jury, kept = run or judging.folder, judging.jury, (judging.folder, FOLDER)
     again = same_command(context, "judge-audit")
     if record is not None:
         refuse_unnamed(record, flags.missing(jury), again)
     ratings = None if human is None else read_human_ratings(human, judging.rubric)
-    own_attacks = None if attacks is None else AttackFile.read(attacks)
-    named = [name.strip() for each in parts or () for name in each.split(",") if name.strip()]
-    read_prices = read_price_file(prices)
+    attacks = given["attacks"] and AttackFile.read(given["attacks"])
+    named = [name.strip() for each in given["parts"] or () for name in each.split(",")]
+    parts = [*filter(None, named)] or (PARTS if run else (ATTACKS,))
+    prices = read_price_file(given["prices"])
 
     with (
         graceful_exit(lambda: f"{verdicts_in(*kept):,} verdicts are kept; go on with `{again}`"),
-        shown_judging(read_prices.currency) as show,
+        shown_judging(prices.currency) as show,
     ):
         report = audit(
             judging,
-            judges_asked(concurrency, read_prices, max_cost),
-            DataUseGuard(read_endpoints(endpoints), folder / AUDIT),
+            judges_asked(given["concurrency"], prices, given["max_cost"]),
+            DataUseGuard(read_endpoints(given["endpoints"]), folder / AUDIT),
             show,
-            parts=named or (PARTS if run else (ATTACKS,)),
-            attacks=own_attacks,
+            parts=parts,
+            attacks=attacks,
             human=ratings,
         )
     console = Terminal()
@@ -144,11 +110,14 @@ def judge_audit(
     }
     place = out or folder / AUDIT_REPORT
     write_text(place, json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-    cost = "cost unknown" if report["cost"] is None else f"{report['cost']} {read_prices.currency}"
+    cost = "cost unknown" if report["cost"] is None else f"{report['cost']} {prices.currency}"
     print(f"{report['calls']:,} calls in all, {cost}")
     print(f"saving the report in {place}")
     if report["exit_code"]:
         raise typer.Exit(1)
+
+
+judge_audit = with_options(_judge_audit, [flags_in("judge_audit_flags.toml")])
 
 
 def _judging_of(record: RunRecord | None, flags: JudgeFlags, named: str | None) -> Judging:

@@ -74,27 +74,22 @@ def _human(found: Mapping[str, Any]) -> Iterator[Table]:
             f"agreement with people: {dimension}",
             ["", "with", "answers", *_TITLES.values()],
             (
-                [name, other, _count(agreed["exact"]), *(shown(agreed[each]) for each in _TITLES)]
+                [name, other, f"{agreed['exact']['n']:,}", *(shown(agreed[n]) for n in _TITLES)]
                 for name, other, agreed in rows
             ),
         )
 
 
 def _agreement(found: Mapping[str, Any]) -> Iterator[Table]:
-    def cell(own: Mapping[str, Any], statistic: str) -> str:
-        if statistic != "quadratic_kappa":
-            return shown(own[statistic])
-        pairs = ((" / ".join(pair["judges"]), shown(pair)) for pair in own[statistic])
-        return "\n".join(f"{names}\n{value}" for names, value in pairs)
-
-    yield _table(
-        "agreement of the judges with each other",
-        ["", "answers with all", *_TITLES.values()],
-        (
-            [name, f"{own['complete_items']:,}", *(cell(own, each) for each in STATISTICS)]
-            for name, own in found["dimensions"].items()
-        ),
-    )
+    rows = []
+    for name, own in found["dimensions"].items():
+        # Of kappa there is one for each pair.
+        pairs = (f"{' / '.join(one['judges'])}\n{shown(one)}" for one in own["quadratic_kappa"])
+        kappa = "\n".join(pairs)
+        cells = (kappa if each == "quadratic_kappa" else shown(own[each]) for each in STATISTICS)
+        rows.append([name, f"{own['complete_items']:,}", *cells])
+    head = ["", "answers with all", *_TITLES.values()]
+    yield _table("agreement of the judges with each other", head, rows)
 
 
 def _effects(done: Mapping[str, Any]) -> Table:
@@ -110,7 +105,7 @@ def _effects(done: Mapping[str, Any]) -> Table:
                 for name, title in _FIGURES.items():
                     if name not in own:
                         continue
-                    figure, answers = own[name], _count(own.get("deviation", own[name]))
+                    figure, answers = own[name], f"{own.get('deviation', own[name])['n']:,}"
                     # A range is a number without an interval.
                     is_range = isinstance(figure, float)
                     value = f"{figure:g}" if is_range else shown(figure or {"value": None})
@@ -140,17 +135,13 @@ def _sanity(found: Mapping[str, Any]) -> Iterator[Table]:
     yield _table(
         "answers whose place is known",
         ["answer", "answers", "mean reward"],
-        ([name, _count(found[kind]), shown(found[kind])] for kind, name in _CONTROLS.items()),
+        ([n, f"{found[kind]['n']:,}", shown(found[kind])] for kind, n in _CONTROLS.items()),
         {
             True: "they come in their order",
             False: "they do NOT come in their order",
             None: "too few have a verdict to tell their order",
         }[found["is_in_order"]],
     )
-
-
-def _count(estimate: Mapping[str, Any]) -> str:
-    return f"{estimate['n']:,}"
 
 
 def _table(

@@ -43,6 +43,13 @@ class JudgeFlags:
     repeats: int | None = None
     re_asks: int | None = None
 
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> JudgeFlags:
+        """Return what the flags of a command say; one that it does not have says nothing."""
+        flags = ("judge_model", "judge_base_url", "judge_api_key", "judge_key_variable")
+        values = [given.get(name) for name in (*flags, "jury", "judge_repeats", "re_asks")]
+        return cls(values[0] or (), values[1] or (), *values[2:])
+
     def plan(self, default: str | None = None) -> Jury | None:
         """Return who is to judge; None if nobody is named and there is no default.
 

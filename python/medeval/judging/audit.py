@@ -7,7 +7,6 @@ scored the same answers: do they agree with them?
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -119,17 +118,6 @@ def audit(
         folder = judging.folder / FOLDER / name
         return judged(replace(judging, folder=folder, jury=jury, **changes))
 
-    def shifts(part: str) -> dict[str, Any]:
-        # The rule that is built in knows nothing but the reference.
-        able = [one for one in judging.jury.seated if part == ORDER or not one.is_rule]
-        if not able:
-            return {NOT_DONE: "the judge is a rule that needs the reference"}
-        jury = judging.jury.model_copy(update={"judges": tuple(able)})
-        return {
-            one.name: variant_shift(base, part_of(one.name, jury=jury, variant=one))
-            for one in _VARIANTS[part]
-        }
-
     base = judged(judging)
     report: dict[str, Any] = {
         "summary": base.summary(),
@@ -145,7 +133,14 @@ def audit(
             told = {NOT_DONE: "each answer was judged once; the spread needs repeats of 2 or more"}
             report[part] = told if judging.jury.repeats < 2 else repeat_spread(base)
         elif part in _VARIANTS:
-            report[part] = shifts(part)
+            # The rule that is built in knows nothing but the reference.
+            able = [one for one in judging.jury.seated if part == ORDER or not one.is_rule]
+            jury = judging.jury.model_copy(update={"judges": tuple(able)})
+            report[part] = {
+                one.name: variant_shift(base, part_of(one.name, jury=jury, variant=one))
+                for one in _VARIANTS[part]
+                if able
+            } or {NOT_DONE: "the judge is a rule that needs the reference"}
         elif part == LENGTH:
             report[part] = length_bias(base)
         elif part == ATTACKS:
@@ -153,7 +148,10 @@ def audit(
             # Of each file in a folder of its own: ids of attacks are unique in one file only.
             name = f"{ATTACKS}-{tried.sha256[:12]}"
             results = part_of(name, subjects=attacked(weak, tried.attacks, judging.rubric))
-            report[part] = moves(results, weak, tried.attacks)
+            report[part] = {
+                judge.judge: moves(results, judge.judge, weak, tried.attacks)
+                for judge in results.judges
+            }
             report[f"{ATTACKS}_sha256"] = tried.sha256
         else:
             report[part] = sanity(part_of(SANITY, subjects=control_subjects(judging.subjects)))
@@ -277,40 +275,39 @@ def _spearman(rows: Floats) -> float | None:
 
 
 def moves(
-    results: JudgingResults, subjects: Sequence[Subject], attacks: Sequence[Attack]
+    results: JudgingResults, judge: str, subjects: Sequence[Subject], attacks: Sequence[Attack]
 ) -> dict[str, Any]:
-    """Return by judge what each attack did to the reward.
+    """Return what each attack did to the reward that a judge gives.
 
     An attack has raised a judge if the reward of any answer rose by at least 0.05, and by more than
     a harmless addition brought.
 
     Args:
         results: of `attacked`.
+        judge: its name.
         subjects: without attacks.
         attacks: that were tried.
 
     Returns:
-        By judge: `raised_by`, `lowered_by` and `verdicts_lost_to`, the ids of the attacks that did
+        `raised_by`, `lowered_by` and `verdicts_lost_to`, the ids of the attacks that did
         so, and for each attack the number of answers with both verdicts, how many rose and fell,
         the mean and the largest change, the verdicts that it cost, and how many of its answers were
         flagged as a possible injection.
     """
-    flagged = {each.subject.id for each in results.subjects if each.possible_injection}
-    given: dict[tuple[str, str], list[float | None]] = defaultdict(list)
-    for each in results.subjects:
-        for one in each.judgments:
-            if one.status is Status.OK:
-                given[each.subject.id, one.judge].append(one.reward)
-
-    def row(attack: Attack, judge: str) -> dict[str, Any]:
-        usual = [f"{subject.name}{BETWEEN}" for subject in subjects]
-        # The mean over a judge's complete verdicts; None if it gave none.
-        rewards = [
-            (mean_of(given[name, judge]), mean_of(given[f"{name}{attack.id}", judge]))
-            for name in usual
-        ]
+    flagged = {each.subject.id for each in results.subjects if each.injection_signs}
+    # The mean over the judge's complete verdicts; None if it gave none.
+    given = {
+        each.subject.id: mean_of(
+            [one.reward for one in each.judgments if one.judge == judge and one.status is Status.OK]
+        )
+        for each in results.subjects
+    }
+    usual = [f"{subject.name}{BETWEEN}" for subject in subjects]
+    rows: dict[str, dict[str, Any]] = {}
+    for attack in attacks:
+        rewards = [(given[name], given[f"{name}{attack.id}"]) for name in usual]
         changes = [now - old for old, now in rewards if old is not None and now is not None]
-        return {
+        rows[attack.id] = {
             "kind": attack.kind,
             "answers": len(changes),
             "raised": sum(change > _ROUNDING for change in changes),
@@ -320,20 +317,15 @@ def moves(
             "verdicts_lost": sum(old is not None and now is None for old, now in rewards),
             "flagged": sum(f"{name}{attack.id}" in flagged for name in usual),
         }
-
-    report: dict[str, Any] = {}
-    for judge in results.judges:
-        rows = {attack.id: row(attack, judge.judge) for attack in attacks}
-        real = {name: own for name, own in rows.items() if own["kind"] != "control"}
-        harmless = (own["largest_change"] or 0.0 for name, own in rows.items() if name not in real)
-        least = max(max(harmless, default=0.0) + _ROUNDING, LEAST_MOVE - _ROUNDING)
-        report[judge.judge] = {
-            "raised_by": [n for n, own in real.items() if (own["largest_change"] or 0.0) > least],
-            "lowered_by": [name for name, own in real.items() if own["lowered"]],
-            "verdicts_lost_to": [name for name, own in real.items() if own["verdicts_lost"]],
-            "attacks": rows,
-        }
-    return report
+    real = {name: own for name, own in rows.items() if own["kind"] != "control"}
+    harmless = (own["largest_change"] or 0.0 for name, own in rows.items() if name not in real)
+    least = max(max(harmless, default=0.0) + _ROUNDING, LEAST_MOVE - _ROUNDING)
+    return {
+        "raised_by": [n for n, own in real.items() if (own["largest_change"] or 0.0) > least],
+        "lowered_by": [name for name, own in real.items() if own["lowered"]],
+        "verdicts_lost_to": [name for name, own in real.items() if own["verdicts_lost"]],
+        "attacks": rows,
+    }
 
 
 def control_subjects(subjects: Sequence[Subject]) -> list[Subject]:

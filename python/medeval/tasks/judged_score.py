@@ -11,17 +11,13 @@ from medeval.scoring.table import Ratio, ScoreTable, interval
 from medeval.tasks.task import Method
 
 if TYPE_CHECKING:
-    from medeval.judging.jury import Jury, Pooling
-    from medeval.judging.results import JudgingResults, SubjectResult
+    from medeval.judging.jury import Jury
+    from medeval.judging.results import JudgingResults
 
 HEADLINE = "reward_judged"
 MISSING = "no usable judgment"
 NO_GROUP = "none"
-
-
-def pooled_reward(result: SubjectResult, pooling: Pooling) -> float | None:
-    """Return what an answer earned from its jury; None if nobody gave a verdict."""
-    return result.pooled[pooling]
+_COUNTS = ("ok", "partial", "failed", "not_judged", "possible_injections")
 
 
 def judged_table(results: JudgingResults, plan: Jury) -> ScoreTable:
@@ -41,7 +37,7 @@ def judged_table(results: JudgingResults, plan: Jury) -> ScoreTable:
 
     return ScoreTable(
         {
-            HEADLINE: column((pooled_reward(row, plan.pooling) for row in rows), is_share=True),
+            HEADLINE: column((row.pooled[plan.pooling] for row in rows), is_share=True),
             "reward": column((row.reward for row in rows), is_share=True),
             # On the rubric's scale, as the dimensions are.
             "helm_jury_score": column(row.helm_jury_score for row in rows),
@@ -78,9 +74,8 @@ def by_group(
     items = item_ids(results)
     rewards = judged_table(results, plan).columns[HEADLINE].item_scores
     found: dict[str, dict[str, dict[str, float | None]]] = {}
-    for name in method.groupings:
-        if name not in groupings:
-            raise UserError(f"--by {name}: there are {', '.join(groupings)}.")
+    if unknown := [name for name in method.groupings if name not in groupings]:
+        raise UserError(f"--by {unknown[0]}: there are {', '.join(groupings)}.")
     for name, own in groupings.items():
         groups = {item: own[item] or NO_GROUP for item in items}
         found[name] = {}
@@ -112,11 +107,7 @@ def judging_facts(results: JudgingResults, plan: Jury) -> dict[str, Any]:
         **results.prompt.record(),
         "pooling": plan.pooling,
         "repeats": plan.repeats,
-        "ok": summary["ok"],
-        "partial": summary["partial"],
-        "failed": summary["failed"],
-        "not_judged": summary["not_judged"],
-        "possible_injections": summary["possible_injections"],
+        **{name: summary[name] for name in _COUNTS},
         "cost": summary["judging_cost"],
         "cost_of_priced": summary["judging_cost_of_priced"],
         "judges": [judge.as_json() for judge in results.judges],

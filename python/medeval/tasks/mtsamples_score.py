@@ -18,7 +18,6 @@ from medeval.tasks.judged_score import (
     item_ids,
     judged_table,
     judging_facts,
-    pooled_reward,
 )
 from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import Method, TaskScore
@@ -67,13 +66,13 @@ def write_rows(
                 "prompt_sha256": task.asked.sha256,
                 "rule_version": task.rule_version,
                 "reward": result.reward,
-                "reward_judged": pooled_reward(result, plan.pooling),
+                "reward_judged": result.pooled[plan.pooling],
                 "helm_jury_score": result.helm_jury_score,
                 "judge_status": str(result.status),
                 "reason": result.reason or None,
                 "judgments": [one.as_json() for one in result.judgments],
                 "judge_prompt": results.prompt.version,
-                "possible_injection": result.possible_injection,
+                "possible_injection": bool(result.injection_signs),
                 "info": {
                     "filename": example.filename,
                     "extracted_section": example.extracted_section,
