@@ -32,7 +32,6 @@ def _judge(
     in the run's. Exit code 1: a judge failed on more than one answer in twenty, or stopped.
     """
     # Here, not above: every other command starts without the client of endpoints.
-    from medeval.commands.amounts import read_price_file
     from medeval.tasks.catalogue import resumed
     from medeval.tasks.judged import chosen_jury, rubric_of
     from medeval.tasks.run_record import read_record
@@ -43,12 +42,11 @@ def _judge(
     flags = JudgeFlags.of(given)
     again = same_command(context, "judge")
     wanted = flags.plan(None if record.judgings else getattr(task, "default_judge", None))
-    chosen = chosen_jury(record, wanted, flags.choices())
+    chosen = chosen_jury(record, wanted, flags.choices)
     refuse_unnamed(record, flags.missing(chosen), again)
     chosen = flags.with_key(chosen)
     check_before(task, chosen, given["endpoints"])
-    prices = read_price_file(given["prices"])
-    options = judges_asked(given["concurrency"], prices, given["max_cost"])
+    options = judges_asked(given)
     with graceful_exit(lambda: f"{verdicts_kept(task, run, chosen)}; go on with `{again}`"):
         results = judge_and_tell(task, run, chosen, options, given["endpoints"])
     print(command_of("score", "--task", task.asked_as, run))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -46,7 +45,6 @@ def _judge_audit(
     more than one answer in twenty, or stopped.
     """
     # Here, not above: every other command starts without the client of endpoints.
-    from medeval.commands.amounts import read_price_file
     from medeval.commands.judge_audit_tables import audit_tables
     from medeval.commands.run_progress import shown_judging
     from medeval.inference.endpoints import read_endpoints
@@ -60,7 +58,7 @@ def _judge_audit(
     from medeval.models.text_files import write_text
     from medeval.predictions.layout import require_writable
     from medeval.tasks.run_record import read_record
-    from medeval.terminal import Terminal
+    from medeval.terminal import Terminal, warn
 
     human, out = given["human"], given["out"]
     if out is not None:
@@ -78,15 +76,16 @@ def _judge_audit(
     attacks = given["attacks"] and AttackFile.read(given["attacks"])
     named = [name.strip() for each in given["parts"] or () for name in each.split(",")]
     parts = [*filter(None, named)] or (PARTS if run else (ATTACKS,))
-    prices = read_price_file(given["prices"])
+    options = judges_asked(given)
+    currency = options.prices.currency
 
     with (
         graceful_exit(lambda: f"{verdicts_in(*kept):,} verdicts are kept; go on with `{again}`"),
-        shown_judging(prices.currency) as show,
+        shown_judging(currency) as show,
     ):
         report = audit(
             judging,
-            judges_asked(given["concurrency"], prices, given["max_cost"]),
+            options,
             DataUseGuard(read_endpoints(given["endpoints"]), folder / AUDIT),
             show,
             parts=parts,
@@ -96,8 +95,7 @@ def _judge_audit(
     console = Terminal()
     for shown in audit_tables(report):
         console.print(shown)
-    for warning in report["warnings"]:
-        print(f"medeval: {warning}", file=sys.stderr)
+    warn(*report["warnings"])
     described = {
         "versions": {"medeval": medeval.__version__},
         "run": record and record.folder.name,
@@ -110,7 +108,7 @@ def _judge_audit(
     }
     place = out or folder / AUDIT_REPORT
     write_text(place, json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-    cost = "cost unknown" if report["cost"] is None else f"{report['cost']} {prices.currency}"
+    cost = "cost unknown" if report["cost"] is None else f"{report['cost']} {currency}"
     print(f"{report['calls']:,} calls in all, {cost}")
     print(f"saving the report in {place}")
     if report["exit_code"]:
@@ -134,7 +132,7 @@ def _judging_of(record: RunRecord | None, flags: JudgeFlags, named: str | None) 
     Raises:
         UserError: the run's task is not judged, or there is no judge.
     """
-    from medeval.judging.injection import weak_answers
+    from medeval.judging.injection import WEAK_ANSWERS, WeakAnswers
     from medeval.judging.jury import DEFAULT_JUDGE
     from medeval.judging.rubric import named_rubric
     from medeval.judging.running import Judging
@@ -143,7 +141,7 @@ def _judging_of(record: RunRecord | None, flags: JudgeFlags, named: str | None) 
     from medeval.tasks.run_record import RUNS
 
     if record is None:
-        weak, jury = weak_answers(), cast("Jury", flags.plan(DEFAULT_JUDGE))
+        weak, jury = WeakAnswers.read(WEAK_ANSWERS), cast("Jury", flags.plan(DEFAULT_JUDGE))
         rubric = named_rubric(named or weak.rubric)
         return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
     task = cast("JudgedTask", resumed(record))
@@ -165,8 +163,7 @@ def _judging_of(record: RunRecord | None, flags: JudgeFlags, named: str | None) 
     who, _ = wanted.who_judges()
     same = [one for one in judgings if is_own and one.who_judges()[0] == who]
     jury = same[-1] if same else wanted.changed({"folder": _folder_of(wanted, rubric)})
-    if flags.repeats:
-        jury = jury.changed({"repeats": flags.repeats})
+    jury = jury.changed(flags.choices)
     return Judging(
         subjects_of_run(task, record),
         flags.with_key(jury),

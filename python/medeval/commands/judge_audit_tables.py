@@ -8,17 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 from medeval.judging.agreement import STATISTICS
-from medeval.judging.audit import (
-    AGREEMENT,
-    ATTACKS,
-    EFFECTS,
-    HUMAN,
-    LENGTH,
-    NOT_DONE,
-    PARTS,
-    REPEATS,
-    SANITY,
-)
+from medeval.judging.audit import ATTACKS, EFFECTS, NOT_DONE, PARTS
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,7 +16,7 @@ if TYPE_CHECKING:
 _WORDS = tomllib.loads(
     files("medeval.commands").joinpath("judge_audit.toml").read_text(encoding="utf-8")
 )
-_TITLES, _FIGURES, _CONTROLS = (_WORDS[name] for name in ("agreement", "effects", "controls"))
+_TITLES, _FIGURES, _CONTROLS, _ORDER = _WORDS.values()
 _MOST_WITH_GAPS = 8
 
 
@@ -36,14 +26,22 @@ def audit_tables(report: Mapping[str, Any]) -> Iterator[Table | str]:
     Args:
         report: of `audit`.
     """
-    found = {part: report[part] for part in (HUMAN, *PARTS) if report.get(part) is not None}
+    found = {part: report[part] for part in ("human", *PARTS) if report.get(part) is not None}
     done = {part: own for part, own in found.items() if NOT_DONE not in own}
-    drawn = {HUMAN: _human, AGREEMENT: _agreement, ATTACKS: _attacks, SANITY: _sanity}
-    for part in (HUMAN, *PARTS):
+    drawn = {"human": _human, "agreement": _agreement, ATTACKS: _attacks}
+    for part in ("human", *PARTS):
         if part in found and part not in done:
             yield f"{part}: {found[part][NOT_DONE]}"
         elif part in done and part in drawn:
             yield from drawn[part](done[part])
+        elif part in done and part == "sanity":
+            own = done[part]
+            yield _table(
+                "answers whose place is known",
+                ["answer", "answers", "mean reward"],
+                ([n, f"{own[kind]['n']:,}", shown(own[kind])] for kind, n in _CONTROLS.items()),
+                _ORDER[str(own["is_in_order"])],
+            )
         if part == EFFECTS[-1] and set(EFFECTS) & set(done):
             yield _effects(done)
 
@@ -97,9 +95,9 @@ def _effects(done: Mapping[str, Any]) -> Table:
     rows = []
     for part in (one for one in EFFECTS if one in done):
         # Of length there is one kind, of the others one by judge or by prompt.
-        kinds = {part: done[part]} if part == LENGTH else done[part]
+        kinds = {part: done[part]} if part == "length" else done[part]
         for kind, criteria in kinds.items():
-            effect = kind.replace("_", " ") if part != REPEATS else f"repeats of {kind}"
+            effect = kind.replace("_", " ") if part != "repeats" else f"repeats of {kind}"
             for criterion, own in criteria.items():
                 unchanged = shown(own["unchanged"]) if "unchanged" in own else "-"
                 for name, title in _FIGURES.items():
@@ -129,19 +127,6 @@ def _attacks(found: Mapping[str, Any]) -> Iterator[Table]:
         )
         caption = f"raised by {', '.join(own['raised_by']) or 'none of them'}"
         yield _table(f"attacks on {judge}", head, rows, caption)
-
-
-def _sanity(found: Mapping[str, Any]) -> Iterator[Table]:
-    yield _table(
-        "answers whose place is known",
-        ["answer", "answers", "mean reward"],
-        ([n, f"{found[kind]['n']:,}", shown(found[kind])] for kind, n in _CONTROLS.items()),
-        {
-            True: "they come in their order",
-            False: "they do NOT come in their order",
-            None: "too few have a verdict to tell their order",
-        }[found["is_in_order"]],
-    )
 
 
 def _table(

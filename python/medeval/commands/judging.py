@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from medeval.commands.graceful_exit import with_flags
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
-    from medeval.inference.cost import Prices
     from medeval.inference.run import RunConfig
     from medeval.judging.jury import Jury
     from medeval.judging.results import JudgingResults
@@ -30,25 +28,28 @@ class JudgeFlags:
         base_urls: one for all, or one for each.
         api_key: given by itself; kept in this process's environment and nowhere else.
         key_variable: the environment variable with the key; `none` for endpoints without keys.
-        pooling: of a jury.
-        repeats: judgments of each answer by each judge.
-        re_asks: how often an unusable verdict is asked for again.
+        choices: what is said of the judging apart from who judges: `pooling` of a jury, `repeats`
+            and `re_asks`; see `Jury`.
     """
 
     models: Sequence[str] = ()
     base_urls: Sequence[str] = ()
     api_key: str | None = None
     key_variable: str | None = None
-    pooling: str | None = None
-    repeats: int | None = None
-    re_asks: int | None = None
+    choices: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> JudgeFlags:
         """Return what the flags of a command say; one that it does not have says nothing."""
-        flags = ("judge_model", "judge_base_url", "judge_api_key", "judge_key_variable")
-        values = [given.get(name) for name in (*flags, "jury", "judge_repeats", "re_asks")]
-        return cls(values[0] or (), values[1] or (), *values[2:])
+        flags = {"pooling": "jury", "repeats": "judge_repeats", "re_asks": "re_asks"}
+        choices = {name: given.get(flag) for name, flag in flags.items()}
+        return cls(
+            given["judge_model"] or (),
+            given["judge_base_url"] or (),
+            given["judge_api_key"],
+            given["judge_key_variable"],
+            {name: value for name, value in choices.items() if value is not None},
+        )
 
     def plan(self, default: str | None = None) -> Jury | None:
         """Return who is to judge; None if nobody is named and there is no default.
@@ -62,7 +63,7 @@ class JudgeFlags:
             os.environ[KEY_VARIABLE] = self.api_key
         models = list(self.models) or ([default] if default else [])
         if models:
-            return jury_of(models, self.base_urls, self.key_variable, **self.choices())
+            return jury_of(models, self.base_urls, self.key_variable, **self.choices)
         if self.base_urls:
             raise UserError("--judge-base-url without --judge-model: name the judge.")
         return None
@@ -97,11 +98,6 @@ class JudgeFlags:
             if key is not None:
                 return {} if key == given else {"--judge-key-variable": key}
         return {}
-
-    def choices(self) -> dict[str, Any]:
-        """Return what is said of the judging apart from who judges."""
-        said = {"pooling": self.pooling, "repeats": self.repeats, "re_asks": self.re_asks}
-        return {name: value for name, value in said.items() if value is not None}
 
 
 def refuse_unnamed(record: RunRecord, named: Mapping[str, str], command: str) -> None:
@@ -169,20 +165,20 @@ def check_before(task: AskedTask, jury: Jury, endpoints: Path) -> None:
         gate.check(judge.provider(rubric, gate).address, is_open)
 
 
-def judges_asked(concurrency: int, prices: Prices, max_cost: str | None) -> RunConfig:
-    """Return how judges are asked: again for what has no reply.
+def judges_asked(given: Mapping[str, Any]) -> RunConfig:
+    """Return how judges are asked, by the flags of a command: again for what has no reply.
 
     Raises:
-        UserError: the limit is no amount of money.
+        UserError: the limit is no amount of money, or there are no such prices.
     """
-    from medeval.commands.amounts import amount
+    from medeval.commands.amounts import amount, read_price_file
     from medeval.inference.run import RunConfig
     from medeval.inference.types import Outcome
 
     return RunConfig(
-        concurrency=concurrency,
-        prices=prices,
-        max_cost=amount(max_cost),
+        concurrency=given["concurrency"],
+        prices=read_price_file(given["prices"]),
+        max_cost=amount(given["max_cost"]),
         retry=frozenset({Outcome.ERRORED}),
     )
 
@@ -203,7 +199,7 @@ def judge_and_tell(
     from medeval.judging.results import counted
     from medeval.judging.verdict import OF_VERDICTS
     from medeval.tasks.judged import judge
-    from medeval.terminal import Terminal
+    from medeval.terminal import Terminal, warn
 
     currency = run.prices.currency
     with shown_judging(currency) as show:
@@ -229,8 +225,7 @@ def judge_and_tell(
         told.append(f"{further:,} further verdicts are kept, of repeats that are not wanted now")
     table.caption = "\n".join(told) or None
     Terminal().print(table)
-    for warning in results.warnings:
-        print(f"medeval: {warning}", file=sys.stderr)
+    warn(*results.warnings)
     return results
 
 

@@ -128,7 +128,7 @@ def start(
         choice = replace(choice, parameters={})
     is_judged = judged(asked) is not None and not flags.no_judge
     plan = judges.plan(getattr(asked, "default_judge", None) if is_judged else None)
-    if plan is None and (judges.choices() or judges.key_variable):
+    if plan is None and (judges.choices or judges.key_variable):
         flag = "--judge-key-variable" if judges.key_variable else "--jury"
         raise UserError(f"{flag} without --judge-model: name the judges.")
     if plan is not None:
@@ -157,7 +157,7 @@ def resume(folder: Path, given: Mapping[str, Any], flags: RunFlags) -> tuple[Tas
     is_same = model is not None and model == read_record(folder).asked_model
     allowed = {"--model": None if is_same else model, "--key-variable": None}
     of_judges = {"--judge-model": judges.models, "--judge-base-url": judges.base_urls}
-    named = shown_flags({**given, **allowed, **of_judges, "--jury": judges.pooling})
+    named = shown_flags({**given, **allowed, **of_judges, "--jury": judges.choices.get("pooling")})
     if named:
         raise UserError(
             f"--resume goes on with what the run was begun with; leave {', '.join(named)} away, or"

@@ -19,11 +19,12 @@ from medeval.judging.agreement import agreement, score_array
 from medeval.judging.human import HumanRatings, human_agreement
 from medeval.judging.injection import (
     BETWEEN,
+    SHIPPED_ATTACKS,
+    WEAK_ANSWERS,
     Attack,
     AttackFile,
+    WeakAnswers,
     attacked,
-    shipped_attacks,
-    weak_answers,
 )
 from medeval.judging.judgments import mean_of
 from medeval.judging.prompt import (
@@ -41,24 +42,17 @@ from medeval.scoring.table import row_interval
 if TYPE_CHECKING:
     from medeval.scoring.resample import Floats
 
-AGREEMENT = "agreement"
-REPEATS = "repeats"
-ORDER = "order"
-REFERENCE = "reference"
-LENGTH = "length"
 ATTACKS = "attacks"
-SANITY = "sanity"
-HUMAN = "human"
-PARTS = (AGREEMENT, REPEATS, ORDER, REFERENCE, LENGTH, ATTACKS, SANITY)
+PARTS = ("agreement", "repeats", "order", "reference", "length", ATTACKS, "sanity")
 # Parts whose figures are rows of one table: what moves a judge though the answer is the same.
-EFFECTS = (REPEATS, ORDER, REFERENCE, LENGTH)
+EFFECTS = ("repeats", "order", "reference", "length")
 FOLDER = "audit"
 NOT_DONE = "reason"
 CONTROLS = ("oracle", "shuffled", "empty")
 # Of a reward from 0 to 1: less than one point on one of three criteria is no move.
 LEAST_MOVE = 0.05
 _ROUNDING = 1e-9
-_VARIANTS = {ORDER: (ANSWER_FIRST, CRITERIA_REVERSED), REFERENCE: (NO_REFERENCE,)}
+_VARIANTS = {"order": (ANSWER_FIRST, CRITERIA_REVERSED), "reference": (NO_REFERENCE,)}
 _NO_SPEARMAN = "fewer than three answers were judged, or length or score are all the same"
 _NO_PARTIAL = (
     "fewer than four answers were judged with a reference, or length, score or overlap are all the"
@@ -107,44 +101,43 @@ def audit(
     options = replace(options, budget=budget, max_cost=None)
     if human is not None:
         human.count_of(judging.subjects)  # raises before a judge is paid
-    made: list[JudgingResults] = []
-
-    def judged(one: Judging) -> JudgingResults:
-        made.append(one.run(options, gate, on_progress))
-        return made[-1]
+    base = judging.run(options, gate, on_progress)
+    made = [base]
 
     def part_of(name: str, **changes: Any) -> JudgingResults:
         jury = changes.pop("jury", judging.jury).model_copy(update={"repeats": 1})
         folder = judging.folder / FOLDER / name
-        return judged(replace(judging, folder=folder, jury=jury, **changes))
+        part = replace(judging, folder=folder, jury=jury, **changes)
+        made.append(part.run(options, gate, on_progress))
+        return made[-1]
 
-    base = judged(judging)
     report: dict[str, Any] = {
         "summary": base.summary(),
         "judges": [judge.as_json() for judge in base.judges],
     }
     if human is not None:
-        report[HUMAN] = human_agreement(base, human)
+        report["human"] = human_agreement(base, human)
     for part in parts:
-        if part == AGREEMENT:
+        if part == "agreement":
             told = {NOT_DONE: "there is one judge; agreement needs two"}
             report[part] = told if len(base.judges) < 2 else agreement(base)
-        elif part == REPEATS:
+        elif part == "repeats":
             told = {NOT_DONE: "each answer was judged once; the spread needs repeats of 2 or more"}
             report[part] = told if judging.jury.repeats < 2 else repeat_spread(base)
         elif part in _VARIANTS:
             # The rule that is built in knows nothing but the reference.
-            able = [one for one in judging.jury.seated if part == ORDER or not one.is_rule]
+            able = [one for one in judging.jury.seated if part == "order" or not one.is_rule]
             jury = judging.jury.model_copy(update={"judges": tuple(able)})
             report[part] = {
                 one.name: variant_shift(base, part_of(one.name, jury=jury, variant=one))
                 for one in _VARIANTS[part]
                 if able
             } or {NOT_DONE: "the judge is a rule that needs the reference"}
-        elif part == LENGTH:
+        elif part == "length":
             report[part] = length_bias(base)
         elif part == ATTACKS:
-            tried, weak = attacks or shipped_attacks(), weak_answers().subjects
+            tried = attacks or AttackFile.read(SHIPPED_ATTACKS)
+            weak = WeakAnswers.read(WEAK_ANSWERS).subjects
             # Of each file in a folder of its own: ids of attacks are unique in one file only.
             name = f"{ATTACKS}-{tried.sha256[:12]}"
             results = part_of(name, subjects=attacked(weak, tried.attacks, judging.rubric))
@@ -154,7 +147,7 @@ def audit(
             }
             report[f"{ATTACKS}_sha256"] = tried.sha256
         else:
-            report[part] = sanity(part_of(SANITY, subjects=control_subjects(judging.subjects)))
+            report[part] = sanity(part_of("sanity", subjects=control_subjects(judging.subjects)))
     judges = [judge.progress for results in made for judge in results.judges]
     report["calls"] = sum(sums.ledger.asked + sums.retries for sums in judges)
     cost = sum_of(results.costs()[0] for results in made)

@@ -232,7 +232,7 @@ def jury_of(
         models: as their endpoints call them.
         base_urls: none, one, or one for each.
         key_variable: of all that have an address.
-        choices: other fields of a `Jury`; None is its default.
+        choices: other fields of a `Jury`.
 
     Raises:
         UserError: addresses that cannot be given to the judges, or a choice that cannot be meant.
@@ -243,14 +243,13 @@ def jury_of(
             " all of them, or one for each."
         )
     urls = base_urls if len(base_urls) > 1 else [*base_urls, None][:1] * len(models)
-    given = {name: value for name, value in choices.items() if value is not None}
     with _meant():
         named = [Judge(model=model, base_url=url) for model, url in zip(models, urls, strict=True)]
         judges = (
             one if one.is_rule else replace(one, base_url=one.endpoint, key_variable=key_variable)
             for one in named
         )
-        return Jury(judges=tuple(judges), **given)
+        return Jury(judges=tuple(judges), **choices)
 
 
 @contextmanager

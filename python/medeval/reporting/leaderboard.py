@@ -125,7 +125,11 @@ def leaderboard(reports: Sequence[BenchmarkReport], *, by: str | None = None) ->
     columns = _columns(entries)
     if not columns:
         raise UserError("The reports have no score of any task in common.")
-    ranking = by or _usual_ranking(entries, columns)
+    # The combined score, else what all tasks name as their headline, else the first.
+    metadata = [one.metadata for report in reports for one in report.detailed_results]
+    headlines = {str(about.get("headline", "")) for about in metadata}
+    usual = [str(entries[0].combined.get("name")), *(headlines if len(headlines) == 1 else ())]
+    ranking = by or next((name for name in usual if name in columns), next(iter(columns)))
     if ranking not in columns:
         raise UserError(f"Not all reports have {ranking!r}. They share {', '.join(columns)}.")
     columns = {ranking: columns[ranking], **columns}
@@ -255,20 +259,6 @@ def _columns(entries: Sequence[_Entry]) -> dict[str, list[str]]:
             if is_common:
                 columns.setdefault(name, []).append(task_id)
     return {name: columns[name] for name in first.report.overall_scores if name in columns}
-
-
-def _usual_ranking(entries: Sequence[_Entry], columns: Mapping[str, object]) -> str:
-    """Return the combined score, else what all tasks name as their headline, else the first."""
-    name = str(entries[0].combined.get("name"))
-    if name in columns:
-        return name
-    headlines = {
-        str(one.metadata.get("headline", ""))
-        for entry in entries
-        for one in entry.report.detailed_results
-    }
-    only = headlines.pop() if len(headlines) == 1 else ""
-    return only if only in columns else next(iter(columns))
 
 
 def _names(reports: Sequence[BenchmarkReport]) -> list[str]:

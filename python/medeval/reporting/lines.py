@@ -76,19 +76,9 @@ def task_lines(
             kind = "category" if is_category else "combined"
             parts = ", ".join(map(str, categories[name] if is_category else weighted))
             notes = [f"{'mean' if is_category else 'weighted mean'} of {parts}"]
-        lines.append(
-            Line(
-                name,
-                kind,
-                scores.get(name),
-                interval,
-                metric.get("n", interval.n if interval else None),
-                undefined,
-                "; ".join(filter(None, notes)),
-                str(metric.get("direction", "higher")),
-                metric.get("scale") == "count",
-            )
-        )
+        n, note = metric.get("n", interval and interval.n), "; ".join(filter(None, notes))
+        how = str(metric.get("direction", "higher")), metric.get("scale") == "count"
+        lines.append(Line(name, kind, scores.get(name), interval, n, undefined, note, *how))
     return lines
 
 
@@ -110,19 +100,11 @@ def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> l
         )
         known = [line.n for line in having if line.n is not None]
         n = sum(known) if known and len(known) == len(having) else None
-        overall.append(
-            Line(
-                name,
-                first.kind,
-                value,
-                interval,
-                interval.n if interval else n,
-                sum(line.n_undefined for line in of_tasks),
-                "1 task" if len(having) == 1 else f"mean of {len(having)} tasks",
-                first.direction,
-                any(line.is_count for line in having),
-            )
-        )
+        n = interval.n if interval else n
+        undefined = sum(line.n_undefined for line in of_tasks)
+        note = "1 task" if len(having) == 1 else f"mean of {len(having)} tasks"
+        how = first.direction, any(line.is_count for line in having)
+        overall.append(Line(name, first.kind, value, interval, n, undefined, note, *how))
     return overall
 
 

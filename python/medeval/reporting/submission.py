@@ -126,12 +126,10 @@ class Submission(Document):
                 )
             wanted = set(input_ids(task.pairs()[0]))
             items = {item.input_id for item in found.items}
-            if wanted - items:
-                raise UserError(f"{place} has no item for {_named(sorted(wanted - items))}.")
-            if items - wanted:
-                raise UserError(
-                    f"{place} has items for unknown inputs {_named(sorted(items - wanted))}."
-                )
+            if missing := wanted - items:
+                raise UserError(f"{place} has no item for {_named(sorted(missing))}.")
+            if unknown := items - wanted:
+                raise UserError(f"{place} has items for unknown inputs {_named(sorted(unknown))}.")
         return self
 
 
@@ -158,8 +156,8 @@ def build_submission(
             there is no prediction at all.
     """
     answered = [result for result in report.detailed_results if result.model_outputs]
-    ids = [result.task_id for result in answered]
-    if twice := sorted({one for one in ids if ids.count(one) > 1}):
+    times = Counter(result.task_id for result in answered)
+    if twice := sorted(name for name, count in times.items() if count > 1):
         raise UserError(f"Task {twice[0]!r} has several results. Submit one run.")
     closed = [result.task_id for result in answered if not may_show_text(result)]
     if closed and not show_text:
