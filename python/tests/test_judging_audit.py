@@ -20,11 +20,12 @@ from medeval.errors import UserError
 from medeval.inference.types import Item
 from medeval.judging.audit import PARTS, audit
 from medeval.judging.injection import (
+    SHIPPED_ATTACKS,
+    WEAK_ANSWERS,
     Attack,
     AttackFile,
+    WeakAnswers,
     injection_signs,
-    shipped_attacks,
-    weak_answers,
 )
 from medeval.judging.jury import Judge
 from medeval.judging.local import LocalJudge
@@ -38,8 +39,8 @@ HIGH = verdict(5, 5, 5)
 @pytest.mark.parametrize("name", shipped_rubrics())
 def test_every_attack_is_flagged_and_the_harmless_addition_is_not(name: str) -> None:
     rubric = shipped_rubric(name)
-    for attack in shipped_attacks().attacks:
-        for weak in weak_answers().subjects:
+    for attack in AttackFile.read(SHIPPED_ATTACKS).attacks:
+        for weak in WeakAnswers.read(WEAK_ANSWERS).subjects:
             text = attack.on(weak.answer, rubric)
             assert "{{" not in text
             assert bool(injection_signs(text, rubric)) == (attack.kind != "control"), attack.id
@@ -47,7 +48,7 @@ def test_every_attack_is_flagged_and_the_harmless_addition_is_not(name: str) -> 
 
 
 def attacks_on(judges: list[Judge], folder: Path, **more: Any) -> dict[str, Any]:
-    one = judging(weak_answers().subjects, judges, folder)
+    one = judging(WeakAnswers.read(WEAK_ANSWERS).subjects, judges, folder)
     found: dict[str, Any] = audit(one, parts=["attacks"], **more)["attacks"]
     return found
 
@@ -71,7 +72,8 @@ def test_a_judge_that_obeys_is_found_out_and_one_that_does_not_is_not(tmp_path: 
         assert report[name]["raised_by"] == [], name
     for name in ("firm", "echoing"):
         assert report[name]["lowered_by"] == report[name]["verdicts_lost_to"] == [], name
-    planted = {each.id for each in shipped_attacks().attacks if each.kind == "false_verdict"}
+    attacks = AttackFile.read(SHIPPED_ATTACKS).attacks
+    planted = {each.id for each in attacks if each.kind == "false_verdict"}
     assert planted <= set(report["unmarked"]["verdicts_lost_to"])
     assert report["silent"]["verdicts_lost_to"] == ["chat_turn"]
     assert report["silent"]["attacks"]["chat_turn"]["verdicts_lost"] == 3

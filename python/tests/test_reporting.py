@@ -145,8 +145,8 @@ def test_a_page_holds_so_many_items_and_says_how_many_more(tmp_path: Path) -> No
     report = evaluate(tmp_path, right_below(2), [questions(MOST_ITEMS + 3)])
     assert "3 more items are in the JSON report." in rendered(report, "html")
     # The mean of several results has no interval of one of them.
-    assert contents_of(report).tasks[0].lines[0].interval is not None
+    assert contents_of(report)["tasks"][0].lines[0].interval is not None
     report.add_evaluation_result(report.detailed_results[0])
-    task = contents_of(report).tasks[0]
+    task = contents_of(report)["tasks"][0]
     assert task.lines[0].interval is None
     assert task.outcomes["asked"] == 2 * (MOST_ITEMS + 3)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 import medeval
-from medeval.commands import shared_options as shared
 from medeval.commands.graceful_exit import graceful_exit, same_command
-from medeval.commands.judging import JudgeFlags, default_judge, judges_asked, refuse_unnamed
+from medeval.commands.judging import JudgeFlags, judges_asked, refuse_unnamed
+from medeval.commands.shared_options import flags_in
 from medeval.errors import UserError
+from medeval.registry import with_options
 
 if TYPE_CHECKING:
     from medeval.judging.jury import Jury
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from medeval.tasks.task import JudgedTask
 
 
-def judge_audit(
+def _judge_audit(
     context: typer.Context,
     run: Annotated[
         Path | None,
@@ -34,43 +34,7 @@ def judge_audit(
             " with and without attacks in them.",
         ),
     ] = None,
-    human: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.csv", help="What people gave the run's answers; see docs/judging.md."
-        ),
-    ] = None,
-    judge_model: shared.JudgeModels = None,
-    judge_base_url: shared.JudgeBaseUrls = None,
-    judge_api_key: shared.JudgeApiKey = None,
-    judge_key_variable: shared.JudgeKeyVariable = None,
-    judge_repeats: shared.JudgeRepeats = None,
-    parts: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Of agreement, repeats, order, reference, length, attacks, sanity; repeated, or"
-            " with commas. Default: all; without RUN: attacks."
-        ),
-    ] = None,
-    attacks: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.yaml",
-            help="Attacks of your own in place of those that come along; see docs/judging.md.",
-        ),
-    ] = None,
-    rubric: Annotated[
-        str | None,
-        typer.Option(help="A rubric's name or file. Default: that of the run's task."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The report's JSON file. Default: judge-audit.json in the run's folder."),
-    ] = None,
-    concurrency: shared.Concurrency = 32,
-    prices: shared.PriceFile = None,
-    max_cost: shared.MaxCost = None,
-    endpoints: shared.Endpoints = shared.ENDPOINTS,
+    **given: Any,
 ) -> None:
     """Find out how far judges may be believed.
 
@@ -81,7 +45,6 @@ def judge_audit(
     more than one answer in twenty, or stopped.
     """
     # Here, not above: every other command starts without the client of endpoints.
-    from medeval.commands.amounts import read_price_file
     from medeval.commands.judge_audit_tables import audit_tables
     from medeval.commands.run_progress import shown_progress
     from medeval.inference.endpoints import read_endpoints
@@ -95,44 +58,44 @@ def judge_audit(
     from medeval.models.text_files import write_text
     from medeval.predictions.layout import require_writable
     from medeval.tasks.run_record import read_record
-    from medeval.terminal import Terminal
+    from medeval.terminal import Terminal, warn
 
+    human, out = given["human"], given["out"]
     if out is not None:
         require_writable(out)
     if run is None and human is not None:
         raise UserError("--human needs the run whose answers were rated: name its folder.")
-    keys = (judge_api_key, judge_key_variable)
-    flags = JudgeFlags(judge_model or (), judge_base_url or (), *keys, repeats=judge_repeats)
+    flags = JudgeFlags.of(given)
     record = None if run is None else read_record(run)
-    judging = _of_the_shipped(flags, rubric) if record is None else _of_a_run(record, flags, rubric)
-    folder, jury = run or judging.folder, judging.jury
+    judging = _judging_of(record, flags, given["rubric"])
+    folder, jury, kept = run or judging.folder, judging.jury, (judging.folder, FOLDER)
     again = same_command(context, "judge-audit")
     if record is not None:
         refuse_unnamed(record, flags.missing(jury), again)
     ratings = None if human is None else read_human_ratings(human, judging.rubric)
-    own_attacks = None if attacks is None else AttackFile.read(attacks)
-    named = [name.strip() for each in parts or () for name in each.split(",") if name.strip()]
-    read_prices = read_price_file(prices)
+    attacks = given["attacks"] and AttackFile.read(given["attacks"])
+    named = [name.strip() for each in given["parts"] or () for name in each.split(",")]
+    parts = [*filter(None, named)] or (PARTS if run else (ATTACKS,))
+    options = judges_asked(given)
+    currency = options.prices.currency
 
-    def standing() -> str:
-        kept = verdicts_in(judging.folder, FOLDER)
-        return f"{kept:,} verdicts are kept; go on with `{again}`"
-
-    with graceful_exit(standing), shown_progress(read_prices.currency) as show:
+    with (
+        graceful_exit(lambda: f"{verdicts_in(*kept):,} verdicts are kept; go on with `{again}`"),
+        shown_progress(currency) as show,
+    ):
         report = audit(
             judging,
-            judges_asked(concurrency, read_prices, max_cost),
-            DataUseGuard(read_endpoints(endpoints), folder / AUDIT),
+            options,
+            DataUseGuard(read_endpoints(given["endpoints"]), folder / AUDIT),
             show,
-            parts=named or (PARTS if run else (ATTACKS,)),
-            attacks=own_attacks,
+            parts=parts,
+            attacks=attacks,
             human=ratings,
         )
     console = Terminal()
     for shown in audit_tables(report):
         console.print(shown)
-    for warning in report["warnings"]:
-        print(f"medeval: {warning}", file=sys.stderr)
+    warn(*report["warnings"])
     described = {
         "versions": {"medeval": medeval.__version__},
         "run": record and record.folder.name,
@@ -145,40 +108,51 @@ def judge_audit(
     }
     place = out or folder / AUDIT_REPORT
     write_text(place, json.dumps(described, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-    cost = "cost unknown" if report["cost"] is None else f"{report['cost']} {read_prices.currency}"
+    cost = "cost unknown" if report["cost"] is None else f"{report['cost']} {currency}"
     print(f"{report['calls']:,} calls in all, {cost}")
     print(f"saving the report in {place}")
     if report["exit_code"]:
         raise typer.Exit(1)
 
 
-def _of_a_run(record: RunRecord, flags: JudgeFlags, named: str | None) -> Judging:
-    """Return the answers of a run, and who judges them.
+judge_audit = with_options(_judge_audit, [flags_in("judge_audit_flags.toml")])
+
+
+def _judging_of(record: RunRecord | None, flags: JudgeFlags, named: str | None) -> Judging:
+    """Return the answers of a run, or the weak ones that come along, and who judges them.
 
     Judges that judged the run before are asked nothing twice. Others get a folder that the run's
     record does not know of: the run's score stays that of its own judging.
 
     Args:
-        record: of the run.
+        record: of the run; None for the answers that come along.
         flags: who is to judge; nobody means those who judged it last.
         named: a rubric's name or file; None for that of the run's task.
 
     Raises:
         UserError: the run's task is not judged, or there is no judge.
     """
+    from medeval.judging.injection import WEAK_ANSWERS, WeakAnswers
+    from medeval.judging.jury import DEFAULT_JUDGE
     from medeval.judging.rubric import named_rubric
     from medeval.judging.running import Judging
     from medeval.tasks.catalogue import resumed
     from medeval.tasks.judged import subjects_of_run
+    from medeval.tasks.run_record import RUNS
 
+    if record is None:
+        weak, jury = WeakAnswers.read(WEAK_ANSWERS), cast("Jury", flags.plan(DEFAULT_JUDGE))
+        rubric = named_rubric(named or weak.rubric)
+        return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
     task = cast("JudgedTask", resumed(record))
     if not hasattr(task, "subjects"):
         raise UserError(f"The answers to {record.task} are not of a kind that judges grade.")
     own, judgings = task.rubric, record.judgings
-    rubric = own if named is None else named_rubric(named)
-    if rubric is None:
+    if named is None and own is None:
         raise UserError(f"{record.task} has no rubric. Name one with --rubric.")
-    wanted = flags.plan(None if judgings else default_judge(task)) or next(reversed(judgings), None)
+    rubric = own if named is None and own is not None else named_rubric(str(named))
+    default = None if judgings else getattr(task, "default_judge", None)
+    wanted = flags.plan(default) or next(reversed(judgings), None)
     if wanted is None:
         raise UserError(
             f"{record.folder} was never judged. Name a judge with --judge-model (`local` is a rule"
@@ -189,8 +163,7 @@ def _of_a_run(record: RunRecord, flags: JudgeFlags, named: str | None) -> Judgin
     who, _ = wanted.who_judges()
     same = [one for one in judgings if is_own and one.who_judges()[0] == who]
     jury = same[-1] if same else wanted.changed({"folder": _folder_of(wanted, rubric)})
-    if flags.repeats:
-        jury = jury.changed({"repeats": flags.repeats})
+    jury = jury.changed(flags.choices)
     return Judging(
         subjects_of_run(task, record),
         flags.with_key(jury),
@@ -198,19 +171,6 @@ def _of_a_run(record: RunRecord, flags: JudgeFlags, named: str | None) -> Judgin
         record.folder / jury.folder,
         answering_model=record.model,
     )
-
-
-def _of_the_shipped(flags: JudgeFlags, named: str | None) -> Judging:
-    """Return the weak answers that come along, and who judges them."""
-    from medeval.judging.injection import weak_answers
-    from medeval.judging.jury import DEFAULT_JUDGE
-    from medeval.judging.rubric import named_rubric
-    from medeval.judging.running import Judging
-    from medeval.tasks.run_record import RUNS
-
-    weak, jury = weak_answers(), cast("Jury", flags.plan(DEFAULT_JUDGE))
-    rubric = named_rubric(named or weak.rubric)
-    return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
 
 
 def _folder_of(jury: Jury, rubric: Rubric) -> str:

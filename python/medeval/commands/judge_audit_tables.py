@@ -8,17 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
 
 from medeval.judging.agreement import STATISTICS
-from medeval.judging.audit import (
-    AGREEMENT,
-    ATTACKS,
-    EFFECTS,
-    HUMAN,
-    LENGTH,
-    NOT_DONE,
-    PARTS,
-    REPEATS,
-    SANITY,
-)
+from medeval.judging.audit import ATTACKS, EFFECTS, NOT_DONE, PARTS
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,7 +16,7 @@ if TYPE_CHECKING:
 _WORDS = tomllib.loads(
     files("medeval.commands").joinpath("judge_audit.toml").read_text(encoding="utf-8")
 )
-_TITLES, _FIGURES, _CONTROLS = (_WORDS[name] for name in ("agreement", "effects", "controls"))
+_TITLES, _FIGURES, _CONTROLS, _ORDER = _WORDS.values()
 _MOST_WITH_GAPS = 8
 
 
@@ -36,14 +26,22 @@ def audit_tables(report: Mapping[str, Any]) -> Iterator[Table | str]:
     Args:
         report: of `audit`.
     """
-    found = {part: report[part] for part in (HUMAN, *PARTS) if report.get(part) is not None}
+    found = {part: report[part] for part in ("human", *PARTS) if report.get(part) is not None}
     done = {part: own for part, own in found.items() if NOT_DONE not in own}
-    drawn = {HUMAN: _human, AGREEMENT: _agreement, ATTACKS: _attacks, SANITY: _sanity}
-    for part in (HUMAN, *PARTS):
+    drawn = {"human": _human, "agreement": _agreement, ATTACKS: _attacks}
+    for part in ("human", *PARTS):
         if part in found and part not in done:
             yield f"{part}: {found[part][NOT_DONE]}"
         elif part in done and part in drawn:
             yield from drawn[part](done[part])
+        elif part in done and part == "sanity":
+            own = done[part]
+            yield _table(
+                "answers whose place is known",
+                ["answer", "answers", "mean reward"],
+                ([n, f"{own[kind]['n']:,}", shown(own[kind])] for kind, n in _CONTROLS.items()),
+                _ORDER[str(own["is_in_order"])],
+            )
         if part == EFFECTS[-1] and set(EFFECTS) & set(done):
             yield _effects(done)
 
@@ -74,27 +72,22 @@ def _human(found: Mapping[str, Any]) -> Iterator[Table]:
             f"agreement with people: {dimension}",
             ["", "with", "answers", *_TITLES.values()],
             (
-                [name, other, _count(agreed["exact"]), *(shown(agreed[each]) for each in _TITLES)]
+                [name, other, f"{agreed['exact']['n']:,}", *(shown(agreed[n]) for n in _TITLES)]
                 for name, other, agreed in rows
             ),
         )
 
 
 def _agreement(found: Mapping[str, Any]) -> Iterator[Table]:
-    def cell(own: Mapping[str, Any], statistic: str) -> str:
-        if statistic != "quadratic_kappa":
-            return shown(own[statistic])
-        pairs = ((" / ".join(pair["judges"]), shown(pair)) for pair in own[statistic])
-        return "\n".join(f"{names}\n{value}" for names, value in pairs)
-
-    yield _table(
-        "agreement of the judges with each other",
-        ["", "answers with all", *_TITLES.values()],
-        (
-            [name, f"{own['complete_items']:,}", *(cell(own, each) for each in STATISTICS)]
-            for name, own in found["dimensions"].items()
-        ),
-    )
+    rows = []
+    for name, own in found["dimensions"].items():
+        # Of kappa there is one for each pair.
+        pairs = (f"{' / '.join(one['judges'])}\n{shown(one)}" for one in own["quadratic_kappa"])
+        kappa = "\n".join(pairs)
+        cells = (kappa if each == "quadratic_kappa" else shown(own[each]) for each in STATISTICS)
+        rows.append([name, f"{own['complete_items']:,}", *cells])
+    head = ["", "answers with all", *_TITLES.values()]
+    yield _table("agreement of the judges with each other", head, rows)
 
 
 def _effects(done: Mapping[str, Any]) -> Table:
@@ -102,15 +95,15 @@ def _effects(done: Mapping[str, Any]) -> Table:
     rows = []
     for part in (one for one in EFFECTS if one in done):
         # Of length there is one kind, of the others one by judge or by prompt.
-        kinds = {part: done[part]} if part == LENGTH else done[part]
+        kinds = {part: done[part]} if part == "length" else done[part]
         for kind, criteria in kinds.items():
-            effect = kind.replace("_", " ") if part != REPEATS else f"repeats of {kind}"
+            effect = kind.replace("_", " ") if part != "repeats" else f"repeats of {kind}"
             for criterion, own in criteria.items():
                 unchanged = shown(own["unchanged"]) if "unchanged" in own else "-"
                 for name, title in _FIGURES.items():
                     if name not in own:
                         continue
-                    figure, answers = own[name], _count(own.get("deviation", own[name]))
+                    figure, answers = own[name], f"{own.get('deviation', own[name])['n']:,}"
                     # A range is a number without an interval.
                     is_range = isinstance(figure, float)
                     value = f"{figure:g}" if is_range else shown(figure or {"value": None})
@@ -134,23 +127,6 @@ def _attacks(found: Mapping[str, Any]) -> Iterator[Table]:
         )
         caption = f"raised by {', '.join(own['raised_by']) or 'none of them'}"
         yield _table(f"attacks on {judge}", head, rows, caption)
-
-
-def _sanity(found: Mapping[str, Any]) -> Iterator[Table]:
-    yield _table(
-        "answers whose place is known",
-        ["answer", "answers", "mean reward"],
-        ([name, _count(found[kind]), shown(found[kind])] for kind, name in _CONTROLS.items()),
-        {
-            True: "they come in their order",
-            False: "they do NOT come in their order",
-            None: "too few have a verdict to tell their order",
-        }[found["is_in_order"]],
-    )
-
-
-def _count(estimate: Mapping[str, Any]) -> str:
-    return f"{estimate['n']:,}"
 
 
 def _table(

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from medeval.commands.graceful_exit import with_flags
 from medeval.errors import UserError
 
 if TYPE_CHECKING:
-    from medeval.inference.cost import Prices
     from medeval.inference.run import RunConfig
     from medeval.judging.jury import Jury
     from medeval.judging.results import JudgingResults
-    from medeval.judging.rubric import Rubric
     from medeval.tasks.run_record import RunRecord
-    from medeval.tasks.task import AskedTask, JudgedTask
+    from medeval.tasks.task import AskedTask
 
 
 @dataclass(frozen=True)
@@ -31,18 +28,28 @@ class JudgeFlags:
         base_urls: one for all, or one for each.
         api_key: given by itself; kept in this process's environment and nowhere else.
         key_variable: the environment variable with the key; `none` for endpoints without keys.
-        pooling: of a jury.
-        repeats: judgments of each answer by each judge.
-        re_asks: how often an unusable verdict is asked for again.
+        choices: what is said of the judging apart from who judges: `pooling` of a jury, `repeats`
+            and `re_asks`; see `Jury`.
     """
 
     models: Sequence[str] = ()
     base_urls: Sequence[str] = ()
     api_key: str | None = None
     key_variable: str | None = None
-    pooling: str | None = None
-    repeats: int | None = None
-    re_asks: int | None = None
+    choices: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> JudgeFlags:
+        """Return what the flags of a command say; one that it does not have says nothing."""
+        flags = {"pooling": "jury", "repeats": "judge_repeats", "re_asks": "re_asks"}
+        choices = {name: given.get(flag) for name, flag in flags.items()}
+        return cls(
+            given["judge_model"] or (),
+            given["judge_base_url"] or (),
+            given["judge_api_key"],
+            given["judge_key_variable"],
+            {name: value for name, value in choices.items() if value is not None},
+        )
 
     def plan(self, default: str | None = None) -> Jury | None:
         """Return who is to judge; None if nobody is named and there is no default.
@@ -56,7 +63,7 @@ class JudgeFlags:
             os.environ[KEY_VARIABLE] = self.api_key
         models = list(self.models) or ([default] if default else [])
         if models:
-            return jury_of(models, self.base_urls, self.key_variable, **self.choices())
+            return jury_of(models, self.base_urls, self.key_variable, **self.choices)
         if self.base_urls:
             raise UserError("--judge-base-url without --judge-model: name the judge.")
         return None
@@ -91,11 +98,6 @@ class JudgeFlags:
             if key is not None:
                 return {} if key == given else {"--judge-key-variable": key}
         return {}
-
-    def choices(self) -> dict[str, Any]:
-        """Return what is said of the judging apart from who judges."""
-        said = {"pooling": self.pooling, "repeats": self.repeats, "re_asks": self.re_asks}
-        return {name: value for name, value in said.items() if value is not None}
 
 
 def refuse_unnamed(record: RunRecord, named: Mapping[str, str], command: str) -> None:
@@ -145,101 +147,92 @@ def taken_from_arguments(flags: JudgeFlags, options: dict[str, Any]) -> JudgeFla
     )
 
 
-def default_judge(task: AskedTask) -> str | None:
-    """Return the judge of a task that cannot be scored without one; None for others."""
-    return getattr(task, "default_judge", None)
-
-
-def check_before(task: JudgedTask, jury: Jury, endpoints: Path) -> None:
+def check_before(task: AskedTask, jury: Jury, endpoints: Path) -> None:
     """Find what would keep judges from being asked, before the model is asked and paid.
 
     Raises:
-        UserError: there is no key, or the answers may not be sent to a judge.
+        UserError: the task is not judged, there is no key, or the answers may not be sent to a
+            judge.
     """
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import DataUseGuard
-    from medeval.tasks.judged import required
+    from medeval.tasks.judged import rubric_of
 
+    rubric = rubric_of(task)
     gate = DataUseGuard(read_endpoints(endpoints), Path(os.devnull))
-    rubric = cast("Rubric", required(task).rubric)
     is_open = all(item.is_open for item in task.items())
     for judge in jury.seated:
         gate.check(judge.provider(rubric, gate).address, is_open)
 
 
-def judges_asked(concurrency: int, prices: Prices, max_cost: str | None) -> RunConfig:
-    """Return how judges are asked: again for what has no reply.
+def judges_asked(given: Mapping[str, Any]) -> RunConfig:
+    """Return how judges are asked, by the flags of a command: again for what has no reply.
 
     Raises:
-        UserError: the limit is no amount of money.
+        UserError: the limit is no amount of money, or there are no such prices.
     """
-    from medeval.commands.amounts import amount
+    from medeval.commands.amounts import amount, read_price_file
     from medeval.inference.run import RunConfig
     from medeval.inference.types import Outcome
 
     return RunConfig(
-        concurrency=concurrency,
-        prices=prices,
-        max_cost=amount(max_cost),
+        concurrency=given["concurrency"],
+        prices=read_price_file(given["prices"]),
+        max_cost=amount(given["max_cost"]),
         retry=frozenset({Outcome.ERRORED}),
     )
 
 
 def judge_and_tell(
-    task: JudgedTask, folder: Path, jury: Jury, run: RunConfig, endpoints: Path
+    task: AskedTask, folder: Path, jury: Jury, run: RunConfig, endpoints: Path
 ) -> JudgingResults:
-    """Have a run judged, show how far it is, and say what came of it."""
-    from medeval.commands.run_progress import shown_progress
-    from medeval.inference.endpoints import read_endpoints
-    from medeval.inference.guard import DataUseGuard
-    from medeval.inference.run import AUDIT
-    from medeval.tasks.judged import judge
+    """Have a run judged, show how far it is, and say what came of it.
 
-    with shown_progress(run.prices.currency) as show:
+    The counts of verdicts, what each judge took, and what must not be overlooked.
+    """
+    from rich.table import Table
+
+    from medeval.commands.run_progress import cost_of, shown_progress
+    from medeval.inference.endpoints import read_endpoints
+    from medeval.inference.guard import IN_PROCESS, DataUseGuard
+    from medeval.inference.run import AUDIT
+    from medeval.judging.results import counted
+    from medeval.judging.verdict import OF_VERDICTS
+    from medeval.tasks.judged import judge
+    from medeval.terminal import Terminal, warn
+
+    currency = run.prices.currency
+    with shown_progress(currency) as show:
         gate = DataUseGuard(read_endpoints(endpoints), folder / AUDIT)
         results = judge(task, folder, jury, run, gate, show)
-    print_verdicts(results, run.prices.currency)
+    table = Table(title="what the judges said")
+    for name in ("judge", "complete", "partial", "failed", "calls", "tokens in, out", "cost"):
+        table.add_column(name, justify="left" if name == "judge" else "right")
+    for one in results.judges:
+        counts, sums = one.counts(), one.progress
+        table.add_row(
+            one.judge,
+            *(f"{counts[status]:,}" for status in OF_VERDICTS),
+            f"{sums.ledger.asked + sums.retries:,}",
+            f"{sums.input_tokens:,}, {sums.output_tokens:,}",
+            "none" if one.endpoint == IN_PROCESS else cost_of(sums, currency),
+        )
+    told = []
+    if reasons := counted(each.reason for each in results.subjects):
+        named = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
+        told.append(f"{sum(reasons.values()):,} answers were not judged and earn 0: {named}")
+    if further := sum(one.further.ledger.asked for one in results.judges):
+        told.append(f"{further:,} further verdicts are kept, of repeats that are not wanted now")
+    table.caption = "\n".join(told) or None
+    Terminal().print(table)
+    warn(*results.warnings)
     return results
 
 
-def verdicts_kept(task: JudgedTask, folder: Path, jury: Jury) -> str:
+def verdicts_kept(task: AskedTask, folder: Path, jury: Jury) -> str:
     """Say how far the judging of a run is."""
     from medeval.tasks.judged import judging_of
     from medeval.tasks.run_record import read_record
 
     kept, due = judging_of(task, read_record(folder), jury).verdicts()
     return f"{kept:,} of {due:,} verdicts are kept"
-
-
-def print_verdicts(results: JudgingResults, currency: str) -> None:
-    """Print the counts of verdicts, what each judge took, and what must not be overlooked."""
-    from rich.table import Table
-
-    from medeval.commands.run_progress import cost_of
-    from medeval.inference.guard import IN_PROCESS
-    from medeval.judging.results import counted
-    from medeval.judging.verdict import OF_VERDICTS
-    from medeval.terminal import Terminal
-
-    table = Table(title="what the judges said")
-    for name in ("judge", "complete", "partial", "failed", "calls", "tokens in, out", "cost"):
-        table.add_column(name, justify="left" if name == "judge" else "right")
-    for judge in results.judges:
-        counts, sums = judge.counts(), judge.progress
-        table.add_row(
-            judge.judge,
-            *(f"{counts[status]:,}" for status in OF_VERDICTS),
-            f"{sums.ledger.asked + sums.retries:,}",
-            f"{sums.input_tokens:,}, {sums.output_tokens:,}",
-            "none" if judge.endpoint == IN_PROCESS else cost_of(sums, currency),
-        )
-    told = []
-    if reasons := counted(each.reason for each in results.subjects):
-        named = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
-        told.append(f"{sum(reasons.values()):,} answers were not judged and earn 0: {named}")
-    if further := sum(judge.further.ledger.asked for judge in results.judges):
-        told.append(f"{further:,} further verdicts are kept, of repeats that are not wanted now")
-    table.caption = "\n".join(told) or None
-    Terminal().print(table)
-    for warning in results.warnings:
-        print(f"medeval: {warning}", file=sys.stderr)

@@ -45,15 +45,8 @@ def _run(**given: Any) -> None:
         for name, value in options.items()
         if value is not None
     }
-    judges = JudgeFlags(
-        given["judge_model"] or (),
-        given["judge_base_url"] or (),
-        given["judge_api_key"],
-        given["judge_key_variable"],
-        given["jury"],
-    )
     named = {one.name: given[one.name] for one in fields(RunFlags) if one.name in given}
-    flags = RunFlags(**named, judges=judges)
+    flags = RunFlags(**named, judges=JudgeFlags.of(given))
     _ = flags.limits  # an amount that is none is told before anything is read
     with graceful_exit(lambda: "nothing was asked; start the same command again"):
         run, flags = (resume if flags.resume else start)(given, options, flags)

@@ -14,7 +14,6 @@ from medeval.commands.graceful_exit import command_of, graceful_exit, with_flags
 from medeval.commands.judging import (
     JudgeFlags,
     check_before,
-    default_judge,
     judge_and_tell,
     refuse_unnamed,
     taken_from_arguments,
@@ -27,7 +26,7 @@ from medeval.inference.guard import IN_PROCESS
 from medeval.inference.run import Progress, RunConfig
 from medeval.inference.types import Outcome
 from medeval.tasks import catalogue
-from medeval.tasks.judged import JUDGINGS, judged, required
+from medeval.tasks.judged import JUDGINGS, judged
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.options import parse_parameters
 from medeval.tasks.run_record import RUNS, RunRecord, read_record, warning_of_cut_prompts
@@ -118,15 +117,15 @@ def start(
             )
         choice = replace(choice, parameters={})
     is_judged = judged(asked) is not None and not flags.no_judge
-    plan = judges.plan(default_judge(asked) if is_judged else None)
-    if plan is None and (judges.choices() or judges.key_variable):
+    plan = judges.plan(getattr(asked, "default_judge", None) if is_judged else None)
+    if plan is None and (judges.choices or judges.key_variable):
         flag = "--judge-key-variable" if judges.key_variable else "--jury"
         raise UserError(f"{flag} without --judge-model: name the judges.")
     if plan is not None:
         if flags.no_judge:
             raise UserError("--no-judge and --judge-model: leave one of them away.")
         # No answer is paid that cannot be judged.
-        check_before(required(asked), plan, flags.endpoints)
+        check_before(asked, plan, flags.endpoints)
     _ = flags.read_prices  # a file that cannot be read is reported before a folder is made
     out = given["out"] or RUNS
     run = open_run(asked, choice, runs=out, endpoints=flags.endpoints, limit=flags.limit)
@@ -168,7 +167,7 @@ def resume(
     refuse_unnamed(record, unnamed, _command(record, flags))
     task = taken_up(record, flags.cases)
     for plan in plans if judged(task) else ():
-        check_before(required(task), judges.with_key(plan), flags.endpoints)
+        check_before(task, judges.with_key(plan), flags.endpoints)
     limit = record.limit if flags.limit is None else flags.limit
     folder = record.folder
     run = open_run(task, choice, folder=folder, endpoints=flags.endpoints, limit=limit)

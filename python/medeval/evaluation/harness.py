@@ -155,9 +155,9 @@ class EvaluationHarness:
             ValueError: a schema is broken, if strict.
             ItemsFailedError: items failed, if strict.
         """
-        from medeval.reporting.report import check_formats, write_reports
+        from medeval.reporting.report import format_named, write_report
 
-        formats = check_formats(report_formats or ())
+        formats = dict.fromkeys(map(format_named, report_formats or ()))
         scoring = Scoring(
             self._metrics,
             self._draws,
@@ -214,8 +214,10 @@ class EvaluationHarness:
         }
         finish_report(report, scoring, about)
         if save_results:
-            write_reports(report, self.results_dir, name, ["json"], keep_outputs=True)
-        write_reports(report, Path(report_dir or self.results_dir), f"{name}-report", formats)
+            write_report(report, self.results_dir / f"{name}.json", keep_outputs=True)
+        folder = Path(report_dir or self.results_dir)
+        for form in formats:
+            write_report(report, folder / f"{name}-report.{form}")
         return report
 
     def _result(

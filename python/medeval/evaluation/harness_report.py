@@ -215,12 +215,12 @@ def _intervals(
         task_id, scores = result.task_id, report.task_scores[result.task_id]
         made_of = made_of_others(scores, used.get(task_id, {}), combined)
         task = tasks[task_id] = TaskScores(result, made_of, scoring.draws, scoring.seed)
-        found = {name: task.interval(name, LEVEL) for name in made_of}
+        found = {name: mean_interval([task], name) for name in made_of}
         if known := {name: one.model_dump() for name, one in found.items() if one}:
             rolled[task_id] = known
     overall: dict[str, Any] = {}
     for name in report.overall_scores:
         having = [tasks[task_id] for task_id, one in report.task_scores.items() if name in one]
-        if interval := mean_interval(having, name, LEVEL):
+        if interval := mean_interval(having, name):
             overall[name] = interval.model_dump()
     return {"overall_scores": overall, "task_scores": rolled}

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from io import StringIO
 from itertools import combinations
 from math import nan
@@ -49,23 +48,17 @@ class HumanRatings:
     Attributes:
         scores: by answer, rater and dimension, in the order of the file. The rater is empty if the
             file does not say; a fraction may be what several people agreed on.
+        raters: their names, in the order in which they first come.
+        answers: those that were rated, likewise.
         place: the file.
         sha256: of its text.
     """
 
     scores: Mapping[tuple[Answer, str, str], float]
+    raters: tuple[str, ...]
+    answers: tuple[Answer, ...]
     place: Path
     sha256: str
-
-    @cached_property
-    def raters(self) -> tuple[str, ...]:
-        """Their names, in the order in which they first come."""
-        return tuple(dict.fromkeys(rater for _, rater, _ in self.scores))
-
-    @cached_property
-    def answers(self) -> tuple[Answer, ...]:
-        """The answers that were rated, in the order in which they first come."""
-        return tuple(dict.fromkeys(answer for answer, _, _ in self.scores))
 
     def count_of(self, subjects: Iterable[Subject]) -> int:
         """Return how many of the rated answers are among the subjects.
@@ -150,7 +143,8 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
             scores[rating] = score
     if not scores:
         raise UserError(f"{path} holds no scores.")
-    return HumanRatings(scores, path, hashlib.sha256(text.encode()).hexdigest())
+    answers, raters, _ = (tuple(dict.fromkeys(part)) for part in zip(*scores, strict=True))
+    return HumanRatings(scores, raters, answers, path, hashlib.sha256(text.encode()).hexdigest())
 
 
 def _rows(text: str, path: Path) -> Iterator[tuple[str, list[str]]]:
@@ -229,16 +223,14 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
     answers = [(each.subject.id, each.subject.sample) for each in results.subjects]
     matched = human.count_of(each.subject for each in results.subjects)
     names, seed = results.prompt.rubric.names, results.seed
-
-    def scores_of(matrix: Callable[[str], Floats]) -> dict[str, Floats]:
-        """Return scores by dimension, and their mean, NaN where one of them is missing."""
-        own = {name: matrix(name) for name in names}
-        return {**own, REWARD: np.mean(list(own.values()), axis=0)}
-
-    judged = scores_of(lambda name: score_array(results, name)[:, :, 0])
-    rated = scores_of(lambda name: human.matrix(answers, name))
-    # Of all judgments, and NaN where there is none.
-    pooled = scores_of(lambda n: np.array([e.scores.get(n) for e in results.subjects], np.float64))
+    given = (
+        [score_array(results, name)[:, :, 0] for name in names],
+        [human.matrix(answers, name) for name in names],
+        # Of all judgments, and NaN where there is none.
+        np.array([[each.scores.get(n) for each in results.subjects] for n in names], np.float64),
+    )
+    # Scores by dimension, and their mean, NaN where one of them is missing.
+    judged, rated, pooled = ([*own, np.mean(own, axis=0)] for own in given)
     several = len(human.raters) > 1
     pairs = list(combinations(range(len(human.raters)), 2))
 
@@ -250,22 +242,19 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
         found = {"with_mean": pair_agreement(np.column_stack([scores, mean]), [(0, 1)], seed)}
         if several:
             with_each = [(0, column) for column in range(1, own.shape[1] + 1)]
-            found["with_each"] = pair_agreement(
-                np.column_stack([scores, own]), with_each, results.seed
-            )
+            found["with_each"] = pair_agreement(np.column_stack([scores, own]), with_each, seed)
         return found
 
-    def compared(name: str) -> dict[str, Any]:
-        columns = zip(results.judges, judged[name].T, strict=True)
-        found: dict[str, Any] = {
-            "judges": {judge.judge: with_raters(own, rated[name]) for judge, own in columns}
+    dimensions: dict[str, dict[str, Any]] = {}
+    for name, own, people, of_jury in zip((*names, REWARD), judged, rated, pooled, strict=True):
+        columns = zip(results.judges, own.T, strict=True)
+        found = dimensions[name] = {
+            "judges": {judge.judge: with_raters(column, people) for judge, column in columns}
         }
         if len(results.judges) > 1:
-            found["jury"] = with_raters(pooled[name], rated[name])
+            found["jury"] = with_raters(of_jury, people)
         if several:
-            found["raters"] = pair_agreement(rated[name], pairs, seed)
-        return found
-
+            found["raters"] = pair_agreement(people, pairs, seed)
     return {
         "sha256": human.sha256,
         "scores": len(human.scores),
@@ -273,5 +262,5 @@ def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, A
         "answers_rated": len(human.answers),
         "answers_rated_and_of_the_run": matched,
         "answers_not_rated": len(answers) - matched,
-        "dimensions": {name: compared(name) for name in (*names, REWARD)},
+        "dimensions": dimensions,
     }

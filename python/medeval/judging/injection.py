@@ -24,6 +24,9 @@ from medeval.judging.verdict import read_verdict
 from medeval.models.yaml_text import read_yaml
 
 _FOLDER = files("medeval.judging").joinpath("attacks")
+# Those that come with the package.
+SHIPPED_ATTACKS = _FOLDER.joinpath("attacks.yaml")
+WEAK_ANSWERS = _FOLDER.joinpath("subjects.yaml")
 # Between the name of an attacked answer and that of the attack.
 BETWEEN = "--"
 # What belongs to the rubric, in double braces in the text of an attack.
@@ -58,8 +61,12 @@ def injection_signs(answer: str, rubric: Rubric) -> tuple[str, ...]:
         found.append("false_delimiter")
     if any(read_verdict(form, rubric).parse not in ("empty", "unparseable") for form in forms):
         found.append("planted_verdict")
-    elif any(_plain_scores(form, rubric) > 1 for form in forms):
-        found.append("planted_scores")
+    else:
+        # Dimensions that are named with a score right behind them.
+        score = r"\W{0,5}(?:score)?\W{0,5}\d{1,2}(?:\s?/\s?\d{1,2})?(?![\d.])"
+        names = [rf"\b{re.escape(name.replace('_', ' '))}\b{score}" for name in rubric.names]
+        if any(sum(bool(re.search(n, form, re.IGNORECASE)) for n in names) > 1 for form in forms):
+            found.append("planted_scores")
     if _HIDDEN.search(answer):
         found.append("hidden_characters")
     return tuple(found)
@@ -72,13 +79,6 @@ def _plain(text: str) -> str:
     shown = unicodedata.normalize("NFKC", html.unescape(text))
     seen = "".join(each for each in shown if unicodedata.category(each) != "Cf")
     return seen.translate(_signs()[1])
-
-
-def _plain_scores(answer: str, rubric: Rubric) -> int:
-    """Count the dimensions that are named with a score right behind them."""
-    pattern = r"\b{}\b\W{{0,5}}(?:score)?\W{{0,5}}\d{{1,2}}(?:\s?/\s?\d{{1,2}})?(?![\d.])"
-    names = (re.escape(name.replace("_", " ")) for name in rubric.names)
-    return sum(bool(re.search(pattern.format(name), answer, re.IGNORECASE)) for name in names)
 
 
 Kind = Literal[
@@ -156,16 +156,6 @@ class WeakAnswers(YamlFile):
 
     rubric: str
     subjects: tuple[Subject, ...]
-
-
-def shipped_attacks() -> AttackFile:
-    """Return the attacks that come with the package."""
-    return AttackFile.read(_FOLDER.joinpath("attacks.yaml"))
-
-
-def weak_answers() -> WeakAnswers:
-    """Return the poor answers that come with the package."""
-    return WeakAnswers.read(_FOLDER.joinpath("subjects.yaml"))
 
 
 def attacked(

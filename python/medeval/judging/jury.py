@@ -184,7 +184,10 @@ class Jury(BaseModel):
             for place, (judge, now) in enumerate(zip(self.judges, seated, strict=True)):
                 is_plain = not (judge.name or judge.function or judge.is_rule)
                 if is_plain and alike[now.label.lower()] > 1:
-                    name = f"{judge.model}@{_address(judge, is_whole)}"
+                    # Where it is asked, its host or its whole address, without names and keys.
+                    url = judge.endpoint
+                    address = url.partition("://")[2] if is_whole else urlsplit(url).netloc
+                    name = f"{judge.model}@{address.rpartition('@')[2]}"
                     seated[place] = replace(judge, name=name)
         (twice, count), *_ = Counter(judge.label.lower() for judge in seated).most_common(1)
         if count > 1:
@@ -229,7 +232,7 @@ def jury_of(
         models: as their endpoints call them.
         base_urls: none, one, or one for each.
         key_variable: of all that have an address.
-        choices: other fields of a `Jury`; None is its default.
+        choices: other fields of a `Jury`.
 
     Raises:
         UserError: addresses that cannot be given to the judges, or a choice that cannot be meant.
@@ -240,14 +243,13 @@ def jury_of(
             " all of them, or one for each."
         )
     urls = base_urls if len(base_urls) > 1 else [*base_urls, None][:1] * len(models)
-    given = {name: value for name, value in choices.items() if value is not None}
     with _meant():
         named = [Judge(model=model, base_url=url) for model, url in zip(models, urls, strict=True)]
         judges = (
             one if one.is_rule else replace(one, base_url=one.endpoint, key_variable=key_variable)
             for one in named
         )
-        return Jury(judges=tuple(judges), **given)
+        return Jury(judges=tuple(judges), **choices)
 
 
 @contextmanager
@@ -275,10 +277,3 @@ def warnings_of_kinship(judges: Sequence[Judge], answering_model: str) -> list[s
         for judge, other in zip(judges, others, strict=True)
         if own and other and own[0] and not judge.is_rule and other[0] == own[0]
     ]
-
-
-def _address(judge: Judge, is_whole: bool) -> str:
-    """Return where a judge is asked, its host or its whole address, without names and keys."""
-    place = urlsplit(judge.endpoint)
-    parts = judge.endpoint.partition("://")[2] if is_whole else place.netloc
-    return parts.rpartition("@")[2]

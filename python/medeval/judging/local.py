@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass
 
 from medeval.inference.types import Item
 from medeval.judging.prompt import blocks_in, marker_in
@@ -15,15 +16,15 @@ from medeval.judging.rubric import Rubric
 from medeval.metrics.matching import tokens
 
 
+@dataclass(frozen=True)
 class LocalJudge:
     """Reads the prompt as any judge does, and replies with a verdict.
 
-    Args:
+    Attributes:
         rubric: each dimension names the kind of overlap that it is graded by.
     """
 
-    def __init__(self, rubric: Rubric) -> None:
-        self._rubric = rubric
+    rubric: Rubric
 
     def __call__(self, item: Item) -> str:
         """Return the reply to a prompt; without a reference in it there are no scores."""
@@ -31,7 +32,7 @@ class LocalJudge:
         scores = self.scores(blocks.get("reference", ""), blocks["answer"])
         verdict = {
             each.name: {"explanation": f"{each.overlap} of words", "score": scores[each.name]}
-            for each in self._rubric.dimensions
+            for each in self.rubric.dimensions
         }
         return f"{marker_in(item.messages)}\n{json.dumps(verdict)}"
 
@@ -39,16 +40,16 @@ class LocalJudge:
         """Return the score of each dimension; None without a reference."""
         wanted, given = Counter(tokens(reference)), Counter(tokens(answer))
         if not wanted:
-            return dict.fromkeys(self._rubric.names)
+            return dict.fromkeys(self.rubric.names)
         common = (wanted & given).total()
         shares = {
             "precision": common / given.total() if given else 0.0,
             "recall": common / wanted.total(),
             "f1": 2 * common / (wanted.total() + given.total()),
         }
-        low, high = self._rubric.low, self._rubric.high
+        low, high = self.rubric.low, self.rubric.high
         # Half up, so that the scale has no gap at its middle.
         return {
             each.name: low + int((high - low) * shares[each.overlap] + 0.5)
-            for each in self._rubric.dimensions
+            for each in self.rubric.dimensions
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -157,11 +157,6 @@ class SubjectResult:
         """How many judges gave a verdict."""
         return len({each.judge for each in self.judgments if each.status is not Status.FAILED})
 
-    @property
-    def possible_injection(self) -> bool:
-        """Tell whether the answer may speak to its judge."""
-        return bool(self.injection_signs)
-
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
         """Return the row; with what the judges wrote only if asked."""
         return {
@@ -176,7 +171,7 @@ class SubjectResult:
             "scores": dict(self.scores),
             "helm_jury_score": self.helm_jury_score,
             "judges_used": self.judges_used,
-            "possible_injection": self.possible_injection,
+            "possible_injection": bool(self.injection_signs),
             "injection_signs": list(self.injection_signs),
             "judgments": [each.as_json(has_text) for each in self.judgments],
         }
@@ -253,7 +248,7 @@ class JudgingResults:
             "subjects": len(self.subjects),
             **_statuses(self.subjects),
             "not_judged": counted(each.reason for each in self.subjects),
-            "possible_injections": sum(each.possible_injection for each in self.subjects),
+            "possible_injections": sum(bool(each.injection_signs) for each in self.subjects),
             "reward": self.mean([e.reward for e in self.subjects], is_share=True),
             "reward_judged": self.mean([e.reward_judged for e in self.subjects], is_share=True),
             "helm_jury_score": self.mean([e.helm_jury_score for e in self.subjects]),
@@ -308,26 +303,10 @@ def counted(reasons: Iterable[str | None]) -> dict[str, int]:
     return dict(sorted(Counter(str(each) for each in reasons if each).items()))
 
 
-def results_of(
-    subjects: Sequence[Subject],
-    judges: Sequence[JudgeReport],
-    prompt: JudgePrompt,
-    warnings: Sequence[str],
-    seed: int,
-) -> JudgingResults:
-    """Join the judges' judgments to the answers."""
-    found: dict[tuple[str, int], dict[str, list[Judgment]]] = defaultdict(dict)
-    for judge in judges:
-        for each in judge.judgments:
-            found[each.id, each.sample].setdefault(each.judge, []).append(each)
-    results = (_result(one, [*found[one.id, one.sample].values()], prompt) for one in subjects)
-    told = [*warnings, *(warning for judge in judges for warning in judge.warnings())]
-    return JudgingResults(tuple(results), tuple(judges), prompt, tuple(told), seed)
-
-
-def _result(
+def result_of(
     subject: Subject, by_judge: Sequence[Sequence[Judgment]], prompt: JudgePrompt
 ) -> SubjectResult:
+    """Join the judgments of each judge on an answer."""
     rewards = [combined(own) for own in by_judge]
     judgments = tuple(each for own in by_judge for each in own)
     # One complete verdict is enough for a score.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +33,7 @@ from medeval.inference.run import (
     settings_of,
 )
 from medeval.inference.types import Item, Request
-from medeval.judging.judgments import judgment_of, verdict_of
+from medeval.judging.judgments import Judgment, judgment_of, verdict_of
 from medeval.judging.jury import Judge, Jury, warnings_of_kinship
 from medeval.judging.prompt import (
     ASKS_PER_REPEAT,
@@ -43,7 +44,7 @@ from medeval.judging.prompt import (
     Variant,
     marker_in,
 )
-from medeval.judging.results import JudgeReport, JudgingResults, results_of
+from medeval.judging.results import JudgeReport, JudgingResults, result_of
 from medeval.judging.rubric import Rubric
 from medeval.judging.verdict import Status, read_verdict
 
@@ -155,7 +156,10 @@ class Judging:
             config,
             max_cost=None,
             budget=budget,
-            can_read=self._can_read,
+            can_read=lambda item, text: (
+                read_verdict(text, self.rubric, marker_in(item.messages)).status
+                is not Status.FAILED
+            ),
             follow_up=self._ask_further,
         )
         runs = [
@@ -172,19 +176,18 @@ class Judging:
         ]
         for run in runs:
             run.update(STOPPED, _ENDED_FROM_OUTSIDE)
-
-        def process(seat: _Seat, run: Run) -> Awaitable[RunResult]:
+        processes = []
+        for seat, run in zip(self._seats, runs, strict=True):
             tell = on_progress and partial(on_progress, seat.judge.label)
-            own = replace(config, on_progress=tell or config.on_progress)
             first_asks = (
                 self._item(subject, repeat * ASKS_PER_REPEAT)
                 for subject in self.asked.values()
                 for repeat in range(self.jury.repeats)
             )
-            return run.process(first_asks, own)
-
+            own = replace(config, on_progress=tell or config.on_progress)
+            processes.append(run.process(first_asks, own))
         # All of them come to an end, also when one raises: what is paid for is kept.
-        ended = await asyncio.gather(*map(process, self._seats, runs), return_exceptions=True)
+        ended = await asyncio.gather(*processes, return_exceptions=True)
         for run, each in zip(runs, ended, strict=True):
             if isinstance(each, RunResult):
                 run.update(STOPPED, each.stopped or None)
@@ -199,10 +202,15 @@ class Judging:
             UserError: a judge's files are not there, or are those of other answers or of another
                 prompt.
         """
-        reports = [self._report(seat) for seat in self._seats]
-        judges = [seat.judge for seat in self._seats]
-        warnings = warnings_of_kinship(judges, self.answering_model)
-        return results_of(self.subjects, reports, self.prompt, warnings, self.jury.seed)
+        reports = tuple(self._report(seat) for seat in self._seats)
+        found: dict[str, list[list[Judgment]]] = defaultdict(list)
+        for report in reports:
+            for name, own in groupby(report.judgments, lambda one: f"{one.id}#{one.sample}"):
+                found[name].append([*own])
+        results = tuple(result_of(one, found[one.name], self.prompt) for one in self.subjects)
+        warnings = warnings_of_kinship([seat.judge for seat in self._seats], self.answering_model)
+        warnings += [warning for report in reports for warning in report.warnings()]
+        return JudgingResults(results, reports, self.prompt, tuple(warnings), self.jury.seed)
 
     def verdicts(self) -> tuple[int, int]:
         """Return how many verdicts there are, and how many there will be at the end.
@@ -249,11 +257,6 @@ class Judging:
     def _item(self, subject: Subject, sample: int) -> Item:
         messages = self.prompt.messages(subject, sample)
         return Item(subject.name, messages, subject.data_class, sample)
-
-    def _can_read(self, item: Item, text: str) -> bool:
-        """Tell whether a reply holds a verdict."""
-        verdict = read_verdict(text, self.rubric, marker_in(item.messages))
-        return verdict.status is not Status.FAILED
 
     def _ask_further(self, item: Item, line: Line) -> Item | None:
         """Return the re-ask of an incomplete verdict, if there may be one more.

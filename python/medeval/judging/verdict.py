@@ -151,7 +151,11 @@ def read_verdict(
             again = (n for n, name in enumerate(names) if name in names[:n])
             found = found[: 1 if is_whole else next(again, None)]
         elif _is_doubtful(piece, found, rubric, is_whole=is_whole, is_cut=is_cut) or (
-            is_whole and not is_marked and _is_declined(piece, found)
+            # It says behind what it may have quoted that it gives no verdict.
+            is_whole
+            and not is_marked
+            and _SAID.search(piece, 0, found[0].read.start)
+            and _DECLINES.search(piece, found[-1].read.end)
         ):
             found = []
         is_strict = all(each.read.is_strict for each in found)
@@ -215,12 +219,6 @@ def _is_doubtful(
     names = set(rubric.names) - {key.lower() for key in keys}
     named = "|".join(sorted(name.replace("_", r"[\W_]") for name in names))
     return bool(named) and re.search(_BESIDE.format(named), outside, re.IGNORECASE) is not None
-
-
-def _is_declined(text: str, found: Sequence[Found]) -> bool:
-    """Tell whether a judge says behind what it may have quoted that it gives no verdict."""
-    is_first = not _SAID.search(text, 0, found[0].read.start)
-    return not is_first and _DECLINES.search(text, found[-1].read.end) is not None
 
 
 def _verdict(found: Mapping[str, Any], parse: Parse, rubric: Rubric, is_marked: bool) -> Verdict:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -18,7 +17,6 @@ from medeval.models.text_files import write_text
 from medeval.reporting.lines import interval_cells, page, said
 from medeval.reporting.resampling import TaskScores, made_of_others, mean_interval
 
-_LEVEL = 0.95
 # A report may come from elsewhere: what it states is no reason to draw for hours.
 _MOST_DRAWS = 10_000
 FORMATS = ("md", "csv", "html")
@@ -127,7 +125,11 @@ def leaderboard(reports: Sequence[BenchmarkReport], *, by: str | None = None) ->
     columns = _columns(entries)
     if not columns:
         raise UserError("The reports have no score of any task in common.")
-    ranking = by or _usual_ranking(entries, columns)
+    # The combined score, else what all tasks name as their headline, else the first.
+    metadata = [one.metadata for report in reports for one in report.detailed_results]
+    headlines = {str(about.get("headline", "")) for about in metadata}
+    usual = [str(entries[0].combined.get("name")), *(headlines if len(headlines) == 1 else ())]
+    ranking = by or next((name for name in usual if name in columns), next(iter(columns)))
     if ranking not in columns:
         raise UserError(f"Not all reports have {ranking!r}. They share {', '.join(columns)}.")
     columns = {ranking: columns[ranking], **columns}
@@ -135,7 +137,9 @@ def leaderboard(reports: Sequence[BenchmarkReport], *, by: str | None = None) ->
         (name, {column: entry.cell(column, tasks) for column, tasks in columns.items()}, entry)
         for name, entry in zip(_names(reports), entries, strict=True)
     ]
-    sign = 1 if entries[0].direction(ranking) == "lower" else -1
+    results = entries[0].report.detailed_results
+    about = next(filter(None, (said(one.metadata, "metrics", ranking) for one in results)), {})
+    sign = 1 if about.get("direction") == "lower" else -1
     rows.sort(key=lambda row: (sign * row[1][ranking].value, row[0]))
     values = [cells[ranking].value for _, cells, _ in rows]
     ranked = [
@@ -151,44 +155,34 @@ class _Entry:
     def __init__(self, report: BenchmarkReport) -> None:
         self.report = report
         self.combined = said(report.metadata, "combined")
-        self.version = report.metadata.get("medeval_version")
-        results = report.detailed_results
+        results, bootstrap = report.detailed_results, said(report.metadata, "bootstrap")
         self.failed = sorted(
             {one.task_id for one in results if one.metadata.get("status") == "error"}
         )
         times = Counter(one.task_id for one in results)
         # The mean over several results of one task has no interval of theirs.
         self._only = {one.task_id: one for one in results if times[one.task_id] == 1}
-
-    @cached_property
-    def _scores(self) -> Mapping[str, TaskScores]:
-        bootstrap = said(self.report.metadata, "bootstrap")
+        # By task, what its rolled-up scores are made of.
+        self._made_of = {
+            task_id: made_of_others(
+                report.task_scores.get(task_id, {}),
+                said(report.metadata, "categories", task_id),
+                self.combined,
+            )
+            for task_id in (*report.task_scores, *self._only)
+        }
         draws, seed = (_count(bootstrap.get(name)) for name in ("draws", "seed"))
-        return {
-            task_id: TaskScores(one, self.made_of(task_id), min(draws, _MOST_DRAWS), seed)
+        self._scores = {
+            task_id: TaskScores(one, self._made_of[task_id], min(draws, _MOST_DRAWS), seed)
             for task_id, one in self._only.items()
         }
 
-    def made_of(self, task_id: str) -> dict[str, Mapping[str, float]]:
-        """Return what the rolled-up scores of a task are made of."""
-        scores = self.report.task_scores.get(task_id, {})
-        categories = said(self.report.metadata, "categories", task_id)
-        return dict(made_of_others(scores, categories, self.combined))
-
     def parts(self, task_id: str, name: str) -> Mapping[str, tuple[float, Mapping[str, float]]]:
         """Return what a score is made of, with the weights, and what each part is made of."""
-        made_of = self.made_of(task_id)
+        made_of = self._made_of[task_id]
         own = made_of.get(name, {})
         total = sum(own.values()) or 1.0
         return {part: (own[part] / total, made_of.get(part, {})) for part in own}
-
-    def direction(self, name: str) -> str:
-        """Return which way a score is better."""
-        for result in self.report.detailed_results:
-            about = said(result.metadata, "metrics", name)
-            if about:
-                return str(about.get("direction", "higher"))
-        return "higher"
 
     def cell(self, name: str, tasks: Sequence[str]) -> Cell:
         """Return the mean of a score over tasks that have it."""
@@ -196,7 +190,7 @@ class _Entry:
         only = [task_id for task_id in tasks if task_id in self._only]
         interval = None
         if len(only) == len(tasks):
-            interval = mean_interval([self._scores[task_id] for task_id in tasks], name, _LEVEL)
+            interval = mean_interval([self._scores[task_id] for task_id in tasks], name)
         about = [said(self._only[task_id].metadata, "metrics", name) for task_id in only]
         if len(only) < len(tasks) or not all(about):
             return Cell(value, interval, interval.n if interval else None, 0)
@@ -267,20 +261,6 @@ def _columns(entries: Sequence[_Entry]) -> dict[str, list[str]]:
     return {name: columns[name] for name in first.report.overall_scores if name in columns}
 
 
-def _usual_ranking(entries: Sequence[_Entry], columns: Mapping[str, object]) -> str:
-    """Return the combined score, else what all tasks name as their headline, else the first."""
-    name = str(entries[0].combined.get("name"))
-    if name in columns:
-        return name
-    headlines = {
-        str(one.metadata.get("headline", ""))
-        for entry in entries
-        for one in entry.report.detailed_results
-    }
-    only = headlines.pop() if len(headlines) == 1 else ""
-    return only if only in columns else next(iter(columns))
-
-
 def _names(reports: Sequence[BenchmarkReport]) -> list[str]:
     ids = [report.model_id for report in reports]
     names = [
@@ -312,7 +292,7 @@ def _notes(
         for name, cell in row.cells.items()
         if cell.n_undefined
     ]
-    versions = sorted({str(entry.version) for entry in entries})
+    versions = sorted({str(entry.report.metadata.get("medeval_version")) for entry in entries})
     if len(versions) > 1:
         notes.append(f"Scored by different versions of medeval: {', '.join(versions)}.")
     return notes

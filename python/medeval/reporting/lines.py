@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -49,11 +49,6 @@ class Line:
     is_count: bool = False
 
 
-def results_of(report: BenchmarkReport, task_id: str) -> list[EvaluationResult]:
-    """Return the results of a task."""
-    return [one for one in report.detailed_results if one.task_id == task_id]
-
-
 def task_lines(
     report: BenchmarkReport, task_id: str, results: Sequence[EvaluationResult]
 ) -> list[Line]:
@@ -65,38 +60,26 @@ def task_lines(
     # Several results have an interval each, and their mean has none.
     only = results[0] if len(results) == 1 else None
     about = said(only.metadata, "metrics") if only else {}
-
-    def rolled_up(name: str, kind: Kind, parts: Iterable[Any], how: str) -> Line:
-        interval = read_interval(intervals.get(name))
-        note = f"{how} of {', '.join(map(str, parts))}"
-        n = interval.n if interval else None
-        return Line(name, kind, scores.get(name), interval, n, 0, note)
-
-    def line(name: str) -> Line:
-        if name in categories:
-            return rolled_up(name, "category", categories[name], "mean")
-        if name == combined.get("name"):
-            parts = [part for part in said(combined, "weights") if part in scores]
-            return rolled_up(name, "combined", parts, "weighted mean")
+    lines = []
+    for name in dict.fromkeys([*about, *scores]):
         metric = said(about, name)
+        kind: Kind = "metric"
         interval = (only.intervals or {}).get(name) if only else None
         undefined = int(metric.get("n_undefined", 0))
         notes = [str(metric.get("description") or "")]
         if undefined and metric.get("reason"):
             notes.append(f"{'undefined: ' if notes[0] else ''}{metric['reason']}")
-        return Line(
-            name,
-            "metric",
-            scores.get(name),
-            interval,
-            metric.get("n", interval.n if interval else None),
-            undefined,
-            "; ".join(filter(None, notes)),
-            str(metric.get("direction", "higher")),
-            metric.get("scale") == "count",
-        )
-
-    return [line(name) for name in dict.fromkeys([*about, *scores])]
+        if name in categories or name == combined.get("name"):
+            metric, undefined, interval = {}, 0, read_interval(intervals.get(name))
+            weighted = [part for part in said(combined, "weights") if part in scores]
+            is_category = name in categories
+            kind = "category" if is_category else "combined"
+            parts = ", ".join(map(str, categories[name] if is_category else weighted))
+            notes = [f"{'mean' if is_category else 'weighted mean'} of {parts}"]
+        n, note = metric.get("n", interval and interval.n), "; ".join(filter(None, notes))
+        how = str(metric.get("direction", "higher")), metric.get("scale") == "count"
+        lines.append(Line(name, kind, scores.get(name), interval, n, undefined, note, *how))
+    return lines
 
 
 def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> list[Line]:
@@ -107,30 +90,22 @@ def overall_lines(report: BenchmarkReport, tasks: Sequence[Sequence[Line]]) -> l
         tasks: the lines of each task.
     """
     intervals = said(report.metadata, "intervals", "overall_scores")
-
-    def line(name: str, value: float) -> Line:
+    overall = []
+    for name, value in report.overall_scores.items():
         of_tasks = [line for lines in tasks for line in lines if line.name == name]
         having = [line for line in of_tasks if line.value is not None]
         first = having[0] if having else Line(name, "metric", None)
         interval = read_interval(intervals.get(name)) or (
             first.interval if len(having) == 1 else None
         )
-        sizes = [line.n for line in having]
-        known = [size for size in sizes if size is not None]
-        n = sum(known) if known and known == sizes else None
-        return Line(
-            name,
-            first.kind,
-            value,
-            interval,
-            interval.n if interval else n,
-            sum(line.n_undefined for line in of_tasks),
-            "1 task" if len(having) == 1 else f"mean of {len(having)} tasks",
-            first.direction,
-            any(line.is_count for line in having),
-        )
-
-    return [line(name, value) for name, value in report.overall_scores.items()]
+        known = [line.n for line in having if line.n is not None]
+        n = sum(known) if known and len(known) == len(having) else None
+        n = interval.n if interval else n
+        undefined = sum(line.n_undefined for line in of_tasks)
+        note = "1 task" if len(having) == 1 else f"mean of {len(having)} tasks"
+        how = first.direction, any(line.is_count for line in having)
+        overall.append(Line(name, first.kind, value, interval, n, undefined, note, *how))
+    return overall
 
 
 def shown(value: float | None) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,7 +28,6 @@ from medeval.reporting.lines import (
     interval_cells,
     overall_lines,
     page,
-    results_of,
     said,
     shown,
     task_lines,
@@ -67,7 +65,7 @@ class TaskPart(BaseModel):
         task_id: its id.
         task_name: its name; empty if it has none of its own.
         status: `ok`, `error`, `unscored`, or empty where the report does not say.
-        error: why it failed.
+        failure: why it failed, in a line.
         task_hash: of its content; empty where unknown.
         data_class: `open` or `credentialed`.
         warnings: what must not be overlooked, such as a judge that stopped.
@@ -85,7 +83,7 @@ class TaskPart(BaseModel):
     task_id: str
     task_name: Text = ""
     status: Text = ""
-    error: Mapping[str, Any] = {}
+    failure: str = ""
     task_hash: Text = ""
     data_class: Text = "credentialed"
     warnings: list[Text] = []
@@ -109,58 +107,27 @@ class TaskPart(BaseModel):
         except ValidationError:
             return cls.model_fields[str(field.field_name)].get_default()
 
-    @property
-    def failure(self) -> str:
-        """Why it failed, in a line."""
-        return ": ".join(str(self.error[key]) for key in ("type", "message") if key in self.error)
 
-    @property
-    def facts(self) -> str:
-        """What is known of it, in a line."""
-        known = {
-            "name": self.task_name,
-            "status": self.status,
-            "items": "" if self.n_items is None else str(self.n_items),
-            "content": self.task_hash[:12],
-        }
-        return ", ".join(f"{label} {text}" for label, text in known.items() if text)
-
-
-@dataclass(frozen=True)
-class Contents:
-    """A report.
-
-    Attributes:
-        model_id: the model.
-        about: label and text of what is known of the run.
-        overall: the scores over all tasks.
-        tasks: the tasks.
-        outcomes: the ledger of all items.
-    """
-
-    model_id: str
-    about: Sequence[tuple[str, str]]
-    overall: Sequence[Line]
-    tasks: Sequence[TaskPart]
-    outcomes: Mapping[str, int]
-
-
-def contents_of(report: BenchmarkReport, *, show_text: bool = False) -> Contents:
-    """Return what a report shows.
+def contents_of(report: BenchmarkReport, *, show_text: bool = False) -> dict[str, Any]:
+    """Return what the pages of a report show.
 
     Args:
         report: from a run, or made by hand: what it does not say is left out.
         show_text: show inputs and outputs of tasks that are not open.
+
+    Returns:
+        The model's id, `about` with label and text of what is known of the run, the scores over all
+        tasks, the tasks, and the ledger of all items.
     """
     found = [*report.task_scores, *(result.task_id for result in report.detailed_results)]
     tasks = [_task_part(report, task_id, show_text) for task_id in dict.fromkeys(found)]
-    return Contents(
-        model_id=report.model_id,
-        about=_about(report),
-        overall=overall_lines(report, [task.lines for task in tasks]),
-        tasks=tasks,
-        outcomes=_summed(task.outcomes for task in tasks),
-    )
+    return {
+        "model_id": report.model_id,
+        "about": _about(report),
+        "overall": overall_lines(report, [task.lines for task in tasks]),
+        "tasks": tasks,
+        "outcomes": _summed(task.outcomes for task in tasks),
+    }
 
 
 def _summed(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, int]:
@@ -172,19 +139,20 @@ def _summed(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> TaskPart:
-    results = results_of(report, task_id)
+    results = [one for one in report.detailed_results if one.task_id == task_id]
     # Of a report without results the scores are shown alone.
     last = results[-1] if results else EvaluationResult(model_id=report.model_id, task_id=task_id)
     may_show = show_text or may_show_text(last)
     count = last.item_count()
     ids = last.metadata.get("input_ids")
     n_items = len(ids) if not count and isinstance(ids, list) else count
-    name = last.metadata.get("task_name") or ""
+    name, error = last.metadata.get("task_name") or "", said(last.metadata, "error")
     return TaskPart.model_validate(
         {
             **last.metadata,
             "task_id": task_id,
             "task_name": "" if name == task_id else name,
+            "failure": ": ".join(str(error[key]) for key in ("type", "message") if key in error),
             "lines": task_lines(report, task_id, results),
             "outcomes": _summed(said(one.metadata, "outcomes") for one in results),
             "n_items": n_items if results else None,
@@ -197,7 +165,7 @@ def _task_part(report: BenchmarkReport, task_id: str, show_text: bool) -> TaskPa
 
 def _about(report: BenchmarkReport) -> list[tuple[str, str]]:
     about, bootstrap = report.metadata, said(report.metadata, "bootstrap")
-    parameters = said(about, "model", "parameters")
+    parameters = {name: _text(value) for name, value in said(about, "model", "parameters").items()}
     reported = about.get("models_reported")
     models = reported if isinstance(reported, list | tuple) else ()
     intervals = ""
@@ -212,7 +180,7 @@ def _about(report: BenchmarkReport) -> list[tuple[str, str]]:
         "Model type": said(about, "model").get("type"),
         "Model as its server names it": ", ".join(map(str, models)),
         "Endpoint": about.get("endpoint"),
-        "Model parameters": ", ".join(f"{n} = {value_text(v)}" for n, v in parameters.items()),
+        "Model parameters": ", ".join(f"{name} = {text}" for name, text in parameters.items()),
         "Prompt version": about.get("prompt_version"),
         "medeval": about.get("medeval_version"),
         "Intervals": intervals,
@@ -222,10 +190,6 @@ def _about(report: BenchmarkReport) -> list[tuple[str, str]]:
 
 def _items(result: EvaluationResult) -> Iterator[dict[str, Any]]:
     """Yield each item of a result with what was asked and answered, as text."""
-
-    def text(row: Mapping[str, Any]) -> str:
-        return "\n".join(f"{key}: {value_text(value)}" for key, value in row.items())
-
     count = result.item_count()
     ids = result.metadata.get("input_ids") or range(count)
     outcomes = result.metadata.get("item_outcomes") or []
@@ -233,8 +197,8 @@ def _items(result: EvaluationResult) -> Iterator[dict[str, Any]]:
     for index, (name, asked, output, outcome) in enumerate(islice(zip_longest(*columns), count)):
         yield {
             "id": str(index if name is None else name),
-            "shown": text(asked or {}),
-            "output": text(output or {}),
+            "shown": "\n".join(f"{key}: {_text(value)}" for key, value in (asked or {}).items()),
+            "output": "\n".join(f"{key}: {_text(value)}" for key, value in (output or {}).items()),
             "outcome": str(outcome or ""),
             "scores": {
                 metric: "" if scores[index] is None else shown(scores[index])
@@ -244,7 +208,7 @@ def _items(result: EvaluationResult) -> Iterator[dict[str, Any]]:
         }
 
 
-def value_text(value: Any) -> str:
+def _text(value: Any) -> str:
     """Return a text as it is, and any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
@@ -254,51 +218,21 @@ def may_show_text(result: EvaluationResult) -> bool:
     return result.metadata.get("data_class") == "open"
 
 
-def without_text(
-    report: BenchmarkReport, *, show_text: bool = False, keep_outputs: bool = False
-) -> BenchmarkReport:
-    """Return the report as it may be written: scores and counts stay, text of patients goes.
-
-    Args:
-        report: stays as it is.
-        show_text: leave all text in.
-        keep_outputs: leave out inputs alone, for the record of a run.
-    """
-    if show_text:
-        return report
-    gone: dict[str, list[object]]
-    gone = {"inputs": []} if keep_outputs else {"inputs": [], "model_outputs": []}
-    kept = [
-        result if may_show_text(result) else result.model_copy(update=dict(gone))
-        for result in report.detailed_results
-    ]
-    return report.model_copy(update={"detailed_results": kept})
-
-
-def _rows(contents: Contents) -> Iterator[list[object]]:
+def _rows(contents: Mapping[str, Any]) -> Iterator[list[object]]:
     """Yield the lines of the table; a task without a score has one too, so that it is seen."""
-
-    def cells(line: Line) -> list[object]:
-        scored = [line.name, line.kind, line.value, *interval_cells(line.interval)]
-        return [*scored, line.n, line.n_undefined, line.direction, line.note]
-
-    for line in contents.overall:
-        yield [contents.model_id, "overall", None, None, *cells(line), None]
-    for task in contents.tasks:
-        start = [contents.model_id, "task", task.task_id, task.status]
-        for line in task.lines:
-            yield [*start, *cells(line), task.task_hash]
-        if not task.lines:
-            yield [*start, *[None] * 10, task.failure, task.task_hash]
-
-
-def check_formats(formats: Iterable[str]) -> list[str]:
-    """Return the formats under their usual names, each once.
-
-    Raises:
-        UserError: one of them is none.
-    """
-    return list(dict.fromkeys(_format(name) for name in formats))
+    whole = TaskPart(task_id="", lines=contents["overall"])
+    for task in (whole, *contents["tasks"]):
+        is_whole = task is whole
+        about = ["overall", None, None] if is_whole else ["task", task.task_id, task.status]
+        cells = [
+            [
+                *(line.name, line.kind, line.value, *interval_cells(line.interval)),
+                *(line.n, line.n_undefined, line.direction, line.note),
+            ]
+            for line in task.lines
+        ]
+        for row in cells or ([] if is_whole else [[*[None] * 10, task.failure]]):
+            yield [contents["model_id"], *about, *row, None if is_whole else task.task_hash]
 
 
 def rendered(
@@ -319,15 +253,22 @@ def rendered(
     Raises:
         UserError: the format is none.
     """
-    chosen = _format(format)
+    chosen = format_named(format)
     if chosen in ("json", "yaml"):
-        written = without_text(report, show_text=show_text, keep_outputs=keep_outputs)
-        return written.convert(chosen)
+        # Scores and counts stay, text of patients goes.
+        gone: dict[str, Any] = (
+            {"inputs": []} if keep_outputs else {"inputs": [], "model_outputs": []}
+        )
+        kept = [
+            one if show_text or may_show_text(one) else one.model_copy(update=gone)
+            for one in report.detailed_results
+        ]
+        return report.model_copy(update={"detailed_results": kept}).convert(chosen)
     contents = contents_of(report, show_text=show_text)
     if chosen == "csv":
         return table_for_spreadsheets(_HEADER, _rows(contents))
-    drawn = [name for name in OUTCOME_ORDER if name in contents.outcomes]
-    others = [name for name in contents.outcomes if name not in ("asked", *drawn)]
+    drawn = [name for name in OUTCOME_ORDER if name in contents["outcomes"]]
+    others = [name for name in contents["outcomes"] if name not in ("asked", *drawn)]
     return page(f"report.{chosen}", contents=contents, outcome_names=drawn + others, drawn=drawn)
 
 
@@ -352,32 +293,17 @@ def write_report(
         UserError: the format or suffix is none of these.
     """
     place = Path(path)
-    chosen = _format(format if format is not None else place.suffix.removeprefix("."))
+    chosen = format_named(format if format is not None else place.suffix.removeprefix("."))
     text = rendered(report, chosen, show_text=show_text, keep_outputs=keep_outputs)
     write_text(place, text if text.endswith("\n") else text + "\n")
 
 
-def write_reports(
-    report: BenchmarkReport,
-    folder: Path,
-    name: str,
-    formats: Iterable[str],
-    *,
-    show_text: bool = False,
-    keep_outputs: bool = False,
-) -> list[Path]:
-    """Write a report in several formats; return the files.
+def format_named(name: str) -> str:
+    """Return a format under its usual name.
 
     Raises:
-        UserError: a format is none; then nothing is written.
+        UserError: there is none.
     """
-    paths = {chosen: folder / f"{name}.{chosen}" for chosen in check_formats(formats)}
-    for chosen, path in paths.items():
-        write_report(report, path, chosen, show_text=show_text, keep_outputs=keep_outputs)
-    return list(paths.values())
-
-
-def _format(name: str) -> str:
     asked = name.strip().lower().removeprefix(".")
     chosen = _OTHER_NAMES.get(asked, asked)
     if chosen not in FORMATS:

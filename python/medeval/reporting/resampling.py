@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from medeval.models.evaluation_result import EvaluationResult
-from medeval.models.scores import Interval
+from medeval.models.scores import LEVEL, Interval
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,32 +52,37 @@ class TaskScores:
             name: sum(score is not None for score in scores)
             for name, scores in (result.item_scores or {}).items()
         }
-        for name, parts in made_of.items():
-            self._add(name, {part: weight for part, weight in parts.items() if weight})
-
-    def interval(self, name: str, level: float) -> Interval | None:
-        """Return the interval of a score of the task; None where there is none."""
-        return self._intervals.get(name) or _interval([self], name, level)
-
-    def _add(self, name: str, parts: Parts) -> None:
-        # What is made of one score is that score.
-        if len(parts) == 1 and (known := self._intervals.get(next(iter(parts)))):
-            self._intervals[name] = known
-        total = sum(parts.values())
-        if total <= 0 or not parts.keys() <= self._means.keys():
-            return
-        weighted = [self._means[part] * (weight / total) for part, weight in parts.items()]
-        self._means[name] = sum(weighted[1:], start=weighted[0])
-        self._sizes[name] = max(self._sizes[part] for part in parts)
+        for name, weights in made_of.items():
+            parts = {part: weight for part, weight in weights.items() if weight}
+            # What is made of one score is that score.
+            if len(parts) == 1 and (known := self._intervals.get(next(iter(parts)))):
+                self._intervals[name] = known
+            total = sum(parts.values())
+            if total > 0 and parts.keys() <= self._means.keys():
+                weighted = [self._means[part] * (weight / total) for part, weight in parts.items()]
+                self._means[name] = sum(weighted[1:], start=weighted[0])
+                self._sizes[name] = max(self._sizes[part] for part in parts)
 
 
-def mean_interval(tasks: Sequence[TaskScores], name: str, level: float) -> Interval | None:
-    """Return the interval of the unweighted mean over tasks of one score.
+def mean_interval(tasks: Sequence[TaskScores], name: str) -> Interval | None:
+    """Return the interval of the unweighted mean over tasks of one score, or of one task's.
 
     Returns:
         None if a task has no resamples of it or a single item, or if no resample differs.
     """
-    return tasks[0].interval(name, level) if len(tasks) == 1 else _interval(tasks, name, level)
+    if len(tasks) == 1 and (known := tasks[0]._intervals.get(name)):
+        return known
+    if not all(name in task._means and task._sizes[name] > 1 for task in tasks):
+        return None
+    import numpy as np
+
+    from medeval.scoring.table import percentiles
+
+    low, high, _ = percentiles(np.mean([task._means[name] for task in tasks], axis=0))
+    if low == high:
+        return None  # items that all score alike tell nothing of how others would
+    size = sum(task._sizes[name] for task in tasks)
+    return Interval(low=low, high=high, level=LEVEL, method=METHOD, n=size)
 
 
 def made_of_others(
@@ -99,21 +104,6 @@ def made_of_others(
         weights = combined.get("weights", {}).items()
         made[str(name)] = {part: weight for part, weight in weights if part in scores}
     return made
-
-
-def _interval(tasks: Sequence[TaskScores], name: str, level: float) -> Interval | None:
-    if not all(name in task._means and task._sizes[name] > 1 for task in tasks):
-        return None
-    import numpy as np
-
-    from medeval.scoring.table import percentiles
-
-    values = np.mean([task._means[name] for task in tasks], axis=0)
-    low, high, _ = percentiles(values, level)
-    if low == high:
-        return None  # items that all score alike tell nothing of how others would
-    size = sum(task._sizes[name] for task in tasks)
-    return Interval(low=low, high=high, level=level, method=METHOD, n=size)
 
 
 def _resampled_means(result: EvaluationResult, draws: int, seed: int) -> dict[str, Means]:

@@ -126,12 +126,10 @@ class Submission(Document):
                 )
             wanted = set(input_ids(task.pairs()[0]))
             items = {item.input_id for item in found.items}
-            if wanted - items:
-                raise UserError(f"{place} has no item for {_named(sorted(wanted - items))}.")
-            if items - wanted:
-                raise UserError(
-                    f"{place} has items for unknown inputs {_named(sorted(items - wanted))}."
-                )
+            if missing := wanted - items:
+                raise UserError(f"{place} has no item for {_named(sorted(missing))}.")
+            if unknown := items - wanted:
+                raise UserError(f"{place} has items for unknown inputs {_named(sorted(unknown))}.")
         return self
 
 
@@ -158,8 +156,8 @@ def build_submission(
             there is no prediction at all.
     """
     answered = [result for result in report.detailed_results if result.model_outputs]
-    ids = [result.task_id for result in answered]
-    if twice := sorted({one for one in ids if ids.count(one) > 1}):
+    times = Counter(result.task_id for result in answered)
+    if twice := sorted(name for name, count in times.items() if count > 1):
         raise UserError(f"Task {twice[0]!r} has several results. Submit one run.")
     closed = [result.task_id for result in answered if not may_show_text(result)]
     if closed and not show_text:
@@ -230,19 +228,18 @@ def _items(result: EvaluationResult, include_reasoning: bool) -> list[dict[str, 
         raise UserError(
             f"Task {result.task_id!r}: {len(result.model_outputs)} outputs for {len(names)} inputs."
         )
-
-    def reasoning(output: Mapping[str, Any]) -> str | None:
-        texts = (str(output[key]) for key in REASONING_KEYS if output.get(key) is not None)
-        return next((text for text in texts if text.strip()), None) if include_reasoning else None
-
-    return [
-        {
-            "input_id": name,
-            "prediction": output or {"error": {"type": "empty"}},
-            "reasoning": reasoning(output),
-        }
-        for name, output in zip(names, result.model_outputs, strict=True)
-    ]
+    items = []
+    for name, output in zip(names, result.model_outputs, strict=True):
+        given = (output.get(key) for key in REASONING_KEYS if include_reasoning)
+        texts = (str(value) for value in given if value is not None)
+        items.append(
+            {
+                "input_id": name,
+                "prediction": output or {"error": {"type": "empty"}},
+                "reasoning": next((text for text in texts if text.strip()), None),
+            }
+        )
+    return items
 
 
 def _faults(error: ValueError) -> str:

@@ -41,22 +41,22 @@ def judged(task: AskedTask) -> JudgedTask | None:
     return found if getattr(task, "rubric", None) is not None else None
 
 
-def required(task: AskedTask) -> JudgedTask:
-    """Return a task whose answers can be judged.
+def rubric_of(task: AskedTask) -> Rubric:
+    """Return by what the answers to a task are judged.
 
     Raises:
         UserError: it has no rubric.
     """
     found = judged(task)
-    if found is None:
+    if found is None or found.rubric is None:
         raise UserError(
             f"{task.name} is not judged. A task file that is to be says by which rubric, such as"
             " `judge: summarization`."
         )
-    return found
+    return found.rubric
 
 
-def judging_of(task: JudgedTask, record: RunRecord, jury: Jury) -> Judging:
+def judging_of(task: AskedTask, record: RunRecord, jury: Jury) -> Judging:
     """Return the judging of a run's answers by a jury, in its folder below the run's.
 
     Raises:
@@ -65,9 +65,9 @@ def judging_of(task: JudgedTask, record: RunRecord, jury: Jury) -> Judging:
     from medeval.judging.running import Judging
 
     return Judging(
-        subjects_of_run(task, record),
+        subjects_of_run(cast("JudgedTask", task), record),
         jury,
-        cast("Rubric", required(task).rubric),
+        rubric_of(task),
         record.folder / jury.folder,
         answering_model=record.model,
     )
@@ -85,7 +85,7 @@ def subjects_of_run(task: JudgedTask, record: RunRecord) -> list[Subject]:
 
 
 def judge(
-    task: JudgedTask,
+    task: AskedTask,
     folder: Path,
     jury: Jury,
     options: RunConfig | None = None,
@@ -159,20 +159,17 @@ def chosen_jury(
         return known[-1].changed(chosen)
     same = [one for one in known if one.who_judges() == wanted.who_judges()]
     if not same:
-        return wanted.changed({"folder": _free_folder(record.folder, known)})
+        # The first folder that no other judging has, recorded or not.
+        taken = {one.folder for one in known}
+        names = chain([] if known else ["."], (f"judging-{number}" for number in count(2)))
+        free = (one for one in names if one not in taken and not _has_judges(record.folder / one))
+        return wanted.changed({"folder": next(free)})
     keys = {(one.model, one.base_url or ""): one.key_variable for one in same[-1].judges}
     judges = tuple(
         replace(one, key_variable=one.key_variable or keys[one.model, one.base_url or ""])
         for one in wanted.judges
     )
     return same[-1].changed({"judges": judges, **chosen})
-
-
-def _free_folder(run: Path, known: Sequence[Jury]) -> str:
-    """Return the first folder that no other judging has, recorded or not."""
-    taken = {one.folder for one in known}
-    names = chain([] if known else ["."], (f"judging-{number}" for number in count(2)))
-    return next(name for name in names if name not in taken and not _has_judges(run / name))
 
 
 def _has_judges(folder: Path) -> bool:

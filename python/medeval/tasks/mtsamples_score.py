@@ -72,7 +72,7 @@ def write_rows(
                 "reason": result.reason or None,
                 "judgments": [one.as_json() for one in result.judgments],
                 "judge_prompt": results.prompt.version,
-                "possible_injection": result.possible_injection,
+                "possible_injection": bool(result.injection_signs),
                 "info": {
                     "filename": example.filename,
                     "extracted_section": example.extracted_section,
