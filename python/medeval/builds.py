@@ -69,9 +69,9 @@ def newest_build(warehouse: Warehouse, benchmark: str, tables: Sequence[str] = (
     """
     command = build_command(benchmark, warehouse.target.name)
     schema = schema_name("medeval")
-    if not warehouse.relation_exists(schema, "builds"):
-        raise UserError(f"The warehouse has no log of builds. Run `{command}`.")
     there = warehouse.columns(schema, "builds")
+    if not there:
+        raise UserError(f"The warehouse has no log of builds. Run `{command}`.")
     named = [field.name for field in fields(Build)]
     # A build by an earlier version has not all of them.
     columns = ["succeeded", *(name if name in there else "''" for name in named)]
@@ -94,7 +94,7 @@ def newest_build(warehouse: Warehouse, benchmark: str, tables: Sequence[str] = (
             f" those of {build.source_location}. Run `{command}` again, or take them: --as-built."
         )
     schema = schema_name(benchmark)
-    missing = [table for table in tables if not warehouse.relation_exists(schema, table)]
+    missing = [table for table in tables if not warehouse.columns(schema, table)]
     if missing and len(missing) == len(tables):
         raise UserError(f"{benchmark} is not built here. Run `{command}`.")
     if missing:
@@ -157,19 +157,3 @@ def read_source(warehouse: Warehouse, benchmark: str, *more: str) -> dict[str, A
     rows = flat(warehouse.select(columns, schema_name(benchmark), table))
     found = dict(zip(columns, rows[0], strict=True)) if len(rows) == 1 else {}
     return {**found, "data_class": strictest([found.get("data_class")])}
-
-
-def read_left_out(warehouse: Warehouse, benchmark: str, table: str) -> dict[str, int]:
-    """Return how much each rule took away, in their order; rules that took nothing are not named.
-
-    Args:
-        warehouse: where the table is.
-        benchmark: its benchmark.
-        table: with the columns step_number, rule and rows_removed.
-    """
-    rows = flat(
-        warehouse.select(
-            ["rule", "rows_removed"], schema_name(benchmark), table, "order by step_number"
-        )
-    )
-    return {rule: count for rule, count in rows if count}

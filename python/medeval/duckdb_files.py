@@ -25,8 +25,6 @@ from medeval.sources import Place, absolute_path, columns_of, is_list, is_option
 if TYPE_CHECKING:
     from dbt.adapters.duckdb.credentials import DuckDBCredentials
 
-    from medeval.raw_files import RawFile
-
 # A table of a source, as dbt's graph has it.
 Table = Mapping[str, Any]
 
@@ -200,28 +198,23 @@ def _tables_in_folder(
     found = {}
     folders = module_folders(Path(place.location), modules)
     for name, table in checked_tables(folders, names, optional).items():
-        path = table.file.path
-        found[name] = Found(str(path), table.columns, _reader(table.file, table.columns))
+        path, form, columns = table.file.path, table.file.form, table.columns
+        reader = f"read_parquet({_literal(str(path))}, hive_partitioning = false)"
+        if form != ".parquet":
+            reader = _sql(
+                "csv_file",
+                file=_literal(str(path)),
+                types=", ".join(f"{_literal(column)}: 'varchar'" for column in columns),
+                compression="gzip" if form == ".csv.gz" else "none",
+                longest=", max_line_size = 16777216" if "text" in columns else "",
+            )
+        found[name] = Found(str(path), columns, reader)
         if table.others and counts_rows:
             views.notes.append(
                 f"The table {name} is there in {1 + len(table.others)} forms with"
                 f" {table.check_rows()} rows each; {path} is read."
             )
     return found
-
-
-def _reader(file: RawFile, columns: Sequence[str]) -> str:
-    """Return the expression that reads a file."""
-    path = _literal(str(file.path))
-    if file.form == ".parquet":
-        return f"read_parquet({path}, hive_partitioning = false)"
-    return _sql(
-        "csv_file",
-        file=path,
-        types=", ".join(f"{_literal(column)}: 'varchar'" for column in columns),
-        compression="gzip" if file.form == ".csv.gz" else "none",
-        longest=", max_line_size = 16777216" if "text" in columns else "",
-    )
 
 
 def _tables_in_database(

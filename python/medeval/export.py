@@ -14,13 +14,13 @@ import os
 import platform
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
 import medeval
-from medeval.builds import Build, newest_build, read_left_out, read_source, require_named
+from medeval.builds import Build, newest_build, read_source, require_named
 from medeval.data_class import CREDENTIALED, OPEN, strictest
 from medeval.errors import UserError
 from medeval.files import create_private, lock, make_folder, replace_file, sha256
@@ -76,7 +76,7 @@ class BenchmarkExport:
     def is_built(self, warehouse: Warehouse) -> bool:
         """Tell whether there is something to write; `write` then asks for all that it needs."""
         schema = schema_name(self.name)
-        return any(warehouse.relation_exists(schema, table) for table in self.tables)
+        return any(warehouse.columns(schema, table) for table in self.tables)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,10 @@ class Lines:
                     advance(1)
             manifest = make_manifest(warehouse, self.name, build, folder, {self.name: None})
             about = self.about(warehouse)
-            left_out = read_left_out(warehouse, self.name, attrition)
+            columns, schema = ["rule", "rows_removed"], schema_name(self.name)
+            steps = warehouse.select(columns, schema, attrition, "order by step_number")
+            # Rules that took nothing are not named.
+            left_out = {rule: count for rule, count in flat(steps) if count}
             manifest["tasks"][self.name].update(about, left_out=left_out)
             folder.publish(manifest)
         lost = "".join(f", {count:,} left out ({rule})" for rule, count in left_out.items())
@@ -135,19 +138,14 @@ class Lines:
         ]
 
 
-class ExportFile:
+class ExportFile(AbstractContextManager["ExportFile"]):
     """A new file in the staging folder, hashed while it is written."""
 
     def __init__(self, folder: ExportFolder, path: str, task: str) -> None:
         self._folder = folder
         self._hash = hashlib.sha256()
-        self._entry: dict[str, Any] = {
-            "path": path,
-            "task": task,
-            "sha256": "",
-            "bytes": 0,
-            "rows": 0,
-        }
+        self._entry: dict[str, Any] = {"path": path, "task": task, "sha256": ""}
+        self._entry.update(bytes=0, rows=0)
         place = folder.staging / path
         make_folder(place.parent)
         self._file = create_private(place)
@@ -158,9 +156,6 @@ class ExportFile:
         self._hash.update(lines)
         self._entry["bytes"] += len(lines)
         self._entry["rows"] += rows
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: object, *failure: object) -> None:
         self._file.close()
@@ -314,7 +309,7 @@ def make_manifest(
     source = read_source(warehouse, benchmark, *more)
     schema, counted = schema_name(benchmark), f"{benchmark}_source_tables"
     counts: list[Row] = []
-    if warehouse.relation_exists(schema, counted):
+    if warehouse.columns(schema, counted):
         columns = ["source_table", "row_count", "edition"]
         counts = flat(
             warehouse.select(columns, schema, counted, 'order by source_table collate "C"')

@@ -150,14 +150,16 @@ def fitting(read: Read, fits: Fits, allow: Allowances = REPLY) -> Found | None:
     members = folded(read.value)
     if fits(members):
         return Found(members, read, read.is_clear)
-    tried = (_as_object(value, allow) for value in members.values())
-    inner = [each for each in tried if each is not None]
-    wrapped = [(each, folded(each.value)) for each in inner]
-    wrapped = [(each, own) for each, own in wrapped if fits(own)]
+    wrapped = []
+    for value in members.values():
+        inner = Read(value, 0, 0, True, True) if isinstance(value, dict) else None
+        if isinstance(value, str) and _START.match(value.lstrip()):
+            inner = whole_value(value, allow)
+        if inner is not None and fits(own := folded(inner.value)):
+            wrapped.append(Found(own, read, read.is_clear and inner.is_clear))
     if not wrapped:
         return None
-    each, own = wrapped[-1]
-    return Found(own, read, read.is_clear and each.is_clear and len(wrapped) == 1)
+    return wrapped[-1]._replace(is_clear=wrapped[-1].is_clear and len(wrapped) == 1)
 
 
 def objects_in(text: str, allow: Allowances = REPLY) -> Iterator[Read]:
@@ -206,15 +208,6 @@ def fold_key(key: str) -> str:
     return re.sub(r"[\s_-]+", "_", key.strip().casefold())
 
 
-def _as_object(value: Any, allow: Allowances) -> Read | None:
-    """Return a value that is an object, or that is the text of one; None for any other."""
-    if isinstance(value, dict):
-        return Read(value, 0, 0, True, True)
-    if isinstance(value, str) and _START.match(value.lstrip()):
-        return whole_value(value, allow)
-    return None
-
-
 class Values:
     """Reads the values at places of a text, in time that grows as the text does.
 
@@ -228,7 +221,7 @@ class Values:
         self._decoder = json.JSONDecoder(
             strict=False,
             object_pairs_hook=self._object,
-            parse_float=_float,
+            parse_float=lambda text: x if math.isfinite(x := float(text)) else NO_VALUE,
             parse_int=_int,
             parse_constant=lambda _: NO_VALUE,
         )
@@ -270,10 +263,6 @@ class Values:
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         self._is_clear = self._is_clear and len({fold_key(key) for key, _ in pairs}) == len(pairs)
         return dict(pairs)
-
-
-def _float(text: str) -> Any:
-    return number if math.isfinite(number := float(text)) else NO_VALUE
 
 
 def _int(text: str) -> Any:
@@ -325,8 +314,16 @@ class _Tolerant:
             parts, place = self._members(place, depth + 1, _CLOSER_OF[sign], is_list=is_list)
             return parts if is_list else self._decoder.object_pairs_hook(parts), place
         if kind in ("word", "number"):
-            value = self._scalar(kind, sign, at)
-            self._string_at = None
+            decoder = self._decoder
+            hook: Callable[[str], Any] = self._words.__getitem__
+            if kind == "number":
+                is_whole = sign.lstrip("-").isdigit()
+                hook = decoder.parse_int if is_whole else decoder.parse_float
+            elif sign in _CONSTANTS:
+                hook = decoder.parse_constant
+            elif sign not in self._words:
+                raise self._broken(at)
+            value, self._string_at = hook(sign), None
             return value, place
         raise self._broken(at)
 
@@ -375,17 +372,6 @@ class _Tolerant:
         resume = at if self._string_at is None else self._string_at + 1
         return NotJsonError("no JSON", at, max(resume, self._start + 1))
 
-    def _scalar(self, kind: str, token: str, at: int) -> Any:
-        if kind == "number":
-            decoder = self._decoder
-            hook = decoder.parse_int if token.lstrip("-").isdigit() else decoder.parse_float
-            return hook(token)
-        if token in _CONSTANTS:
-            return self._decoder.parse_constant(token)
-        if token not in self._words:
-            raise self._broken(at)
-        return self._words[token]
-
     def _string(self, at: int, *, is_key: bool = False) -> tuple[str, int]:
         """Return the string that opens at a place, and where it ends."""
         self._string_at = at
@@ -403,7 +389,13 @@ class _Tolerant:
     def _end_of_string(self, at: int) -> int:
         opener = self._text[at]
         if opener == "'":
-            return self._end_of_python_string(at)
+            if not self._allow.python:
+                raise self._broken(at)
+            if found := _PYTHON_STRING.match(self._text, at):
+                return found.end()
+            line = self._text.find("\n", at)
+            end, resume = (len(self._text), None) if line < 0 else (line, at + 1)
+            raise NotJsonError("a string does not end", end, resume)
         depth, has_quote, has_brace = 0, False, False
         end = at + 1
         while found := _SIGN.search(self._text, end):
@@ -416,17 +408,6 @@ class _Tolerant:
             if has_quote and has_brace and not self._allow.braces:
                 raise NotJsonError("a brace beside a quote in a string", end, at + 1)
         raise NotJsonError("the text ends inside a string", len(self._text), None)
-
-    def _end_of_python_string(self, at: int) -> int:
-        if not self._allow.python:
-            raise self._broken(at)
-        found = _PYTHON_STRING.match(self._text, at)
-        if found is None:
-            line = self._text.find("\n", at)
-            is_cut = line < 0
-            end, resume = (len(self._text), None) if is_cut else (line, at + 1)
-            raise NotJsonError("a string does not end", end, resume)
-        return found.end()
 
     def _closes(self, opener: str, sign: str, behind: int, depth: int) -> bool:
         """Tell whether a sign of a string closes it: one that has what follows a string behind."""

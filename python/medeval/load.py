@@ -100,7 +100,7 @@ def load_parts(
         settings = ", ".join(part.schema_setting for part in parts)
         raise UserError(f"Each source needs a schema of its own ({settings}).")
     found = [_find_tables(part, say) for part in parts]
-    total = sum(table.file.size for tables in found for table in tables.values())
+    total = sum(table.file.path.stat().st_size for tables in found for table in tables.values())
     loaded: list[LoadedTable] = []
     connection = connect(target)
     try:
@@ -122,16 +122,13 @@ def load_parts(
 
 def load_rows(
     rows: Iterable[Sequence[object]], source: Source, request: LoadRequest
-) -> tuple[str, LoadedTable]:
+) -> LoadedTable:
     """Load rows that no SQL reads from a user's files, in one transaction; see `load_parts`.
 
     Args:
         rows: of the source's one table.
         source: with that table.
         request: what the user asked for.
-
-    Returns:
-        The schema, and what became of the table.
 
     Raises:
         UserError: a schema that exists, or a database that refuses.
@@ -147,7 +144,7 @@ def load_rows(
             writer.writerows(rows)
         parts = [Part(source, Path(folder), schema)]
         (loaded,) = load_parts(parts, target, replace=request.replace, say=request.say)
-    return schema, loaded
+    return loaded
 
 
 def _find_tables(part: Part, say: Callable[[str], None]) -> dict[str, RawTable]:
@@ -156,7 +153,7 @@ def _find_tables(part: Part, say: Callable[[str], None]) -> dict[str, RawTable]:
     if part.folder is None:
         say(f"{plan.name}: no folder is named, so the tables of its files are empty.")
         return {}
-    folders = module_folders(part.folder, plan.subfolders)
+    folders = module_folders(part.folder, plan.meta.get("subfolders", ()))
     found = checked_tables(folders, plan.file_tables, sorted(plan.optional))
     folder = " and ".join(map(str, folders))
     if not found:

@@ -15,8 +15,8 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain, repeat
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -43,11 +43,6 @@ class RawFile:
     table: str
     path: Path
     form: str
-
-    @property
-    def size(self) -> int:
-        """Bytes on disk."""
-        return self.path.stat().st_size
 
 
 @dataclass(frozen=True)
@@ -188,12 +183,12 @@ def read_header(file: RawFile) -> list[str]:
         with _reading(file):
             cells = pq.read_schema(file.path).names
     else:
-        with _reading(file), _opened(file) as (_, stream):
-            head = stream.read(_BLOCK)
-            if len(head) == _BLOCK and b"\n" not in head:
-                raise UserError(f"{file.path}: the header is longer than {_BLOCK:,} bytes.")
+        head, _ = next(_csv_blocks(file), (b"", 0))
+        if len(head) + len(_BOM) > _BLOCK and b"\n" not in head:
+            raise UserError(f"{file.path}: the header is longer than {_BLOCK:,} bytes.")
+        with _reading(file):
             # Text that is not UTF-8 is for the database to report: it knows the line.
-            text = io.StringIO(head.decode("utf-8-sig", errors="replace"), newline="")
+            text = io.StringIO(head.decode(errors="replace"), newline="")
             cells = next(csv.reader(text), [])
     names = [cell.strip().lower() for cell in cells]
     if not names:
@@ -217,7 +212,7 @@ def check_last_line(file: RawFile) -> None:
         UserError: the last byte is not a line end.
 
     """
-    if file.form != ".csv" or file.size == 0:
+    if file.form != ".csv" or not file.path.stat().st_size:
         return
     with _reading(file), file.path.open("rb") as stream:
         stream.seek(-1, os.SEEK_END)
@@ -298,7 +293,9 @@ def count_rows(file: RawFile) -> int:
 
 def _csv_blocks(file: RawFile) -> Iterator[tuple[bytes, int]]:
     """Yield blocks, each with how many bytes of the file are done."""
-    with _reading(file), _opened(file) as (raw, stream):
+    with _reading(file), file.path.open("rb") as raw:
+        # The position of the file on disk is the progress.
+        stream = gzip.GzipFile(fileobj=raw) if file.form == ".csv.gz" else raw
         block = stream.read(_BLOCK).removeprefix(_BOM)
         while block:
             yield block, raw.tell()
@@ -307,25 +304,15 @@ def _csv_blocks(file: RawFile) -> Iterator[tuple[bytes, int]]:
 
 def _parquet_blocks(file: RawFile) -> Iterator[tuple[bytes, int]]:
     with _reading(file), pq.ParquetFile(file.path) as parquet:
-        names = parquet.schema_arrow.names
+        names, size = parquet.schema_arrow.names, file.path.stat().st_size
         total, done = max(1, parquet.metadata.num_rows), 0
-        header = pa.table([pa.array([], pa.string())] * len(names), names=names)
-        yield _csv_bytes(header, include_header=True), 0
-        for batch in parquet.iter_batches(_PARQUET_ROWS):
-            columns = [
-                _column_as_text(file, name, column)
-                for name, column in zip(names, batch.columns, strict=True)
-            ]
+        header = pa.RecordBatch.from_pylist([], schema=parquet.schema_arrow)
+        for batch in chain([header], parquet.iter_batches(_PARQUET_ROWS)):
+            columns = map(_column_as_text, repeat(file), names, batch.columns)
+            table, out = pa.table([*columns], names=names), pa.BufferOutputStream()
+            pa_csv.write_csv(table, out, pa_csv.WriteOptions(include_header=batch is header))
             done += batch.num_rows
-            text = _csv_bytes(pa.table(columns, names=names), include_header=False)
-            yield text, file.size * done // total
-
-
-def _csv_bytes(table: pa.Table, *, include_header: bool) -> bytes:
-    out = pa.BufferOutputStream()
-    options = pa_csv.WriteOptions(include_header=include_header)
-    pa_csv.write_csv(table, out, options)
-    return bytes(out.getvalue().to_pybytes())
+            yield bytes(out.getvalue().to_pybytes()), size * done // total
 
 
 def _column_as_text(file: RawFile, name: str, column: pa.Array) -> pa.Array:
@@ -382,17 +369,6 @@ def read_cohort_file(path: Path) -> list[int]:
     if not first_line:
         raise UserError(f"The cohort file {path} names no admission.")
     return list(first_line)
-
-
-@contextmanager
-def _opened(file: RawFile) -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Open a CSV; give the file on disk, whose position is the progress, and the plain stream."""
-    with file.path.open("rb") as raw:
-        if file.form == ".csv.gz":
-            with gzip.GzipFile(fileobj=raw) as plain:
-                yield raw, plain  # type: ignore[misc]  # GzipFile is a binary stream
-        else:
-            yield raw, raw
 
 
 @contextmanager

@@ -23,7 +23,9 @@ EXPORTS = (
 )
 # What `load` knows: raw tables, as their sources declare them, and files in a form of their own.
 RAW_KINDS = ("mimic3", "mimic4")
-LOADERS = ("medeval.mtsamples.load", "medeval.yier.load")
+# Each of these has `Options`, a dataclass whose fields are flags of the command, as typer annotates
+# them, and whose `instead` is the flag by which nothing is loaded, if that is given; and `load`.
+LOADERS = {"mtsamples": "medeval.mtsamples.load", "yier": "medeval.yier.load"}
 
 
 @dataclass(frozen=True)
@@ -49,32 +51,10 @@ class LoadRequest:
         print(line, file=sys.stderr)
 
 
-@dataclass(frozen=True)
-class Loader:
-    """How files in a form of their own become rows of PostgreSQL.
-
-    Attributes:
-        kind: the word on the command line.
-        options: a dataclass whose fields are flags of the command, as typer annotates them. Its
-            `instead` is the flag by which nothing is loaded, if that is given.
-        load: does what is asked.
-    """
-
-    kind: str
-    options: type
-    load: Callable[[LoadRequest, Any], None]
-
-
 def benchmark_exports() -> dict[str, BenchmarkExport]:
     """Return how each benchmark is written, by name."""
     found = [import_module(module).EXPORT for module in EXPORTS]
     return {one.name: one for one in found}
-
-
-def loaders() -> dict[str, Loader]:
-    """Return how files in a form of their own are loaded, by the kind that `load` knows."""
-    found = [import_module(module).LOADER for module in LOADERS]
-    return {one.kind: one for one in found}
 
 
 def with_options(command: Callable[..., None], kinds: Iterable[type]) -> Callable[..., None]:

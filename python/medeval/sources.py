@@ -93,17 +93,12 @@ def floor_place(metas: Sequence[Meta], root: Path) -> tuple[str, list[str]]:
     places = [source_place(meta, metas, root) for meta in metas]
     there = [place for place in places if place.kind != "absent"]
     kind = there[0].kind if there else "none"
-    return kind, list(dict.fromkeys(real_path(place.location) for place in there))
+    return kind, list(dict.fromkeys(os.path.realpath(place.location) for place in there))
 
 
 def absolute_path(path: str) -> str:
     """Return a path with the current folder in front where it is relative, and ``~`` resolved."""
     return os.path.normpath(Path(path).expanduser().absolute())
-
-
-def real_path(path: str) -> str:
-    """Return an absolute path without links."""
-    return os.path.realpath(Path(path).expanduser())
 
 
 def columns_of(table: Meta) -> list[str]:
@@ -147,16 +142,6 @@ class Source:
     optional: frozenset[str] = field(default_factory=frozenset)
     list_table: str = ""
     list_variable: str = ""
-
-    @property
-    def folder_variable(self) -> str:
-        """The environment variable that names the user's folder of files."""
-        return str(self.meta["directory_variable"])
-
-    @property
-    def subfolders(self) -> tuple[str, ...]:
-        """The folders with the files, if the folder that is named has such ones."""
-        return tuple(self.meta.get("subfolders", ()))
 
     @property
     def file_tables(self) -> list[str]:
@@ -214,14 +199,6 @@ def sources(root: Path) -> dict[str, Source]:
             list_variable=lists[0]["config"]["meta"]["variable"] if lists else "",
         )
     return found
-
-
-def load_kinds(root: Path) -> dict[str, list[Source]]:
-    """Return the sources that `load` copies together, by the word on its command line."""
-    kinds: dict[str, list[Source]] = {}
-    for source in sources(root).values():
-        kinds.setdefault(source.kind, []).append(source)
-    return dict(sorted(kinds.items()))
 
 
 def _declared(root: Path) -> list[dict[str, Any]]:

@@ -183,17 +183,14 @@ def _without_blocks(text: str) -> Reply:
     rest = text[read:]
     if is_thinking:
         return Reply("", _joined([*answer, *thinking, rest]), "truncated_reasoning")
-    left = _up_to_the_end("".join([*answer, rest])).strip()
+    left = "".join([*answer, rest])
+    # What it goes on with behind its end is left out.
+    ends = (end for end in _END.finditer(left) if not _is_quoted(left, end, in_sentence=True))
+    end = next(ends, None)
+    left = (left if end is None else left[: end.start()]).strip()
     if whole := _ONE_ANSWER.fullmatch(left):
         left = (whole["angle"] or whole["bar"] or "").strip()
     return Reply(left, _joined(thinking), "complete" if left else "empty")
-
-
-def _up_to_the_end(text: str) -> str:
-    """Return a reply without what it goes on with behind its end."""
-    ends = (end for end in _END.finditer(text) if not _is_quoted(text, end, in_sentence=True))
-    end = next(ends, None)
-    return text if end is None else text[: end.start()]
 
 
 def _is_quoted(text: str, tag: re.Match[str], *, in_sentence: bool) -> bool:

@@ -11,10 +11,10 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
 from medeval.sources import project_root
@@ -100,6 +100,7 @@ def load_target(
 # right behind the engine's first words, where no data can stand before it.
 _OWN = re.compile(r"\A[^:]*:\W*medeval: (?P<sentence>[\w .,:;()-]+)")
 
+_ERRORS = tomllib.loads(Path(__file__).with_name("engine_errors.toml").read_text(encoding="utf-8"))
 _ADVICE = "No row is skipped. Check the file against SHA256SUMS and download it again, or mend it."
 _NOT_SHOWN = "What the engine says of it may quote the data, so it is not shown."
 
@@ -121,14 +122,13 @@ def shown(error: Exception) -> str:
         return own["sentence"].strip()
     if getattr(diagnosis, "statement_position", None):
         return message
-    words = _engine_errors()
     harmless, name = ("states", state) if state else ("exceptions", type(error).__name__)
-    if re.fullmatch(words[harmless], name):
+    if re.fullmatch(_ERRORS[harmless], name):
         return primary
     fault = kind_of_fault(error)
-    files = (path for path in re.findall(words["file"], message) if Path(path).is_file())
+    files = (path for path in re.findall(_ERRORS["file"], message) if Path(path).is_file())
     if file := next(files, None):
-        line = re.search(words["line"], message)
+        line = re.search(_ERRORS["line"], message)
         return f"{file}{f', line {line[1]}' if line else ''}: {fault}. {_ADVICE}"
     for what in ("table", "column", "constraint"):
         name = getattr(diagnosis, f"{what}_name", None)
@@ -136,15 +136,9 @@ def shown(error: Exception) -> str:
     return f"{fault}. {_NOT_SHOWN}"
 
 
-@cache
-def _engine_errors() -> dict[str, Any]:
-    path = Path(__file__).with_name("engine_errors.toml")
-    return tomllib.loads(path.read_text(encoding="utf-8"))
-
-
 def kind_of_fault(error: Exception) -> str:
     """Return the kind of an error about data: in words of our own, or the exception's name."""
-    for pattern, words in _engine_errors()["faults"]:
+    for pattern, words in _ERRORS["faults"]:
         # The last: an engine quotes the line first and then says what is wrong with it.
         for found in list(re.finditer(pattern, str(error)))[-1:]:
             return str(words.format(*found.groups()))
@@ -218,7 +212,7 @@ def schema_name(name: str) -> str:
     return os.environ.get("MEDEVAL_SCHEMA_PREFIX", "") + name
 
 
-class Warehouse:
+class Warehouse(AbstractContextManager["Warehouse"]):
     """An open, read-only connection to one target of profiles.yml; all queries see one state.
 
     While DuckDB's file is open no dbt run can change it; on PostgreSQL it is one transaction.
@@ -303,13 +297,6 @@ class Warehouse:
             (schema, table),
         )
         return [str(name) for (name,) in flat(found)]
-
-    def relation_exists(self, schema: str, table: str) -> bool:
-        """Tell whether the warehouse has this table or view."""
-        return bool(self.columns(schema, table))
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *failure: object) -> None:
         self._connection.close()

@@ -123,7 +123,7 @@ def _builds(warehouse: Warehouse, task: Task) -> dict[str, Build]:
     command = build_command(f"mimic3 {FLOOR}", warehouse.target.name)
     schema = schema_name(SCHEMA)
     tables = [f"mimic3_{task.name}", "mimic3_data_class", "mimic3_source_tables", *TABLES]
-    missing = [table for table in tables if not warehouse.relation_exists(schema, table)]
+    missing = [table for table in tables if not warehouse.columns(schema, table)]
     if missing:
         raise UserError(
             f"The features of the baselines are not built: the warehouse has no"

@@ -65,7 +65,7 @@ def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Chec
     """Yield what is found about this set-up, one thing at a time."""
     from medeval.builds import newest_build, open_built
     from medeval.registry import benchmark_exports
-    from medeval.sources import project_root, real_path, variables
+    from medeval.sources import project_root, variables
     from medeval.warehouse import load_target
 
     version = ".".join(map(str, sys.version_info[:3]))
@@ -76,7 +76,7 @@ def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Chec
         if not named:
             yield Check("your own data", True, "none named, so a build would read the demo")
         for name in named:
-            path = Path(real_path(os.environ[name]))
+            path = Path(os.environ[name]).expanduser().resolve()
             there = path.exists()
             yield Check(f"{name} is there", there, str(path) if there else f"no {path}")
         yield _private(load_target(target, root))

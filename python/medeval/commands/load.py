@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from medeval.errors import UserError
-from medeval.registry import RAW_KINDS, LoadRequest, flags_of, loaders, options_of, with_options
+from medeval.registry import LOADERS, RAW_KINDS, LoadRequest, flags_of, options_of, with_options
 
 if TYPE_CHECKING:
     from medeval.load import Part
     from medeval.sources import Source
 
 DEFAULT_TARGET = "postgres"
-_LOADERS = loaders()
+_LOADERS = {kind: import_module(module) for kind, module in LOADERS.items()}
 
 
 def _load(
@@ -54,25 +55,26 @@ def _load(
     **given: Any,
 ) -> None:
     """Copy raw files into PostgreSQL: every table in one transaction, or nothing."""
-    from medeval.sources import load_kinds, project_root
+    from medeval.sources import project_root, sources
 
     root = project_root()
-    kinds = load_kinds(root)
-    known = sorted([*kinds, *_LOADERS])
+    of_tables = [*sources(root).values()]
+    plans = [plan for plan in of_tables if plan.kind == kind]
+    known = sorted({*(plan.kind for plan in of_tables), *_LOADERS})
     if kind not in known:
         raise UserError(f"Unknown kind {kind!r}. load knows: {', '.join(known)}.")
     for name, loader in _LOADERS.items():
-        if kind != name and flags_of(loader.options, given):
-            flags = flags_of(loader.options)
+        if kind != name and flags_of(loader.Options, given):
+            flags = flags_of(loader.Options)
             are = "is" if len(flags) == 1 else "are"
             raise UserError(f"{' and '.join(flags)} {are} for {name}, not for {kind}.")
-    if cohort_file is not None and not any(plan.list_table for plan in kinds.get(kind, ())):
+    if cohort_file is not None and not any(plan.list_table for plan in plans):
         raise UserError(f"{kind} has no list of admissions; --cohort-file is for mimic4.")
     request = LoadRequest(folder, schema, replace, target or DEFAULT_TARGET, root)
-    if kind in kinds:
-        _load_tables(kinds[kind], cohort_file, request)
+    if plans:
+        _load_tables(plans, cohort_file, request)
         return
-    options = options_of(_LOADERS[kind].options, given)
+    options = options_of(_LOADERS[kind].Options, given)
     settings = {"--schema": schema, "--replace": replace, "--target": target}
     unused = [flag for flag, value in settings.items() if value not in (None, False)]
     if options.instead and unused:
@@ -84,7 +86,7 @@ def _load(
     _LOADERS[kind].load(request, options)
 
 
-load = with_options(_load, (loader.options for loader in _LOADERS.values()))
+load = with_options(_load, (loader.Options for loader in _LOADERS.values()))
 
 
 def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> None:
@@ -156,11 +158,13 @@ def _named_folders(
     """
     folders: dict[str, Path | None] = {plans[0].name: folder}
     for plan in plans[1:]:
-        named = os.environ.get(plan.folder_variable)
-        if named:
-            request.say(f"{plan.name} is read from {named} ({plan.folder_variable}).")
+        variable = plan.meta["directory_variable"]
+        if named := os.environ.get(variable):
+            request.say(f"{plan.name} is read from {named} ({variable}).")
             folders[plan.name] = Path(named).expanduser()
-        elif plan.is_optional and not any((folder / name).is_dir() for name in plan.subfolders):
+        elif plan.is_optional and not any(
+            (folder / name).is_dir() for name in plan.meta["subfolders"]
+        ):
             folders[plan.name] = None
         else:
             folders[plan.name] = folder
@@ -174,20 +178,20 @@ def _default_folders(plans: list[Source], request: LoadRequest) -> dict[str, Pat
     metas = [plan.meta for plan in plans]
     places = {plan.name: source_place(plan.meta, metas, request.root) for plan in plans}
     for plan in plans:
-        kind = places[plan.name].kind
+        kind, variable = places[plan.name].kind, plan.meta["directory_variable"]
         if kind == "database":
             raise UserError(
                 f"{plan.meta['database_variable']} is set, and load reads files: give DIR or"
-                f" {plan.folder_variable}."
+                f" {variable}."
             )
         if kind == "absent" and not plan.is_optional:
             raise UserError(
-                f"{', '.join(variables_set(metas))} is set and {plan.folder_variable} is not. Name"
+                f"{', '.join(variables_set(metas))} is set and {variable} is not. Name"
                 f" the folder of {plan.name} too: the demo never stands beside real data."
             )
     first = places[plans[0].name]
     if first.kind == "demo":
-        variables = [plan.folder_variable for plan in plans]
+        variables = [meta["directory_variable"] for meta in metas]
         none = f"no {variables[0]}" if len(plans) == 1 else f"none of {', '.join(variables)}"
         request.say(f"No DIR and {none}: loading the synthetic demo, {first.location}.")
     return {

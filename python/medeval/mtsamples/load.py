@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from medeval.errors import UserError
-from medeval.registry import Loader, LoadRequest
+from medeval.registry import LoadRequest
 from medeval.sources import Source
 
 NOTES_VARIABLE = "MEDEVAL_MTSAMPLES"
@@ -60,9 +60,9 @@ def load(request: LoadRequest, options: Options) -> None:
 
     place = _place_of_notes(request, options.cache_dir)
     rows = ((note.filename, note.text, note.data_class) for note in read_notes(place).notes)
-    schema, loaded = load_rows(rows, SOURCE, request)
+    loaded = load_rows(rows, SOURCE, request)
     print(f"{place}: {loaded.rows:,} notes.")
-    print(f"{schema}.notes: `dbt build --select mtsamples --target {request.target}`.")
+    print(f"{loaded.schema}.notes: `dbt build --select mtsamples --target {request.target}`.")
 
 
 def _download(request: LoadRequest, cache_dir: Path | None) -> None:
@@ -103,6 +103,3 @@ def _place_of_notes(request: LoadRequest, cache_dir: Path | None) -> Path:
     demo = request.root / "demo" / "mtsamples"
     request.say(f"No DIR and none of {', '.join(variables)}: loading the synthetic demo, {demo}.")
     return demo
-
-
-LOADER = Loader("mtsamples", Options, load)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from medeval.errors import UserError
-from medeval.registry import Loader, LoadRequest
+from medeval.registry import LoadRequest
 from medeval.sources import Source
 
 SOURCE = Source("yier", "yier", "yier_schema", {"records": ("line_number", "record")})
@@ -61,8 +61,8 @@ def load(request: LoadRequest, options: Options) -> None:
         from medeval.load import load_rows
 
         # Texts hold signs that `splitlines` takes for line ends.
-        schema, _ = load_rows(enumerate(text.split("\n")[:-1], start=1), SOURCE, request)
-        done = f"{schema}.records: `dbt build --select yier --target {request.target}`."
+        loaded = load_rows(enumerate(text.split("\n")[:-1], start=1), SOURCE, request)
+        done = f"{loaded.schema}.records: `dbt build --select yier --target {request.target}`."
     mended = ", mended: it is no JSON as it stands" if file.repaired else ""
     read = f"{file.name}: {len(records):,} records, {file.encoding}, layout {file.layout}{mended}"
     print(f"{read}; {checked.n_labelled:,} with answers.")
@@ -71,6 +71,3 @@ def load(request: LoadRequest, options: Options) -> None:
     for outcome in [outcome for outcome in checked.outcomes if outcome.state != "ok"][:10]:
         print(outcome)
     print(done)
-
-
-LOADER = Loader("yier", Options, load)
