@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tomllib
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -90,7 +91,11 @@ def read_prices(path: Path) -> Prices:
     Raises:
         UserError: naming the file and the field that is wrong.
     """
-    prices = read_form(path, Prices, "cannot be read as prices")
+    load = json.loads if path.suffix.lower() == ".json" else tomllib.loads
+    try:
+        prices = read_form(path, Prices, "cannot be read as prices", load)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}.") from None
     names = [(price.model, price.base_url) for price in prices.price]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:

@@ -31,15 +31,14 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import json
-import os
 import re
 import socket
 import tomllib
+from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import idna
@@ -212,22 +211,23 @@ class _File(BaseModel, extra="forbid", strict=True):
     function: list[Function] = []
 
 
-def read_form(path: Path, form: type[Form], fault: str) -> Form:
-    """Return what a file of TOML says, or of JSON by its name.
+def read_form(
+    path: Path, form: type[Form], fault: str, load: Callable[..., Any] = tomllib.loads
+) -> Form:
+    """Return what a file says in its form.
 
     Args:
         path: the file.
         form: that it must have.
-        fault: what is said of a file in neither.
+        fault: what is said of a text that is not loaded.
+        load: of its text, TOML or JSON.
 
     Raises:
+        OSError: it cannot be read.
         UserError: naming the file and the field that is wrong.
     """
-    load = json.loads if path.suffix.lower() == ".json" else tomllib.loads
     try:
         return form.model_validate(load(path.read_text(encoding="utf-8"), parse_float=Decimal))
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}.") from None
     except ValidationError as error:
         raise UserError(f"{path}: {first_fault(error)}.") from None
     except UserError as error:
@@ -242,9 +242,12 @@ def read_endpoints(path: Path) -> dict[str, Declared]:
     Raises:
         UserError: the file cannot be read, or an entry in it cannot be meant.
     """
-    if not os.access(path, os.F_OK):
+    try:
+        declared = read_form(path, _File, "is not TOML")
+    except FileNotFoundError:
         return {}
-    declared = read_form(path, _File, "is not TOML")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({type(error).__name__}).") from None
     endpoints: dict[str, Declared] = {}
     for function in declared.function:
         place = str((path.parent / function.path).resolve())
