@@ -42,7 +42,7 @@ def judge(
     in the run's. Exit code 1: a judge failed on more than one answer in twenty, or stopped.
     """
     # Here, not above: every other command starts without the client of endpoints.
-    from medeval.commands.amounts import read_price_file
+    from medeval.commands.shared_options import read_price_file
     from medeval.tasks.catalogue import resumed
     from medeval.tasks.judged import chosen_jury, required
     from medeval.tasks.run_record import read_record

@@ -173,7 +173,7 @@ def judges_asked(concurrency: int, prices: Prices, max_cost: str | None) -> RunC
     Raises:
         UserError: the limit is no amount of money.
     """
-    from medeval.commands.amounts import amount
+    from medeval.commands.shared_options import amount
     from medeval.inference.run import RunConfig
     from medeval.inference.types import Outcome
 
