@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -16,8 +16,8 @@ from medeval.errors import UserError
 from medeval.registry import benchmark_exports, with_options
 from medeval.tasks.task import Check
 
-if TYPE_CHECKING:
-    from medeval.warehouse import Target
+# Where dbt and the commands write, each with the variable that names another place.
+_PLACES = {"target": "DBT_TARGET_PATH", "logs": "DBT_LOG_PATH", "runs": "", "exports": ""}
 
 
 def _doctor(**given: Any) -> None:
@@ -59,6 +59,7 @@ def _task_checks(names: Sequence[str], as_built: bool) -> Iterator[Check]:
 def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Check]:
     """Yield what is found about this set-up, one thing at a time."""
     from medeval.builds import newest_build, open_built
+    from medeval.files import exposed, exposed_warehouse
     from medeval.inference.endpoints import read_endpoints
     from medeval.sources import project_root, real_path, variables
     from medeval.warehouse import load_target
@@ -74,7 +75,16 @@ def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Chec
             path = Path(real_path(os.environ[name]))
             there = path.exists()
             yield Check(f"{name} is there", there, str(path) if there else f"no {path}")
-        yield _private(load_target(target, root))
+        folders = [Path(os.environ.get(variable, name)) for name, variable in _PLACES.items()]
+        found = [path for folder in folders for path in exposed(folder)]
+        opened = load_target(target, root)
+        if opened.type == "duckdb":
+            options = opened.settings["config_options"]
+            found += exposed_warehouse(opened.settings["path"], options["temp_directory"])
+        told = "mode 0600, folders 0700"
+        if found:
+            told = f"others may open {len(found):,} files and folders, such as {found[0]}"
+        yield Check("what is written is yours only", not found, told)
         names = list(benchmark_exports())
         with open_built(" ".join(names), target, as_built=as_built) as warehouse:
             yield Check(f"target {warehouse.target.name} opens", True, warehouse.server_version())
@@ -101,17 +111,3 @@ def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Chec
     told = f"{len(declared):,} declared" if declared else "none declared"
     name = "attestations hold" if broken else "endpoints for credentialed text"
     yield Check(name, not broken, "; ".join(broken) or told)
-
-
-def _private(target: Target) -> Check:
-    """Look for what others of this machine may open, where dbt and the commands write."""
-    from medeval.files import exposed, exposed_warehouse
-
-    places = {"target": "DBT_TARGET_PATH", "logs": "DBT_LOG_PATH", "runs": "", "exports": ""}
-    folders = [Path(os.environ.get(variable, name)) for name, variable in places.items()]
-    found = [path for folder in folders for path in exposed(folder)]
-    if target.type == "duckdb":
-        options = target.settings["config_options"]
-        found += exposed_warehouse(target.settings["path"], options["temp_directory"])
-    told = f"others may open {len(found):,} files and folders, such as {found[0]}" if found else ""
-    return Check("what is written is yours only", not found, told or "mode 0600, folders 0700")
