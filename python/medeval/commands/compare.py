@@ -193,9 +193,6 @@ def _table(pair: tuple[str, str], found: Sequence[Difference], all_found: Compar
     from medeval.predictions.layout import interval, shown
     from medeval.scoring.compare import shown_p
 
-    def cell(p: float | None) -> str:
-        return "" if p is None else shown_p(p).replace("below ", "<")
-
     areas = {one.metric: one for one in all_found.areas if (one.first, one.second) == pair}
     table = Table(title=f"{pair[0]} (first) and {pair[1]} (second)", title_justify="left")
     table.add_column("metric")
@@ -205,15 +202,15 @@ def _table(pair: tuple[str, str], found: Sequence[Difference], all_found: Compar
     for header in [*headers, *["DeLong\n(Holm)"] * bool(areas), *["n"] * has_n]:
         table.add_column(header, justify="right", no_wrap=True)
     for entry in found:
+        p_values = [entry.adjusted_p]
+        if areas:
+            p_values.append(areas[entry.metric].adjusted_p if entry.metric in areas else None)
         cells = [
             all_found.names.get(entry.metric, entry.metric),
             *map(shown, (entry.first_value, entry.second_value, entry.difference)),
             interval(entry.low, entry.high),
-            cell(entry.adjusted_p),
+            *("" if p is None else shown_p(p).replace("below ", "<") for p in p_values),
+            *["" if entry.n is None else f"{entry.n:,}"] * has_n,
         ]
-        if areas:
-            cells.append(cell(areas[entry.metric].adjusted_p) if entry.metric in areas else "")
-        if has_n:
-            cells.append("" if entry.n is None else f"{entry.n:,}")
         table.add_row(*cells)
     return table

@@ -5,38 +5,29 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Any
 
 import typer
 
-from medeval.commands.shared_options import ENDPOINTS, AsBuilt, DbtTarget, Endpoints
+from medeval.commands.shared_options import flags_in
 from medeval.errors import UserError
+from medeval.registry import benchmark_exports, with_options
 from medeval.tasks.task import Check
 
-if TYPE_CHECKING:
-    from medeval.warehouse import Target
+# Where dbt and the commands write, each with the variable that names another place.
+_PLACES = {"target": "DBT_TARGET_PATH", "logs": "DBT_LOG_PATH", "runs": "", "exports": ""}
 
 
-def doctor(
-    task: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Check a task: gold answers must score the maximum, no answers the minimum, gold"
-            " answers of other items like chance. May be repeated; all for every one that comes"
-            " along."
-        ),
-    ] = None,
-    target: DbtTarget = None,
-    as_built: AsBuilt = False,
-    endpoints: Endpoints = ENDPOINTS,
-) -> None:
+def _doctor(**given: Any) -> None:
     """Say what is wrong with this set-up, or check how a task is scored; exit code 1 if anything.
 
     Nothing is sent anywhere.
     """
     failed = False
-    for check in _task_checks(task, as_built) if task else _setup(target, endpoints, as_built):
+    tasks, *set_up = (given[name] for name in ("task", "target", "endpoints", "as_built"))
+    for check in _task_checks(tasks, given["as_built"]) if tasks else _setup(*set_up):
         # Each as soon as it is made.
         print(f"{'ok  ' if check.passed else 'NOT '} {check.name}: {check.told}", flush=True)
         failed = failed or not check.passed
@@ -44,11 +35,15 @@ def doctor(
         raise typer.Exit(1)
 
 
+doctor = with_options(_doctor, [flags_in("doctor_flags.toml")])
+
+
 def _task_checks(names: Sequence[str], as_built: bool) -> Iterator[Check]:
-    from medeval.tasks.catalogue import all_names, begin
+    from medeval.tasks.catalogue import BUILT_IN, begin
+    from medeval.tasks.medical import bundled
     from medeval.tasks.self_check import check_task
 
-    chosen = all_names() if list(names) == ["all"] else names
+    chosen = [*BUILT_IN, *bundled()] if list(names) == ["all"] else names
     for name in chosen:
         try:
             task = begin(name, {"as_built": as_built})
@@ -64,6 +59,8 @@ def _task_checks(names: Sequence[str], as_built: bool) -> Iterator[Check]:
 def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Check]:
     """Yield what is found about this set-up, one thing at a time."""
     from medeval.builds import newest_build, open_built
+    from medeval.files import exposed, exposed_warehouse
+    from medeval.inference.endpoints import read_endpoints
     from medeval.registry import benchmark_exports
     from medeval.sources import project_root, variables
     from medeval.warehouse import load_target
@@ -79,7 +76,16 @@ def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Chec
             path = Path(os.environ[name]).expanduser().resolve()
             there = path.exists()
             yield Check(f"{name} is there", there, str(path) if there else f"no {path}")
-        yield _private(load_target(target, root))
+        folders = [Path(os.environ.get(variable, name)) for name, variable in _PLACES.items()]
+        found = [path for folder in folders for path in exposed(folder)]
+        opened = load_target(target, root)
+        if opened.type == "duckdb":
+            options = opened.settings["config_options"]
+            found += exposed_warehouse(opened.settings["path"], options["temp_directory"])
+        told = "mode 0600, folders 0700"
+        if found:
+            told = f"others may open {len(found):,} files and folders, such as {found[0]}"
+        yield Check("what is written is yours only", not found, told)
         names = list(benchmark_exports())
         with open_built(" ".join(names), target, as_built=as_built) as warehouse:
             yield Check(f"target {warehouse.target.name} opens", True, warehouse.server_version())
@@ -93,39 +99,16 @@ def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Chec
                 yield Check(f"{name} is built", True, f"{told}, started {build.started_at}")
     except UserError as error:
         yield Check("the warehouse opens", False, str(error))
-    yield _endpoints(endpoints)
-
-
-def _private(target: Target) -> Check:
-    """Look for what others of this machine may open, where dbt and the commands write."""
-    from medeval.files import exposed, exposed_warehouse
-
-    places = {"target": "DBT_TARGET_PATH", "logs": "DBT_LOG_PATH", "runs": "", "exports": ""}
-    folders = [Path(os.environ.get(variable, name)) for name, variable in places.items()]
-    found = [path for folder in folders for path in exposed(folder)]
-    if target.type == "duckdb":
-        options = target.settings["config_options"]
-        found += exposed_warehouse(target.settings["path"], options["temp_directory"])
-    told = f"others may open {len(found):,} files and folders, such as {found[0]}" if found else ""
-    return Check("what is written is yours only", not found, told or "mode 0600, folders 0700")
-
-
-def _endpoints(path: Path) -> Check:
-    from datetime import UTC, datetime
-
-    from medeval.inference.endpoints import read_endpoints
-
     try:
-        declared = read_endpoints(path)
+        declared = read_endpoints(endpoints)
     except UserError as error:
-        return Check(f"{path} can be read", False, str(error))
+        yield Check(f"{endpoints} can be read", False, str(error))
+        return
     today = datetime.now(UTC).date()
-    broken = [
-        f"{address} ({', '.join(gaps)})"
-        for address, endpoint in declared.items()
-        if not endpoint.runs_locally and (gaps := endpoint.gaps(today))
-    ]
-    if broken:
-        return Check("attestations hold", False, "; ".join(broken))
-    count = f"{len(declared):,} declared" if declared else "none declared"
-    return Check("endpoints for credentialed text", True, count)
+    gaps = {
+        address: [] if one.runs_locally else one.gaps(today) for address, one in declared.items()
+    }
+    broken = [f"{address} ({', '.join(found)})" for address, found in gaps.items() if found]
+    told = f"{len(declared):,} declared" if declared else "none declared"
+    name = "attestations hold" if broken else "endpoints for credentialed text"
+    yield Check(name, not broken, "; ".join(broken) or told)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from medeval.commands.shared_options import AsBuilt, DbtTarget
+from medeval.commands.shared_options import flags_in
 from medeval.errors import UserError
 from medeval.registry import (
     benchmark_exports,
@@ -29,22 +28,15 @@ def _export(
             " without it everything that is built."
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path("exports"),
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Refuse tables that the tests of dbt have not passed since they were built.",
-        ),
-    ] = False,
-    target: DbtTarget = None,
-    as_built: AsBuilt = False,
     **given: Any,
 ) -> None:
     """Write the published tables as files, with a manifest of their hashes and their source."""
     from medeval.builds import build_command, newest_build, open_built, untested
     from medeval.export import Request
 
+    out, strict, target, as_built = (
+        given[name] for name in ("out", "strict", "target", "as_built")
+    )
     options = {name: options_of(one.options, given) for name, one in _EXPORTS.items()}
     chosen = chosen_tasks(task or [])
     if chosen:
@@ -81,7 +73,8 @@ def _export(
                 print(f"medeval: {warnings[name]}", file=sys.stderr)
 
 
-export = with_options(_export, (one.options for one in _EXPORTS.values()))
+_FLAGS = flags_in("export_flags.toml")
+export = with_options(_export, [_FLAGS, *(one.options for one in _EXPORTS.values())])
 
 
 def _check_options(given: dict[str, Any], chosen: list[str]) -> None:

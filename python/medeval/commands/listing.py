@@ -36,32 +36,27 @@ def models(
     """List the models that come along, and the endpoints that are declared."""
     from datetime import UTC, datetime
 
-    from rich.table import Table
-
     from medeval.baselines.run import MODELS
     from medeval.inference.endpoints import read_endpoints
     from medeval.tasks.task import DEMO
-    from medeval.terminal import Terminal
+    from medeval.terminal import Terminal, table_of
 
-    table = Table(title="models")
-    table.add_column("model")
-    table.add_column("for", overflow="fold")
-    table.add_row(DEMO, "run: rules in this process, no network; shows the way, says nothing more")
-    table.add_row("FILE.py:FUNCTION", "run: your function, from the messages to the reply")
-    table.add_row("any name", "run: the model of an endpoint, --base-url")
-    for name in MODELS:
-        table.add_row(name, "predict: a baseline of the ICU tasks")
-    Terminal().print(table)
+    rows = [
+        (DEMO, "run: rules in this process, no network; shows the way, says nothing more"),
+        ("FILE.py:FUNCTION", "run: your function, from the messages to the reply"),
+        ("any name", "run: the model of an endpoint, --base-url"),
+        *((name, "predict: a baseline of the ICU tasks") for name in MODELS),
+    ]
+    Terminal().print(table_of("models", ("model", "for"), rows))
     declared = read_endpoints(endpoints)
     if not declared:
         print(f"{endpoints} declares no endpoint: credentialed text stays in this process.")
         return
     today = datetime.now(UTC).date()
-    shown = Table(title=f"endpoints declared in {endpoints}")
-    shown.add_column("address", overflow="fold")
-    shown.add_column("credentialed text")
+    shown = []
     for address, endpoint in declared.items():
         gaps = [] if endpoint.runs_locally else endpoint.gaps(today)
         ground = "local" if endpoint.runs_locally else "attested"
-        shown.add_row(address, f"refused: {', '.join(gaps)}" if gaps else f"may go ({ground})")
-    Terminal().print(shown)
+        shown.append((address, f"refused: {', '.join(gaps)}" if gaps else f"may go ({ground})"))
+    title = f"endpoints declared in {endpoints}"
+    Terminal().print(table_of(title, ("address", "credentialed text"), shown))

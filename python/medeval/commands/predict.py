@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
-
-from medeval.commands.shared_options import AsBuilt, DbtTarget
-from medeval.predictions.tasks import TASKS
+from medeval.commands.shared_options import flags_in
+from medeval.registry import with_options
 
 
-def predict(
-    task: Annotated[
-        str, typer.Option(help=", ".join(f"{one.name} ({one.short})" for one in TASKS))
-    ],
-    model: Annotated[
-        str, typer.Option(help="logistic; for length of stay a ridge regression.")
-    ] = "logistic",
-    target: DbtTarget = None,
-    as_built: AsBuilt = False,
-    out: Annotated[Path, typer.Option(help="Folder for the run's folder.")] = Path("runs"),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the solvers.")] = 0,
-) -> None:
+def _predict(**given: Any) -> None:
     """Train a baseline on the warehouse's features and predict the test rows of an ICU task."""
     # Here, not above: every other command starts without scikit-learn.
     from medeval.baselines.run import predict_to_run
     from medeval.predictions.inputs import PREDICTIONS, RUN
 
-    folder = predict_to_run(task, model, target=target, out=out, seed=seed, as_built=as_built)
+    folder = predict_to_run(given.pop("task"), given.pop("model"), **given)
     record = json.loads((folder / RUN).read_text(encoding="utf-8"))
     rows, parameters = record["rows"], record["parameters"]
     strength = "alpha" if "alpha" in parameters else "C"
@@ -38,3 +24,6 @@ def predict(
         f" tuned on {rows['validation']:,} ({parameters['penalty']},"
         f" {strength} = {parameters[strength]:g})"
     )
+
+
+predict = with_options(_predict, [flags_in("predict_flags.toml")])

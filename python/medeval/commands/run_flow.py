@@ -9,7 +9,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from medeval.commands.amounts import amount, read_price_file
 from medeval.commands.graceful_exit import command_of, graceful_exit, with_flags
 from medeval.commands.judging import (
     JudgeFlags,
@@ -20,6 +19,7 @@ from medeval.commands.judging import (
     verdicts_kept,
 )
 from medeval.commands.run_progress import ledger_table, shown_progress
+from medeval.commands.shared_options import amount, read_price_file
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, Prices, Spent, charged_in, kept_spending
 from medeval.inference.guard import IN_PROCESS
@@ -210,7 +210,12 @@ def execute(run: TaskRun, flags: RunFlags) -> bool:
             has_replies = (_import if flags.import_answers else _ask)(run, flags)
             if has_replies is None:
                 return False
-            is_whole = _judged(run, flags) and has_replies
+            is_whole, record, task = has_replies, read_record(run.folder), judged(run.task)
+            if task is not None and record.judgings and not flags.no_judge:
+                plan = flags.judges.with_key(record.judgings[-1])
+                config = _config(run, flags, run.folder / plan.folder / "judgments")
+                results = judge_and_tell(task, run.folder, plan, config, flags.endpoints)
+                is_whole = has_replies and not results.exit_code
         except UserError:
             run.discard()
             raise
@@ -291,17 +296,6 @@ def _config(run: TaskRun, flags: RunFlags, journal: Path) -> RunConfig:
         budget=Budget(max_cost, spent),
         retry=frozenset({Outcome.ERRORED}) if is_retried else frozenset(),
     )
-
-
-def _judged(run: TaskRun, flags: RunFlags) -> bool:
-    record = read_record(run.folder)
-    task = judged(run.task)
-    if task is None or not record.judgings or flags.no_judge:
-        return True
-    plan = flags.judges.with_key(record.judgings[-1])
-    config = _config(run, flags, run.folder / plan.folder / "judgments")
-    results = judge_and_tell(task, run.folder, plan, config, flags.endpoints)
-    return not results.exit_code
 
 
 def _keep(run: TaskRun, record: Callable[..., None], flags: RunFlags) -> None:

@@ -109,9 +109,9 @@ def _of_answers(task: str, path: Path | None, given: Mapping[str, Any]) -> Resul
     """Score a model's answers, as a run of it or a file has them."""
     from medeval.predictions.layout import require_writable, write_json
     from medeval.tasks.catalogue import canonical_name, recorded_name, score_submission
-    from medeval.tasks.for_reports import report_of
+    from medeval.tasks.for_reports import group_tables, report_of
     from medeval.tasks.task import Method
-    from medeval.terminal import Results
+    from medeval.terminal import Results, table_of
 
     recorded_name(task)  # an unknown task is told before its flags
     name, out, is_file = canonical_name(task), given["out"], path is not None and path.is_file()
@@ -142,7 +142,8 @@ def _of_answers(task: str, path: Path | None, given: Mapping[str, Any]) -> Resul
         f"{missing:,} items were never asked and count as not answered; go on with"
         f" `{command_of('run', '--resume', folder, cases=given['cases'])}`"
     )
-    tables = [_table(scored), *_further_tables(scored, method)]
+    shown = [*group_tables(scored, method.groupings, scored.tables), *scored.tables]
+    tables = [_table(scored), *(table_of(one.title, one.columns, one.rows) for one in shown)]
     return Results(tables, [*scored.notes, *_ends(scored)], scored.warnings, files, left or "")
 
 
@@ -195,37 +196,26 @@ def _ends(scored: TaskScore) -> list[str]:
     return said
 
 
-def _further_tables(scored: TaskScore, method: Method) -> list[Table]:
-    from medeval.tasks.for_reports import group_table
-    from medeval.terminal import table_of
-
-    titles = {table.title for table in scored.tables}
-    groups = [group_table(name, scored.groups[name]) for name in method.groupings]
-    shown = [*(one for one in groups if one.title not in titles), *scored.tables]
-    return [table_of(one.title, one.columns, one.rows) for one in shown]
-
-
 def _table(scored: TaskScore) -> Table:
+    """Return the values of a score that has been made a report; the headline first."""
     from rich.table import Table
 
-    result, headline = scored.result, scored.headline
+    result = scored.result
     table = Table(title=f"{result.task_id}: {result.model_id}")
-    undefined = result.metadata.get("undefined", {})
-    for name in ("metric", "value", "95 % interval", "n", *["missing"] * bool(undefined)):
+    has_undefined = bool(result.metadata.get("undefined"))
+    for name in ("metric", "value", "95 % interval", "n", *["missing"] * has_undefined):
         table.add_column(name, justify="left" if name == "metric" else "right")
-    counts = result.metadata.get("n")
-    names = [name for name in result.metrics_results if name not in scored.said_again]
-    names += [name for name in undefined if not result.has_metric(name)]
-    for name in sorted(names, key=lambda one: one != headline):
+    for name, about in result.metadata["metrics"].items():
         value = result.metrics_results.get(name)
+        if value is not None and name in scored.said_again:
+            continue
         interval = (result.intervals or {}).get(name)
-        n = counts.get(name) if isinstance(counts, dict) else interval.n if interval else counts
         table.add_row(
             name,
             "undefined" if value is None else f"{value:.4f}",
             f"{interval.low:.4f} to {interval.high:.4f}" if interval else "",
-            "" if n is None else f"{n:,}",
-            *([f"{undefined.get(name, {}).get('items', 0):,}"] if undefined else []),
-            style="bold" if name == headline else None,
+            f"{about['n']:,}" if "n" in about else "",
+            *[f"{about['n_undefined']:,}"] * has_undefined,
+            style="bold" if name == scored.headline else None,
         )
     return table

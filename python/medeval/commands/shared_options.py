@@ -1,19 +1,23 @@
-"""Options that several commands have, with the same words; and what a task has no place for."""
+"""Options that several commands have, with the same words; what a task has no place for; money."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import make_dataclass
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from medeval.errors import UserError
 from medeval.predictions.tasks import Interval
+
+if TYPE_CHECKING:
+    from medeval.inference.cost import Prices
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
@@ -70,25 +74,6 @@ ReAsks = Annotated[
         rich_help_panel=WHO_JUDGES,
     ),
 ]
-Listfile = Annotated[
-    Path | None,
-    typer.Option(
-        "--listfile",
-        "--test_listfile",
-        help="The truth (.csv, .csv.gz, .parquet). Without it the warehouse's test rows.",
-    ),
-]
-ResamplingSeed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the resamples.")]
-DbtTarget = Annotated[
-    str | None, typer.Option(help="Target of profiles.yml (default: MEDEVAL_TARGET).")
-]
-AsBuilt = Annotated[
-    bool,
-    typer.Option(
-        "--as-built",
-        help="Take what was built, though another source is named now than it was built of.",
-    ),
-]
 Concurrency = Annotated[
     int, typer.Option(min=1, help="Calls under way at a time.", rich_help_panel=HOW)
 ]
@@ -111,6 +96,8 @@ Endpoints = Annotated[
     ),
 ]
 ENDPOINTS = Path("endpoints.toml")
+# Lifts the limit on cost that a run was begun with.
+UNLIMITED = "none"
 # Of flags that a file describes.
 _TYPES: dict[str, Any] = {
     "interval": Interval,
@@ -128,7 +115,8 @@ def flags_in(file: str, **common: Any) -> type:
     """Return the flags of a TOML file of this folder, in its order, as `with_options` takes them.
 
     A flag has `type`, `help` and what else `typer.Option` takes (`words` are its names); `like`
-    takes its type and help from this module. One that not every task has a place for is `of` some.
+    takes them from `shared_flags.toml` or this module. One that not every task has a place for is
+    `of` some.
 
     Args:
         file: its name.
@@ -139,8 +127,9 @@ def flags_in(file: str, **common: Any) -> type:
         # Typer's own sign of a flag that must be given.
         default = ... if one.pop("required", False) else one.pop("default", None)
         one.pop("of", None)
-        if "like" in one:
-            annotation = globals()[one["like"]]
+        like = one.pop("like", "")
+        if like in globals():
+            annotation = globals()[like]
         else:
             kind = _TYPES[one.pop("type")]
             option = partial(typer.Option, *one.pop("words", ()))(**common, **one)
@@ -168,7 +157,11 @@ def refuse_flags(file: str, task: str, kinds: Iterable[str], given: Mapping[str,
 
 
 def _described(file: str) -> dict[str, dict[str, Any]]:
-    return tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
+    flags = tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
+    if any("like" in one for one in flags.values()):
+        shared = _described("shared_flags.toml")
+        return {name: {**shared.get(one.get("like"), {}), **one} for name, one in flags.items()}
+    return flags
 
 
 def one_of(kind: type[Choice], flag: str, value: str) -> Choice:
@@ -182,3 +175,31 @@ def one_of(kind: type[Choice], flag: str, value: str) -> Choice:
     except ValueError:
         known = ", ".join(one.value for one in kind)
         raise UserError(f"{flag} {value}: there are {known}.") from None
+
+
+def amount(text: str | None) -> Decimal | None:
+    """Return the amount that `--max-cost` names; None for none.
+
+    Raises:
+        UserError: it is none, or not above 0.
+    """
+    if text is None or text == UNLIMITED:
+        return None
+    try:
+        read = Decimal(text)
+    except InvalidOperation:
+        raise UserError(f"--max-cost {text}: no amount of money.") from None
+    if not read.is_finite() or read <= 0:
+        raise UserError(f"--max-cost {text}: an amount above 0.")
+    return read
+
+
+def read_price_file(path: Path | None) -> Prices:
+    """Return the prices of a file; none without one.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    from medeval.inference.cost import Prices, read_prices
+
+    return Prices() if path is None else read_prices(path)

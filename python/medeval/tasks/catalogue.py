@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from medeval.errors import UserError
+from medeval.predictions.tasks import is_icu_task
 from medeval.tasks.options import read_options
 from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import AskedTask, Method, TaskScore
@@ -44,11 +45,6 @@ def canonical_name(name: str) -> str:
     return folded if folded in BUILT_IN or folded in _module(folded).bundled() else name
 
 
-def all_names() -> list[str]:
-    """Return the names of all tasks that come along."""
-    return [*BUILT_IN, *import_module(_TASK_FILES[0]).bundled()]
-
-
 def recorded_name(name: str) -> str:
     """Return the name under which runs of a task are recorded: its id, if a file was named."""
     name = canonical_name(name)
@@ -66,19 +62,15 @@ def begin(name: str, given: Mapping[str, Any]) -> AskedTask:
         UserError: no such task, an option that it does not have, or data that cannot be read.
     """
     asked = canonical_name(name)
-    module = _module(asked)
-    if asked in BUILT_IN:
-        options = getattr(module, _MODULES[asked][1])
-        return cast("AskedTask", module.begin(read_options(options, given, asked)))
-    from medeval.predictions.tasks import is_icu_task
-
-    if is_icu_task(name):
+    if asked not in BUILT_IN and is_icu_task(name):
         raise UserError(
             f"{name} is answered by predictions, not by a model that is asked. Train a baseline:"
             f" `python -m medeval predict --task {name} --model logistic`."
         )
-    options = getattr(module, _TASK_FILES[1])
-    return cast("AskedTask", module.begin(asked, read_options(options, given, asked)))
+    module, options = _module(asked), _MODULES.get(asked, _TASK_FILES)[1]
+    read = read_options(getattr(module, options), given, asked)
+    own = () if asked in BUILT_IN else (asked,)
+    return cast("AskedTask", module.begin(*own, read))
 
 
 def score_submission(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import medeval
@@ -75,13 +75,11 @@ def report_of(scored: TaskScore) -> BenchmarkReport:
     told["metrics"] = _metrics(result, scored.headline)
     told["scored_as"] = _scored_as(told)
     own = [*scored.tables, *scored.details]
-    titles = {table.title for table in own}
-    groups = [group_table(name, groups) for name, groups in scored.groups.items()]
     judging = told.get("judging")
     told["tables"] = [
         {"title": one.title, "columns": list(one.columns), "rows": [list(row) for row in one.rows]}
         for one in [
-            *(table for table in groups if table.title not in titles),
+            *group_tables(scored, scored.groups, own),
             *own,
             *([] if judging is None else _judging_tables(judging)),
         ]
@@ -105,21 +103,37 @@ def report_of(scored: TaskScore) -> BenchmarkReport:
     return report
 
 
-def group_table(grouping: str, groups: Mapping[str, Mapping[str, float | None]]) -> Table:
-    """Return the values of groups, with whatever there is more of as rows."""
-    metrics = list(next(iter(groups.values()), {}))
-    shown = {name: list(map(_cell, metrics, found.values())) for name, found in groups.items()}
-    title = f"by {grouping}"
-    if len(groups) >= len(metrics):
-        return Table(title, (grouping, *metrics), [(name, *row) for name, row in shown.items()])
-    rows = list(zip(metrics, *shown.values(), strict=True))
-    return Table(title, ("metric", *groups), rows)
+def group_tables(
+    scored: TaskScore, groupings: Iterable[str], own: Sequence[Table]
+) -> Iterator[Table]:
+    """Yield the values of groups, with whatever there is more of as rows.
 
-
-def _cell(metric: str, value: float | None) -> str:
-    if value is None:
-        return "not shown"
-    return f"{value:,.0f}" if metric in COUNTS else f"{value:.4f}"
+    Args:
+        scored: with its groups.
+        groupings: whose tables are wanted.
+        own: tables that the score has itself; a title that is among them is not made again.
+    """
+    for name in groupings:
+        groups, title = scored.groups[name], f"by {name}"
+        if title in {table.title for table in own}:
+            continue
+        metrics = list(next(iter(groups.values()), {}))
+        shown = {
+            group: [
+                "not shown"
+                if value is None
+                else f"{value:,.0f}"
+                if metric in COUNTS
+                else f"{value:.4f}"
+                for metric, value in zip(metrics, found.values(), strict=False)
+            ]
+            for group, found in groups.items()
+        }
+        if len(groups) >= len(metrics):
+            yield Table(title, (name, *metrics), [(group, *row) for group, row in shown.items()])
+        else:
+            rows = list(zip(metrics, *shown.values(), strict=True))
+            yield Table(title, ("metric", *groups), rows)
 
 
 def _metrics(result: EvaluationResult, headline: str) -> dict[str, dict[str, Any]]:

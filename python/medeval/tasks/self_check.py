@@ -24,37 +24,31 @@ ROUNDING = 1e-9
 
 def check_task(task: AskedTask) -> Iterator[Check]:
     """Run the three models through a task and yield what they scored."""
-    oracle = _scored(task, ORACLE)
-    empty = _scored(task, EMPTY)
-    for metric, (highest, lowest) in task.bounds().items():
-        yield _bound(metric, "the gold answers", oracle, highest)
-        yield _bound(metric, "no answers", empty, lowest)
-    yield _near_chance(task, oracle)
-
-
-def _bound(metric: str, who: str, scored: TaskScore, wanted: float) -> Check:
-    value = scored.result.metrics_results.get(metric)
-    # Without an answer some metrics are undefined, which is right as well.
-    passed = wanted == 0.0 if value is None else abs(value - wanted) <= ROUNDING
-    found = "undefined" if value is None else f"{value:.4f}"
-    return Check(f"{metric}: {who} must score {wanted:g}", passed, found)
-
-
-def _near_chance(task: AskedTask, oracle: TaskScore) -> Check:
+    oracle, empty = _scored(task, ORACLE), _scored(task, EMPTY)
+    for metric, bounds in task.bounds().items():
+        both = (("the gold answers", oracle), ("no answers", empty))
+        for (who, scored), wanted in zip(both, bounds, strict=True):
+            value = scored.result.metrics_results.get(metric)
+            # Without an answer some metrics are undefined, which is right as well.
+            passed = wanted == 0.0 if value is None else abs(value - wanted) <= ROUNDING
+            told = "undefined" if value is None else f"{value:.4f}"
+            yield Check(f"{metric}: {who} must score {wanted:g}", passed, told)
     shuffled = _scored(task, SHUFFLED)
-    name = f"{shuffled.headline}: gold answers of other items must score like chance"
     value = shuffled.result.metrics_results.get(shuffled.headline)
     n = len(shuffled.result.inputs)
     if value is None or n < 2:
-        return Check(name, n < 2, "one item only, there is no other" if n < 2 else "undefined")
-    # Sampling, and a little.
-    chance, far = task.chance(), 0.05 + 0.5 / sqrt(n)
-    best = oracle.result.metrics_results[oracle.headline]
-    passed = abs(value - chance) <= far and value < best
-    if n == 2:
-        told = f"{value:.4f}; with two items there is one way only to give gold to another"
-        return Check(name, value < best, told)
-    return Check(name, passed, f"{value:.4f}; chance is {chance:.4f}, within {far:.2f} of it")
+        passed, told = n < 2, "one item only, there is no other" if n < 2 else "undefined"
+    else:
+        passed = value < oracle.result.metrics_results[oracle.headline]
+        told = "with two items there is one way only to give gold to another"
+        if n > 2:
+            # Sampling, and a little.
+            chance, far = task.chance(), 0.05 + 0.5 / sqrt(n)
+            passed = passed and abs(value - chance) <= far
+            told = f"chance is {chance:.4f}, within {far:.2f} of it"
+        told = f"{value:.4f}; {told}"
+    name = f"{shuffled.headline}: gold answers of other items must score like chance"
+    yield Check(name, passed, told)
 
 
 def _scored(task: AskedTask, kind: str) -> TaskScore:
