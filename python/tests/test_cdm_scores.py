@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.cdm.demo import best_scores, oracle_answer, oracle_calls
-from medeval.cdm.scores import COUNTS, SCORES, icd_version, score_case
+from medeval.cdm.scores import COUNTS, SCORES, score_case
 from medeval.cdm.tools import Toolbox
 from medeval.errors import UserError
 from medeval.models.clinical_case import PATHOLOGIES
@@ -92,10 +92,10 @@ def test_a_clause_that_is_right_is_so_beside_any_other(diagnosis: str) -> None:
 
 
 def test_codes_of_both_versions_are_told_apart_by_their_form() -> None:
-    codes = {code for of in facts().treatments.values() for one in of for code in one.codes}
-    assert {version for version, _ in codes} == {9, 10}
-    assert all(icd_version(code) == version for version, code in codes)
-    assert len({code for _, code in codes}) == len(codes)
+    treatments = [one for of in facts().treatments.values() for one in of]
+    assert {len(code) for one in treatments for code in one.icd_10} == {7}
+    assert {len(code) for one in treatments for code in one.icd_9} == {4}
+    assert all(one.has_code(code) for one in treatments for code in one.icd_9 | one.icd_10)
 
 
 def test_rounds_and_calls() -> None:
@@ -181,7 +181,7 @@ def test_the_oracle_earns_every_point_of_a_hand_made_case(pathology: str) -> Non
     every = [
         ["x", code]
         for treatment in facts().treatments[pathology]
-        for _, code in sorted(treatment.codes)[:1]
+        for code in sorted(treatment.icd_9 or treatment.icd_10)[:1]
     ]
     of = case(of="bare", pathology=pathology, treatments=every, diagnoses=["biliary"])
     tools = Toolbox(of, facts(), mapping=mapping())

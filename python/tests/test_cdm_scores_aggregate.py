@@ -105,7 +105,11 @@ def test_without_resamples_there_is_no_interval_and_it_is_said_why() -> None:
 
 def test_the_seed_makes_the_intervals_of_points() -> None:
     every = facts().treatments["appendicitis"]
-    codes = [["x", code] for treatment in every for _, code in sorted(treatment.codes)[:1]]
+    codes = [
+        ["x", code]
+        for treatment in every
+        for code in sorted(treatment.icd_9 or treatment.icd_10)[:1]
+    ]
     cases = [
         ScoredCase(
             number,

@@ -6,6 +6,7 @@ How JSON itself is read is held by readers/test_json_replies.py.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -99,6 +100,6 @@ def test_what_is_written_as_asked_is_read_as_written_and_no_text_breaks_the_read
     text: str, diagnosis: str, treatment: list[str]
 ) -> None:
     answer = FinalAnswer(diagnosis, tuple(treatment), "because")
-    assert read_answer(f"```json\n{json.dumps(answer.as_json(), indent=2)}\n```") == answer
+    assert read_answer(f"```json\n{json.dumps(asdict(answer), indent=2)}\n```") == answer
     read_answer(text)
     partial_answer(text)

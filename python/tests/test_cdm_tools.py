@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
-import yaml
 from cdm_cases import ask, case, facts, image, mapping, table, toolbox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.facts import DATA
 from medeval.cdm.lab_names import LabNames, canonical, read_mapping
 from medeval.cdm.laboratory import Laboratory, requested_names
 from medeval.cdm.prompts import definitions
 from medeval.cdm.tools import TOOLS, VERSIONS, understood
 from medeval.errors import UserError
+from medeval.models.clinical_case import PATHOLOGIES
 
 ROWS = table("cdm_tools")
 
@@ -119,10 +116,10 @@ def test_words_that_are_one_name_together_are_one_test(request_text: str, names:
 
 def test_each_label_and_each_common_name_is_its_own_test() -> None:
     labs = facts().labs
-    for label in mapping().labels:
+    for label in mapping().items:
         if label not in ("WBC", "Leukocytes"):  # clinicians mean those of blood
             found = toolbox().call(*ask(label)).record["itemids"]["2"]
-            assert found == list(canonical(mapping().items(label), labs)), label
+            assert found == list(canonical(mapping().items[label], labs)), label
     for name, meant in labs.request_names.items():
         found = toolbox().call(*ask(name)).record["itemids"]["2"]
         assert found == list(canonical(meant, labs)), name
@@ -131,11 +128,11 @@ def test_each_label_and_each_common_name_is_its_own_test() -> None:
 def test_each_label_of_the_reference_s_table_is_its_own_test(shared: Path) -> None:
     found = read_mapping(shared / "golden" / "cdm_synth" / "lab_test_mapping.json")
     laboratory = Laboratory(case(), facts().labs, found)
-    labels = [label for label in found.labels if "," in label]
+    labels = [label for label in found.items if "," in label]
     assert labels
     for label in labels:
         (test,) = laboratory.requested(label, 2)
-        assert (test.name, test.items) == (label, canonical(found.items(label), facts().labs))
+        assert (test.name, test.items) == (label, canonical(found.items[label], facts().labs))
 
 
 @given(st.text("a, ()", max_size=30))
@@ -145,7 +142,7 @@ def test_a_comma_parts_names_unless_parentheses_close_behind_it(request_text: st
     assert requested_names(request_text, facts().labs, 1) == [part for part in parts if part]
 
 
-@given(st.lists(st.sampled_from(mapping().labels), min_size=1, max_size=6))
+@given(st.lists(st.sampled_from(list(mapping().items)), min_size=1, max_size=6))
 def test_any_labels_one_a_line_are_each_found(labels: list[str]) -> None:
     names = LabNames(mapping(), facts().labs)
     assert requested_names("\n".join(labels), facts().labs, 2, names.is_exact) == labels
@@ -203,9 +200,8 @@ def test_every_modality_and_region_of_a_report_can_be_asked_for_by_its_name() ->
 @pytest.mark.parametrize("is_turned", [False, True])
 def test_a_longer_phrase_of_a_request_goes_before_a_shorter_one(is_turned: bool) -> None:
     phrases = [("chest", "Chest"), ("chest wall", "Thorax")]
-    known = replace(
-        facts().imaging, region_phrases=dict(reversed(phrases) if is_turned else phrases)
-    )
+    changed = {"region_phrases": dict(reversed(phrases) if is_turned else phrases)}
+    known = facts().imaging.model_copy(update=changed)
     assert understood("the chest wall", "CT", known).region == "Thorax"
     assert understood("the chest", "CT", known).region == "Chest"
 
@@ -270,55 +266,32 @@ def test_a_broad_modality_accepts_its_special_kinds_and_no_kind_another(
 
 def test_criteria_name_their_guideline() -> None:
     assert len(facts().criteria) >= 11
-    assert {*facts().condition_names.values()} == {*facts().criteria}
-    for condition, criteria in facts().criteria.items():
+    for criteria in facts().criteria:
+        condition = criteria.condition
         found = toolbox().call("retrieve_diagnosis_criteria", {"condition": condition}).text
         assert found == f"{condition.capitalize()} ({criteria.guideline}): {criteria.text}"
         assert re.search(r"\b20\d\d\b", criteria.guideline), condition
     unknown = toolbox().call("retrieve_diagnosis_criteria", {"condition": "gout"}).text
-    known = ", ".join(facts().criteria)
+    known = ", ".join(one.condition for one in facts().criteria)
     assert unknown == f"No criteria are stored for it. Conditions: {known}."
 
 
-FACTS = {
-    entry["name"]: entry
-    for entry in yaml.safe_load((DATA / "facts.yml").read_text(encoding="utf-8"))["facts"]
-}
-
-
-def test_every_file_of_facts_is_described() -> None:
-    assert {path.stem for path in DATA.glob("*.csv")} == {*FACTS}
-    for name, entry in FACTS.items():
-        assert entry["description"].startswith("One row per"), name
-        header = (DATA / f"{name}.csv").read_text(encoding="utf-8").split("\n", 1)[0]
-        assert header.split(",") == [column["name"] for column in entry["columns"]], name
-        assert all(column["description"] for column in entry["columns"]), name
-
-
-@pytest.mark.parametrize("name", FACTS)
-def test_what_is_said_of_the_facts_holds(name: str) -> None:
-    rows = f"read_csv('{DATA / name}.csv', header = true)"
-    for column in ({"name": "", **FACTS[name]}, *FACTS[name]["columns"]):
-        for test in column.get("data_tests", []):
-            kind, settings = (test, {}) if isinstance(test, str) else next(iter(test.items()))
-            where = violation(column["name"], kind, settings.get("arguments", {}))
-            assert duckdb.sql(f"select * from {rows} {where}").fetchall() == [], test
-
-
-def violation(column: str, kind: str, arguments: dict[str, Any]) -> str:
-    """Return the clause that picks the rows against a test of dbt."""
-    if kind in ("unique", "unique_combination_of_columns"):
-        key = ", ".join(arguments.get("columns", [column]))
-        return f"qualify count(*) over (partition by {key}) > 1"
-    if kind == "relationships":
-        other = DATA / f"{arguments['to'].split(chr(39))[1]}.csv"
-        return f"where {column} not in (select {arguments['field']} from read_csv('{other}'))"
-    values = ", ".join(f"'{value}'" for value in arguments.get("values", ()))
-    holds = {
-        "not_null": f"{column} is not null",
-        "accepted_values": f"cast({column} as varchar) in ({values})",
-        "accepted_range": f"{column} between {arguments.get('minimum')}"
-        f" and {arguments.get('maximum')}",
-        "expression_is_true": arguments.get("expression"),
-    }[kind]
-    return f"where not ({holds})"
+def test_facts_name_each_other_and_nothing_twice() -> None:
+    known, labs = facts(), facts().labs
+    by_pathology = [labs.required, labs.neutral, known.imaging.preferences, known.treatments]
+    by_pathology += [known.correct_diagnoses, known.other_organs]
+    assert all({*of} == {*PATHOLOGIES} for of in by_pathology)
+    assert {one for of in labs.required.values() for one in of} <= {*labs.categories}
+    assert {one for of in labs.neutral.values() for one in of} <= {*labs.panels}
+    listed: list[Any] = [*labs.panels.values(), *labs.categories.values()]
+    listed += [one.exam_keywords for one in known.imaging.kinds.values()]
+    listed += [[name for one in known.criteria for name in one.names]]
+    listed += [
+        pairs + known.gracious_diagnoses.get(name, ())
+        for name, pairs in known.correct_diagnoses.items()
+    ]
+    listed += list(known.negation_cues.model_dump().values())
+    for one in listed:
+        assert len(one) == len({*one}) > 0, one
+    points = {one.points for of in known.imaging.preferences.values() for one in of}
+    assert points == {1, 2}

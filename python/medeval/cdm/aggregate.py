@@ -63,16 +63,11 @@ class Mean:
 
     def as_json(self) -> dict[str, Any]:
         """Return the values by name."""
-        answered, zeroed = self.answered, self.zeroed
-        named = {"mean": answered.value, "low": answered.low, "high": answered.high}
-        ends = (None,) * 3 if zeroed is None else (zeroed.value, zeroed.low, zeroed.high)
-        return {
-            "n": self.n,
-            "n_failed": self.n_failed,
-            **named,
-            **{f"{name}_failures_as_zero": end for name, end in zip(named, ends, strict=True)},
-            "reason": self.reason,
-        }
+        named: dict[str, Any] = {"n": self.n, "n_failed": self.n_failed}
+        for found, kind in ((self.answered, ""), (self.zeroed, "_failures_as_zero")):
+            for name, key in (("mean", "value"), ("low", "low"), ("high", "high")):
+                named[f"{name}{kind}"] = getattr(found, key, None)
+        return {**named, "reason": self.reason}
 
 
 @dataclass(frozen=True)
@@ -128,9 +123,9 @@ def aggregate(
     )
 
 
-def value_of(case: ScoredCase, name: str) -> float | None:
-    """Return a score or count of a case; None if it failed."""
-    return None if case.score is None else float((case.score.scores | case.score.counts)[name])
+def value_of(case: ScoredCase, name: str, failed: float | None = None) -> float | None:
+    """Return a score or count of a case, or what one that failed has."""
+    return failed if case.score is None else float((case.score.scores | case.score.counts)[name])
 
 
 def means(

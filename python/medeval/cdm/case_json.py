@@ -125,28 +125,13 @@ def float8_text(number: float) -> str:
     size = abs(number)
     if size < _EXPONENT_FROM:
         return text.removesuffix(".0")
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else ("Infinity" if number > 0 else "-Infinity")
     if size < _FAR_APART_FROM:
-        return text if "e" in text else _with_exponent(text)
-    if math.isfinite(number):
-        return _inside_digits(number, text)
-    return "NaN" if math.isnan(number) else ("Infinity" if number > 0 else "-Infinity")
-
-
-def _with_exponent(text: str) -> str:
-    """Write a number of at least 1e15 in scientific form, with the digits it has."""
-    sign = "-" if text.startswith("-") else ""
-    whole, _, fraction = text.removeprefix("-").partition(".")
-    digits = (whole + ("" if fraction == "0" else fraction)).rstrip("0")
-    mantissa = digits[0] + (f".{digits[1:]}" if len(digits) > 1 else "")
-    return f"{sign}{mantissa}e+{len(whole) - 1:02d}"
-
-
-def _inside_digits(number: float, text: str) -> str:
-    """Return the shortest digits that lie nearer to this double than to any other.
-
-    Python also takes digits that lie half-way to a neighbour where rounding to even comes back to
-    the double (1e23); PostgreSQL does not, and writes 9.999999999999999e+22.
-    """
+        n_digits = len(text.strip("-").rstrip("0").replace(".", "").rstrip("0"))
+        return text if "e" in text else f"{number:.{n_digits - 1}e}"
+    # Python also takes digits that lie half-way to a neighbour where rounding to even comes back to
+    # the double (1e23); PostgreSQL does not, and writes 9.999999999999999e+22.
     if _is_half_way(number, text):
         for precision in range(len(text.split("e")[0].strip("-").replace(".", "")), 18):
             candidate = f"{number:.{precision}e}"

@@ -113,15 +113,12 @@ async def shortened(text: str, item: Item, ask: AskModel, budget: ContextBudget)
         ask: asks the model.
         budget: of prompts.
     """
-
-    def messages(text: str) -> list[Message]:
-        system = {"role": "system", "content": prompts.SYSTEM_SUMMARY}
-        return [system, {"role": "user", "content": text}]
-
+    system = {"role": "system", "content": prompts.SYSTEM_SUMMARY}
+    request = replace(item, messages=[system], parameters={})
     text = await budget.cut_to_fit(
-        text, lambda kept: replace(item, messages=messages(kept), parameters={})
+        text, lambda kept: replace(request, messages=_with_user([system], kept))
     )
-    turn = await ask(Ask(messages(text)))
+    turn = await ask(Ask(_with_user([system], text)))
     said = "" if turn.completion is None else split_thinking(turn.completion.text).answer
     return said or text
 
@@ -167,7 +164,15 @@ class Conversation:
             last_words: of the user, that have the model decide; without them nothing is cut yet.
         """
         while not self.must_decide or last_words:
-            messages = self._messages(last_words)
+            head = list(self._item.messages)
+            if self._found:
+                head = _with_user(head, prompts.found_so_far(self._found))
+            steps = self._steps
+            if steps and steps[0]["role"] == "user":
+                # Many templates take no two messages of one speaker.
+                head, steps = _with_user(head, str(steps[0]["content"])), steps[1:]
+            messages = [*head, *steps]
+            messages = _with_user(messages, last_words) if last_words else messages
             item = replace(self._item, messages=messages, parameters=parameters)
             if not await self._budget.holds(item) and await self._shorten(parameters, last_words):
                 continue
@@ -177,19 +182,6 @@ class Conversation:
             if not await self._shorten(parameters, last_words, was_refused=True):
                 return None
         return None
-
-    def _messages(self, last_words: str) -> list[Message]:
-        """Return the whole conversation, with words of the user at its end if there are any."""
-        head = self._head(self._found) if self._found else list(self._item.messages)
-        steps = self._steps
-        if steps and steps[0]["role"] == "user":
-            # Many templates take no two messages of one speaker.
-            head, steps = _with_user(head, str(steps[0]["content"])), steps[1:]
-        return _with_user([*head, *steps], last_words) if last_words else [*head, *steps]
-
-    def _head(self, found: str) -> list[Message]:
-        """Return the first messages and what was found, in place of the steps to it."""
-        return _with_user(self._item.messages, prompts.found_so_far(found))
 
     async def _shorten(
         self, parameters: Mapping[str, Any], last_words: str, was_refused: bool = False
@@ -214,7 +206,9 @@ class Conversation:
                 told[: len(told) // 2] if was_refused else told,
                 lambda text: replace(
                     self._item,
-                    messages=_with_user(self._head(text), last_words),
+                    messages=_with_user(
+                        self._item.messages, f"{prompts.found_so_far(text)}\n\n{last_words}"
+                    ),
                     parameters=parameters,
                 ),
             )

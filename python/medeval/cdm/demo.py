@@ -113,7 +113,10 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Comp
     )
     if system == prompts.SYSTEM_SUMMARY:
         return _said(seen[:_LONGEST_SUMMARY])
-    best, support = _leading(seen), _WORDS["support"]
+    scores, support = _scores(seen), _WORDS["support"]
+    best = max(scores, key=lambda name: scores[name])
+    # Where the words say nothing there is none.
+    best = best if scores[best] else ""
     diagnosis, treatment, why = f"Acute {best}", support, f"The findings fit acute {best} best."
     if best:
         treatment = [*_WORDS[best]["treatment"], *support]
@@ -137,7 +140,7 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Comp
     must_decide = parameters.get("tool_choice") == "none" or seen.endswith(
         (prompts.DECIDE_TEXT, prompts.DECIDE_NATIVE)
     )
-    wish = None if must_decide else _wish(seen, done, tools)
+    wish = None if must_decide else _wish(seen, scores, done, tools)
     if wish is not None and is_text:
         given = json.dumps(wish[1]) if wish[1] else "none"
         action = f"Action: {wish[0]}\nAction Input: {given}"
@@ -151,7 +154,7 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Comp
 
 
 def _wish(
-    seen: str, done: Sequence[str], tools: Sequence[str]
+    seen: str, scores: Mapping[str, int], done: Sequence[str], tools: Sequence[str]
 ) -> tuple[str, dict[str, str]] | None:
     """Return what is to be asked for next; None if it is enough."""
     if PHYSICAL_EXAMINATION in tools and PHYSICAL_EXAMINATION not in done:
@@ -159,12 +162,12 @@ def _wish(
     if REQUEST_LAB_TEST in tools and REQUEST_LAB_TEST not in done:
         return REQUEST_LAB_TEST, {"test_name": _WORDS["labs"]}
     images = done.count(REQUEST_IMAGING)
-    scores = sorted(_scores(seen).values(), reverse=True)
-    is_enough = images > 1 or (images == 1 and scores[0] - scores[1] >= _SURE)
+    first, second, *_ = sorted(scores.values(), reverse=True)
+    is_enough = images > 1 or (images == 1 and first - second >= _SURE)
     if REQUEST_IMAGING not in tools or is_enough:
         return None
     # Ultrasound first, unless the colon is suspected; the other where that leaves doubt.
-    is_ct = _leading(seen) == "diverticulitis"
+    is_ct = first > 0 and max(scores, key=lambda name: scores[name]) == "diverticulitis"
     if images:
         is_ct = "Modality: CT" not in seen and "Abdomen CT" not in seen
     return REQUEST_IMAGING, {"region": "Abdomen", "modality": "CT" if is_ct else "Ultrasound"}
@@ -183,13 +186,6 @@ def _scores(seen: str) -> dict[str, int]:
         if float(lipase["value"]) >= 3 * float(lipase["upper"]):
             scores["pancreatitis"] += _SURE + 1
     return scores
-
-
-def _leading(seen: str) -> str:
-    """Return the diagnosis for which the words say most; empty if they say nothing."""
-    scores = _scores(seen)
-    best = max(scores, key=lambda name: scores[name])
-    return best if scores[best] else ""
 
 
 def _said(text: str | Mapping[str, Any]) -> Completion:
@@ -231,10 +227,9 @@ def oracle_answer(case: ClinicalCase, facts: Facts) -> dict[str, Any]:
     for one in facts.treatments[str(case.pathology)]:
         if not required[one.name]:
             continue
-        words = one.terms["shown_or_requested"] + one.terms["requested"]
-        pairs = one.terms["requested_pair"]
-        firsts = [group[0] for group in one.groups] or [*words[:1]]
-        treatment += firsts or [" ".join(pairs[0])]
+        words = one.shown_or_requested + one.requested
+        firsts = [group[0] for group in one.requested_groups] or [*words[:1]]
+        treatment += firsts or [" ".join(one.requested_pairs[0])]
     return {"final_diagnosis": str(case.pathology), "treatment": treatment}
 
 

@@ -54,10 +54,6 @@ class LoopOptions:
     max_calls: int = 10
     tools: tuple[str, ...] = TOOLS
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what the record of a run says of it."""
-        return {"mode": "tools", **asdict(self), "tools": list(self.tools), "tools_version": 2}
-
 
 @dataclass(frozen=True)
 class CaseEpisode:
@@ -254,7 +250,7 @@ class ToolEpisode:
     def record(self, answer: FinalAnswer | None = None) -> dict[str, Any]:
         """Return what a score needs to know of the way so far."""
         return {
-            "answer": answer and answer.as_json(),
+            "answer": answer and asdict(answer),
             "calls": self._calls,
             "rounds": self._rounds,
             "invalid_calls": sum(not call["is_valid"] for call in self._calls),
@@ -306,6 +302,9 @@ class Transcript:
     error: str = ""
 
 
+_TRANSCRIPT = TypeAdapter(Transcript)
+
+
 def read_transcripts(
     folder: Path, cases: Iterable[ClinicalCase], samples: int = 1
 ) -> list[Transcript]:
@@ -332,27 +331,17 @@ def read_transcripts(
     transcripts: list[Transcript] = []
     for case in cases:
         lines = {int(line["sample"]): line for line in by_case.pop(str(case.hadm_id), [])}
-        transcripts += [
-            _transcript(case, lines[sample], path)
-            if sample in lines
-            else Transcript(case, sample, None)
-            for sample in sorted({*range(samples), *lines})
-        ]
+        for sample in sorted({*range(samples), *lines}):
+            told: dict[str, Any] = {"case": case, "sample": sample, "outcome": None}
+            if (end := lines.get(sample)) is not None:
+                if not isinstance(episode := end.get("episode"), dict):
+                    raise UserError(f"{path} is not of a run of the CDM benchmark.")
+                error = (end.get("error") or {}).get("kind", "")
+                told = {**episode, **told, "outcome": end["outcome"], "error": error}
+            transcripts.append(_TRANSCRIPT.validate_python(told))
     if by_case:
         raise UserError(
             f"{path} holds {len(by_case)} cases that are not among those given, such as"
             f" {min(by_case)}. Read it with the cases of its run."
         )
     return transcripts
-
-
-_TRANSCRIPT = TypeAdapter(Transcript)
-
-
-def _transcript(case: ClinicalCase, line: Line, path: Path) -> Transcript:
-    episode = line.get("episode")
-    if not isinstance(episode, dict):
-        raise UserError(f"{path} is not of a run of the CDM benchmark.")
-    error = (line.get("error") or {}).get("kind", "")
-    told = {"sample": line["sample"], "outcome": line["outcome"], "error": error}
-    return _TRANSCRIPT.validate_python({**episode, **told, "case": case})

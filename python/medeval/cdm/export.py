@@ -20,19 +20,8 @@ from typing import Annotated, Any
 import typer
 
 from medeval.builds import newest_build
-from medeval.cdm.case_json import (
-    CULTURE,
-    HEAD,
-    REPORT,
-    TAIL,
-    TREATMENT,
-    Case,
-    indented,
-    lab_result,
-    named,
-    one_line,
-    timed,
-)
+from medeval.cdm import case_json
+from medeval.cdm.case_json import CULTURE, REPORT, TREATMENT, Case, named
 from medeval.data_class import strictest
 from medeval.errors import UserError
 from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
@@ -111,7 +100,11 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     listed = warehouse.count(schema_name(NAME), CASES)
     last = listed if choice.num_cases is None else min(choice.num_cases, listed)
     if choice.num_cases is not None and choice.num_cases > listed:
-        _warn(f"--num-cases {choice.num_cases}, but the list has {listed} admissions: all of them")
+        print(
+            f"medeval: --num-cases {choice.num_cases}, but the list has {listed} admissions: all of"
+            " them",
+            file=sys.stderr,
+        )
     issues = read_issues(warehouse, choice.mode, last)
     lost = {} if settings["rules"] != REFERENCE else issues
     with ExportFolder(request.out / NAME) as folder:
@@ -143,7 +136,7 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
         folder.publish(manifest)
     absent = [name for name in PATHOLOGIES if not pathologies[name]]
     if absent and choice.num_cases is None:
-        _warn(f"no case of {', '.join(absent)} in the cohort")
+        print(f"medeval: no case of {', '.join(absent)} in the cohort", file=sys.stderr)
     left_out = (
         f"{len(skipped):,} cases that the reference loses are left out ({reasons}); the manifest"
         " names them"
@@ -176,24 +169,24 @@ def _write(
         benchmark = stack.enter_context(folder.create(BENCHMARK, NAME))
         lines = stack.enter_context(folder.create(LINES, NAME))
         beside = stack.enter_context(folder.create(PROVENANCE, NAME)) if is_reference else None
-        benchmark.write(HEAD.encode(), 0)
+        benchmark.write(case_json.HEAD.encode(), 0)
         for case, about in cases:
             advance(1)
             hadm_id = case["hadm_id"]
             if hadm_id in lost:
                 skipped[hadm_id] = lost[hadm_id]
                 continue
-            text = "    " + indented(case if is_reference else case | about, 4)
+            text = "    " + case_json.indented(case if is_reference else case | about, 4)
             between = ",\n" if pathologies else ""
             benchmark.write((between + text).encode(), 1)
-            lines.write(one_line(text).encode(), 1)
+            lines.write(case_json.one_line(text).encode(), 1)
             if beside is not None:
                 line = json.dumps({"hadm_id": hadm_id, **about}, ensure_ascii=False)
                 beside.write(f"{line}\n".encode(), 1)
             pathologies[case["pathology"] or NO_PATHOLOGY] += 1
             for kind in ("lab_results", "microbiology_events", "radiology_reports"):
                 results[kind] += len(case[kind])
-        benchmark.write(TAIL.encode(), 0)
+        benchmark.write(case_json.TAIL.encode(), 0)
     return pathologies, results, skipped
 
 
@@ -203,10 +196,6 @@ def _issue_counts(issues: Mapping[int, Sequence[str]]) -> dict[str, int]:
 
 def _counts(counter: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in sorted(counter.items()))
-
-
-def _warn(sentence: str) -> None:
-    print(f"medeval: {sentence}", file=sys.stderr)
 
 
 def _write_lab_tests(warehouse: Warehouse, folder: ExportFolder) -> None:
@@ -325,9 +314,11 @@ def read_cases(
             "pathology": row["pathology"],
             "demographics": person if row["has_demographics"] else None,
             history_name: row["history_of_present_illness"] or "",
-            "lab_results": [lab_result(each, is_extended) for each in labs.of(position)],
-            "microbiology_events": [timed(CULTURE, each) for each in cultures.of(position)],
-            "radiology_reports": [timed(REPORT, each) for each in reports.of(position)],
+            "lab_results": [case_json.lab_result(each, is_extended) for each in labs.of(position)],
+            "microbiology_events": [
+                case_json.timed(CULTURE, each) for each in cultures.of(position)
+            ],
+            "radiology_reports": [case_json.timed(REPORT, each) for each in reports.of(position)],
             exam_name: row["physical_exams"] or "",
             "ground_truth": {
                 "primary_diagnosis": [

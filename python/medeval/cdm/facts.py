@@ -1,28 +1,37 @@
 """What the CDM benchmark knows: laboratory tests, imaging, treatments, names of diagnoses.
 
-No model reads them, so they are CSV files of the package; `data/facts.yml` says where each comes
-from and what holds for its cells. The radiology keywords are seeds, which dbt models read too.
-The kinds of negation cues are those of NegEx (Chapman et al., Journal of Biomedical Informatics 34
-(2001) 301-310); the lists are this project's own.
+No model reads them, so they are a file of the package, `data/facts.toml`, which says where each
+comes from. The radiology keywords are seeds, which dbt models read too. The kinds of negation cues
+are those of NegEx (Chapman et al., Journal of Biomedical Informatics 34 (2001) 301-310); the lists
+are this project's own.
 """
 
 from __future__ import annotations
 
 import csv
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict
 
 from medeval.errors import UserError
 from medeval.sources import project_root
 
-DATA = Path(__file__).with_name("data")
+DATA = Path(__file__).with_name("data") / "facts.toml"
+ICD_10_LENGTH = 7
+Words = tuple[str, ...]
+# A place and a change, or what is done there.
+Pairs = tuple[tuple[str, str], ...]
+Items = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class LabFacts:
+class _Facts(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class LabFacts(_Facts):
     """Laboratory tests by name, by panel and by what the guidelines ask for.
 
     Attributes:
@@ -39,21 +48,20 @@ class LabFacts:
         fillers_of_unknown_names: words that version 2 drops from a name that means nothing.
     """
 
-    panels: Mapping[str, tuple[int, ...]]
-    categories: Mapping[str, tuple[int, ...]]
-    required: Mapping[str, tuple[str, ...]]
-    neutral: Mapping[str, tuple[str, ...]]
+    panels: Mapping[str, Items]
+    categories: Mapping[str, Items]
+    required: Mapping[str, Words]
+    neutral: Mapping[str, Words]
     item_synonyms: Mapping[int, int]
     panel_synonyms: Mapping[str, str]
     label_synonyms: Mapping[str, str]
-    request_names: Mapping[str, tuple[int, ...]]
-    fillers_anywhere: tuple[str, ...]
+    request_names: Mapping[str, Items]
+    fillers_anywhere: Words
     fillers_between_blanks: frozenset[str]
     fillers_of_unknown_names: frozenset[str]
 
 
-@dataclass(frozen=True)
-class ImagingPreference:
+class ImagingPreference(_Facts):
     """What one modality is worth for a pathology.
 
     Attributes:
@@ -67,28 +75,24 @@ class ImagingPreference:
     region: str
     modality: str
     points: int
-    added_if_diagnosis_has: str | None
+    added_if_diagnosis_has: str | None = None
 
 
-@dataclass(frozen=True)
-class ImagingKind:
+class ImagingKind(_Facts):
     """A special kind of a broad modality, such as MRCP of MRI.
 
     Attributes:
-        kind: its name.
         modality: the broad modality that accepts it.
         scored_as: the modality for which it counts, in lower case.
         exam_keywords: words of an examination's name that tell it, in capitals.
     """
 
-    kind: str
     modality: str
     scored_as: str
-    exam_keywords: tuple[str, ...]
+    exam_keywords: Words
 
 
-@dataclass(frozen=True)
-class ImagingFacts:
+class ImagingFacts(_Facts):
     """Imaging by words of requests and of examinations, and what it is worth.
 
     Attributes:
@@ -105,8 +109,8 @@ class ImagingFacts:
     kinds: Mapping[str, ImagingKind]
     modality_phrases: Mapping[str, str]
     region_phrases: Mapping[str, str]
-    modality_keywords: tuple[tuple[str, str], ...]
-    region_keywords: tuple[tuple[str, str], ...]
+    modality_keywords: Pairs
+    region_keywords: Pairs
     keyword_stems: frozenset[str]
 
     def worth(self, pathology: str, region: str, modality: str) -> ImagingPreference | None:
@@ -115,29 +119,44 @@ class ImagingFacts:
         return named.get((region, modality))
 
 
-@dataclass(frozen=True)
-class TreatmentFacts:
-    """One treatment of one pathology.
+class TreatmentFacts(_Facts):
+    """One treatment of one pathology; words are words or parts of them, in lower case.
 
     Attributes:
         name: its name in the answers.
         is_always_required: whether every case of the pathology needs it.
-        codes: ICD procedure codes that show it, each with its version (9 or 10).
-        terms: its words by their use, as `data/facts.yml` describes them: `shown_or_requested`,
-            `shown_word` and `shown_place`, `diagnosis`, `requested`, and in `requested_pair` a
-            place and a word.
-        groups: groups of words, of each of which the answer must have one.
+        diagnosis: words of a primary diagnosis that alone make it required.
+        shown_word: words that show it in the ground truth, together with a `shown_place`.
+        shown_place: see there.
+        shown_or_requested: words that show it, and by which an answer asks for it.
+        requested: words by which an answer asks for it.
+        requested_pairs: the same, by two words in one text.
+        requested_groups: groups of words, of each of which the answer must have one.
+        icd_9: codes of ICD-9-CM procedures that show it.
+        icd_10: codes of ICD-10-PCS that do.
     """
 
     name: str
-    is_always_required: bool
-    codes: frozenset[tuple[int, str]]
-    terms: Mapping[str, tuple[Any, ...]]
-    groups: tuple[tuple[str, ...], ...]
+    is_always_required: bool = False
+    diagnosis: Words = ()
+    shown_word: Words = ()
+    shown_place: Words = ()
+    shown_or_requested: Words = ()
+    requested: Words = ()
+    requested_pairs: Pairs = ()
+    requested_groups: tuple[Words, ...] = ()
+    icd_9: frozenset[str] = frozenset()
+    icd_10: frozenset[str] = frozenset()
+
+    def has_code(self, code: str) -> bool:
+        """Tell whether a procedure code, without its version, shows the treatment.
+
+        The codes of ICD-10-PCS alone have seven characters, so that no code is of both versions.
+        """
+        return code in (self.icd_10 if len(code) == ICD_10_LENGTH else self.icd_9)
 
 
-@dataclass(frozen=True)
-class NegationCues:
+class NegationCues(_Facts):
     """Phrases in lower case that negate, or seem to.
 
     Attributes:
@@ -148,24 +167,30 @@ class NegationCues:
         normal: words for an organ in which nothing is wrong.
     """
 
-    before: tuple[str, ...]
-    behind: tuple[str, ...]
-    pseudo: tuple[str, ...]
-    terminations: tuple[str, ...]
-    normal: tuple[str, ...]
+    before: Words
+    behind: Words
+    pseudo: Words
+    terminations: Words
+    normal: Words
 
 
-@dataclass(frozen=True)
-class Criteria:
-    """How a condition is diagnosed, in short, and the public guideline that says so."""
+class Criteria(_Facts):
+    """How a condition is diagnosed, in short, and the public guideline that says so.
+
+    Attributes:
+        condition: the condition.
+        guideline: the guideline and its year.
+        text: the criteria.
+        names: by which they may be asked for, in lower case.
+    """
 
     condition: str
     guideline: str
     text: str
+    names: Words
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(_Facts):
     """All facts that tools and scores need.
 
     Attributes:
@@ -177,20 +202,18 @@ class Facts:
         other_organs: of each pathology, beginnings of words for organs that are not its own.
         negations: phrases after which a finding is absent, as the reference has them.
         negation_cues: by which version 2 tells what is denied.
-        criteria: of each condition, in the order of the list.
-        condition_names: the condition that a name in lower case means.
+        criteria: of each condition.
     """
 
     labs: LabFacts
     imaging: ImagingFacts
     treatments: Mapping[str, tuple[TreatmentFacts, ...]]
-    correct_diagnoses: Mapping[str, tuple[tuple[str, str], ...]]
-    gracious_diagnoses: Mapping[str, tuple[tuple[str, str], ...]]
-    other_organs: Mapping[str, tuple[str, ...]]
-    negations: tuple[str, ...]
+    correct_diagnoses: Mapping[str, Pairs]
+    gracious_diagnoses: Mapping[str, Pairs]
+    other_organs: Mapping[str, Words]
+    negations: Words
     negation_cues: NegationCues
-    criteria: Mapping[str, Criteria]
-    condition_names: Mapping[str, str]
+    criteria: tuple[Criteria, ...]
 
 
 def load_facts(root: Path | None = None) -> Facts:
@@ -200,144 +223,46 @@ def load_facts(root: Path | None = None) -> Facts:
         root: the project's folder; None searches upwards from the current one.
 
     Raises:
-        UserError: a file cannot be read.
+        UserError: a file of radiology keywords cannot be read.
     """
-    columns = "grade pathology location_stem modifier_stem"
-    pairs = _grouped(_rows("cdm_diagnosis_alternatives", columns), 2)
+    told = tomllib.loads(DATA.read_text(encoding="utf-8"))
+    labs, imaging, organs = told["labs"], told["imaging"], told.pop("organs")
+    labs["fillers_between_blanks"] += labs["fillers_anywhere"]
+    for name, meant in labs["request_names"].items():
+        labs["request_names"][name] = labs["panels"].get(meant, [meant])
+    told["negation_cues"]["before"] = told["negations"] + told["negation_cues"]["before"]
+    seeds = (root or project_root()) / "seeds" / "cdm"
+    modalities = _rows(seeds / "radiology_modalities.csv")
+    regions = [
+        row for row in _rows(seeds / "radiology_regions.csv") if row["in_specification"] == "true"
+    ]
+    phrases = {row["modality"].lower(): row["modality"] for row in modalities}
+    imaging["modality_phrases"] = phrases | imaging["modality_phrases"]
+    imaging["region_keywords"] = [(row["keyword"], row["region"]) for row in regions]
+    # CHEST, ABDOMEN and PELVIS in an examination's name tell a radiograph, in a request a region.
+    names = {row["region"].upper() for row in regions}
+    imaging["modality_keywords"] = [
+        (row["keyword"], row["modality"]) for row in modalities if row["keyword"] not in names
+    ]
+    imaging["keyword_stems"] = [
+        row["keyword"] for row in (*modalities, *regions) if row["is_stem"] == "true"
+    ]
     # The places of a pathology's pairs are other organs to the others.
-    places: dict[str, set[str]] = {}
-    for (_, name), found in pairs.items():
-        places.setdefault(name, set()).update(place for place, _ in found)
-    parts = _grouped(_rows("cdm_other_organs", "organ_stem part_of"))
-    negations = tuple(phrase for (phrase,) in _rows("cdm_negation_phrases", "phrase"))
-    cues = _grouped(_rows("cdm_negation_cues", "role phrase"))
-    criteria = _rows("cdm_diagnosis_criteria", "condition guideline criteria")
-    return Facts(
-        labs=_labs(),
-        imaging=_imaging((root or project_root()) / "seeds" / "cdm"),
-        treatments=_treatments(),
-        correct_diagnoses=_of(pairs, "correct"),
-        gracious_diagnoses=_of(pairs, "gracious"),
-        other_organs={
-            name: (
-                *(stem for stem, owners in parts.items() if name not in owners),
-                *sorted(set().union(*places.values()) - own - set(parts)),
-            )
-            for name, own in places.items()
-        },
-        negations=negations,
-        negation_cues=NegationCues(
-            before=negations + cues["pre_negation"],
-            behind=cues["post_negation"],
-            pseudo=cues["pseudo_negation"],
-            terminations=cues["termination"],
-            normal=cues["normal"],
-        ),
-        criteria={row[0]: Criteria(*row) for row in criteria},
-        condition_names=dict(_rows("cdm_condition_names", "condition_name condition")),
-    )
+    graded = (told["correct_diagnoses"], told["gracious_diagnoses"])
+    places = {name: {place for of in graded for place, _ in of.get(name, ())} for name in graded[0]}
+    told["other_organs"] = {
+        name: [
+            *(stem for stem, owners in organs.items() if name not in owners),
+            *sorted(set().union(*places.values()) - own - set(organs)),
+        ]
+        for name, own in places.items()
+    }
+    return Facts.model_validate(told)
 
 
-def _rows(name: str, columns: str, folder: Path = DATA) -> list[tuple[Any, ...]]:
-    """Return some columns of a file in the order of its rows."""
-    path = folder / f"{name}.csv"
+def _rows(path: Path) -> list[dict[str, Any]]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            return [tuple(row[one] for one in columns.split()) for row in csv.DictReader(file)]
+            return list(csv.DictReader(file))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-
-
-def _grouped(rows: Iterable[tuple[Any, ...]], keys: int = 1) -> dict[Any, tuple[Any, ...]]:
-    """Return the last cells of the rows by their first ones, both in the order of the rows."""
-    found: dict[Any, list[Any]] = {}
-    for row in rows:
-        key, value = row[:keys], row[keys:]
-        found.setdefault(key if keys > 1 else key[0], []).append(value if value[1:] else value[0])
-    return {key: tuple(values) for key, values in found.items()}
-
-
-def _of(groups: Mapping[tuple[str, str], tuple[Any, ...]], kind: str) -> dict[str, Any]:
-    """Return what is of one kind, by name."""
-    return {name: found for (of, name), found in groups.items() if of == kind}
-
-
-def _labs() -> LabFacts:
-    rows = _rows("cdm_lab_categories", "kind category itemid")
-    items = _grouped(((kind, name, int(itemid)) for kind, name, itemid in rows), 2)
-    panels = _of(items, "panel")
-    needed = _grouped(_rows("cdm_lab_requirements", "test_role pathology category"), 2)
-    synonyms = _grouped(_rows("cdm_lab_synonyms", "kind given canonical"))
-    fillers = _grouped(_rows("cdm_lab_filler_words", "dropped word"))
-    names = _rows("cdm_lab_request_names", "request_name panel itemid")
-    return LabFacts(
-        panels=panels,
-        categories={name: found for (kind, name), found in items.items() if kind != "panel"},
-        required=_of(needed, "required"),
-        neutral=_of(needed, "neutral"),
-        item_synonyms={int(given): int(canonical) for given, canonical in synonyms["itemid"]},
-        panel_synonyms=dict(synonyms["panel_name"]),
-        label_synonyms=dict(synonyms["label"]),
-        request_names={
-            name: panels[panel] if panel else (int(itemid),) for name, panel, itemid in names
-        },
-        fillers_anywhere=fillers["anywhere"],
-        fillers_between_blanks=frozenset(fillers["anywhere"] + fillers["between_blanks"]),
-        fillers_of_unknown_names=frozenset(
-            word for (word,) in _rows("cdm_lab_request_fillers", "word")
-        ),
-    )
-
-
-def _imaging(seeds: Path) -> ImagingFacts:
-    modalities = _rows("radiology_modalities", "keyword modality is_stem", seeds)
-    columns = "keyword region is_stem in_specification"
-    regions = [row[:3] for row in _rows("radiology_regions", columns, seeds) if row[3] == "true"]
-    columns = "pathology region modality points added_if_diagnosis_has"
-    worth = _rows("cdm_imaging_preferences", columns)
-    kinds = _grouped(_rows("cdm_imaging_kinds", "kind modality scored_as exam_keyword"), 3)
-    phrases = _grouped(_rows("cdm_imaging_request_words", "word_use phrase meaning"))
-    # CHEST, ABDOMEN and PELVIS in an examination's name tell a radiograph, in a request a region.
-    region_names = {region.upper() for _, region, _ in regions}
-    stems = [word for word, _, is_stem in (*modalities, *regions) if is_stem == "true"]
-    return ImagingFacts(
-        preferences=_grouped(
-            (name, ImagingPreference(region, modality, int(points), word or None))
-            for name, region, modality, points, word in worth
-        ),
-        kinds={
-            kind: ImagingKind(kind, modality, scored_as, words)
-            for (kind, modality, scored_as), words in kinds.items()
-        },
-        modality_phrases={name.lower(): name for _, name, _ in modalities}
-        | dict(phrases["modality"]),
-        region_phrases=dict(phrases["region"]),
-        modality_keywords=tuple(
-            (word, name) for word, name, _ in modalities if word not in region_names
-        ),
-        region_keywords=tuple((word, region) for word, region, _ in regions),
-        keyword_stems=frozenset(stems),
-    )
-
-
-def _treatments() -> dict[str, tuple[TreatmentFacts, ...]]:
-    columns = "pathology treatment term_use term modifier"
-    terms = _grouped(_rows("cdm_treatment_keywords", columns), 3)
-    columns = "pathology treatment icd_version icd_code"
-    codes = _grouped(_rows("cdm_treatment_codes", columns), 2)
-    found: list[tuple[str, TreatmentFacts]] = []
-    columns = "pathology treatment is_always_required"
-    for of, name, is_always_required in _rows("cdm_treatments_by_pathology", columns):
-        words: dict[str, tuple[Any, ...]] = defaultdict(tuple)
-        for (*key, use), pairs in terms.items():
-            if key == [of, name]:
-                words[use] = pairs if use == "requested_pair" else tuple(one for one, _ in pairs)
-        treatment = TreatmentFacts(
-            name=name,
-            is_always_required=is_always_required == "true",
-            codes=frozenset((int(version), code) for version, code in codes.get((of, name), ())),
-            terms=words,
-            groups=tuple(words[use] for use in sorted(words) if use.startswith("requested_group")),
-        )
-        found.append((of, treatment))
-    return _grouped(found)

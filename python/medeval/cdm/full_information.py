@@ -69,10 +69,6 @@ class FullInformationOptions:
     permute: int = 0
     seed: int = 0
 
-    def as_json(self) -> dict[str, Any]:
-        """Return what the record of a run says of it."""
-        return {"mode": "full_information", **asdict(self)}
-
 
 @dataclass(frozen=True)
 class FullInformation(CaseEpisode):
@@ -176,7 +172,7 @@ class FullInformation(CaseEpisode):
         self, answer: FinalAnswer | None, measures: Sequence[str], is_reasked: bool
     ) -> dict[str, Any]:
         return {
-            "answer": answer and answer.as_json(),
+            "answer": answer and asdict(answer),
             "calls": None,
             "is_reasked": is_reasked,
             "context": list(measures),

@@ -27,25 +27,20 @@ class LabMapping:
     """All tests by their label.
 
     Attributes:
-        labels: every label once, in the order of the table.
+        items: of each label, in the order of the table.
     """
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Take rows with `label` and `corresponding_ids`, the items of that label."""
-        self._items: dict[str, tuple[int, ...]] = {}
+        self.items: dict[str, tuple[int, ...]] = {}
         for row in rows:
-            self._items.setdefault(str(row["label"]), tuple(map(int, row["corresponding_ids"])))
-        self.labels = list(self._items)
-
-    def items(self, label: str) -> tuple[int, ...]:
-        """Return the items of a label; none if the table does not have it."""
-        return self._items.get(label, ())
+            self.items.setdefault(str(row["label"]), tuple(map(int, row["corresponding_ids"])))
 
     @cached_property
     def by_exact_name(self) -> dict[str, tuple[int, ...]]:
         """The items of each label, then of each long name and abbreviation, as plain words."""
-        found = {plain(label): items for label, items in reversed(self._items.items())}
-        for label, items in self._items.items():
+        found = {plain(label): items for label, items in reversed(self.items.items())}
+        for label, items in self.items.items():
             for part in name_parts(label):
                 found.setdefault(plain(part), items)
         return found
@@ -103,8 +98,8 @@ class LabNames:
         return canonical(found or (), self._facts)
 
     def _labelled(self, name: str, least: int) -> tuple[int, ...] | None:
-        label, ratio = closest(name, self._mapping.labels)
-        return self._mapping.items(label) if ratio >= least else None
+        label, ratio = closest(name, list(self._mapping.items))
+        return self._mapping.items.get(label, ()) if ratio >= least else None
 
     @cached_property
     def _exact(self) -> dict[str, tuple[int, ...]]:

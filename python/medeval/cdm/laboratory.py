@@ -56,10 +56,18 @@ class Laboratory:
         self._facts = facts
         self._names = LabNames(mapping, facts)
         self._has_labs = bool(case.lab_results)
-        # Of each result the item, the name, and how it reads in each version.
-        self._results = [
-            (lab.itemid, lab.test_name or "", _lab_lines(lab)) for lab in case.lab_results
-        ]
+        # Of each result the item, the name, and how it reads in each version. The reference shows
+        # a range only with both ends, and "None" for what is unknown.
+        self._results = []
+        for lab in case.lab_results:
+            low, high = lab.ref_range_lower, lab.ref_range_upper
+            both = f" (ref: {low}-{high})" if low is not None and high is not None else ""
+            fluid = f"({lab.fluid}) " if lab.fluid else ""
+            lines = (
+                f"({lab.fluid}) {lab.test_name}: {lab.value}{both}",
+                f"{fluid}{lab.test_name or 'Unnamed test'}: {lab.value}{reference_range(lab)}",
+            )
+            self._results.append((lab.itemid, lab.test_name or "", lines))
         for one in case.microbiology_events:
             found = one.organism_name or one.comments or "No growth"
             line = f"(Microbiology) {one.test_name}: {found}"
@@ -97,7 +105,14 @@ class Laboratory:
         tests = dict.fromkeys(self.requested(request, version))
         if version == 1:
             keys = dict.fromkeys(key for test in tests for key in (test.items or (test.name,)))
-            found = {str(key): self._of_the_reference(key) for key in keys}
+            found = {
+                str(key): [
+                    place
+                    for place, (itemid, name, _) in enumerate(self._results)
+                    if itemid == key or (isinstance(key, str) and key.lower() in name.lower())
+                ]
+                for key in keys
+            }
         else:
             found = {test.name: self._of(test) for test in tests}
         # Item by item, and each result once.
@@ -108,14 +123,6 @@ class Laboratory:
         text = "\n".join(self._results[place][2][version - 1] for place in places)
         missing = ", ".join(name for name, of in found.items() if not of)
         return f"{text}\n\nCould not find: {missing}" if missing else text
-
-    def _of_the_reference(self, key: int | str) -> list[int]:
-        """Return where the results of an item are, or those with a text in their name."""
-        return [
-            place
-            for place, (itemid, name, _) in enumerate(self._results)
-            if itemid == key or (isinstance(key, str) and key.lower() in name.lower())
-        ]
 
     def _of(self, test: Requested) -> list[int]:
         """Return where the results of a test are, in the order of its items, then of the case."""
@@ -133,20 +140,6 @@ class Laboratory:
             for place, (itemid, _, _) in enumerate(self._results)
             if stands_for.get(itemid, itemid) == item
         ]
-
-
-def _lab_lines(lab: LabResult) -> tuple[str, str]:
-    """Return one result as the reference writes it, and repaired.
-
-    The reference shows a range only with both ends, and "None" for what is unknown.
-    """
-    low, high = lab.ref_range_lower, lab.ref_range_upper
-    both = f" (ref: {low}-{high})" if low is not None and high is not None else ""
-    fluid = f"({lab.fluid}) " if lab.fluid else ""
-    return (
-        f"({lab.fluid}) {lab.test_name}: {lab.value}{both}",
-        f"{fluid}{lab.test_name or 'Unnamed test'}: {lab.value}{reference_range(lab)}",
-    )
 
 
 def reference_range(lab: LabResult) -> str:

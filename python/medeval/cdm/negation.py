@@ -102,10 +102,8 @@ class Negation:
         return bool(self._normal.search(_before(text, start)) or self._is_normal.match(text, end))
 
 
-@lru_cache(maxsize=8)
-def negation(cues: NegationCues) -> Negation:
-    """Return the rules with a list of cues; made once for all cases."""
-    return Negation(cues)
+# The rules with a list of cues, made once for all cases.
+negation = lru_cache(maxsize=8)(Negation)
 
 
 def has_pair(

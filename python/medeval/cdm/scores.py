@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from medeval.cdm import scores_v1
-from medeval.cdm.facts import Facts, TreatmentFacts
+from medeval.cdm.facts import Facts
 from medeval.cdm.lab_names import canonical
 from medeval.cdm.negation import has_pair, is_spelt_like, negation
 from medeval.cdm.tools import (
@@ -45,6 +45,8 @@ SCORES = (
     GRACIOUS_DIAGNOSIS,
     TREATMENT,
 )
+# What was asked for, which full information leaves nothing to.
+TOOLS_ONLY = (LATE_EXAMINATION, EXAMINATION, LABORATORY, IMAGING)
 # Between 0 and 1; the others are points.
 SHARES = (LATE_EXAMINATION, EXAMINATION, DIAGNOSIS, GRACIOUS_DIAGNOSIS, TREATMENT)
 UNNECESSARY_TESTS = "Unnecessary Laboratory Tests"
@@ -53,8 +55,9 @@ ROUNDS = "Rounds"
 TOOL_CALLS = "Tool Calls"
 INVALID_CALLS = "Invalid Tool Calls"
 COUNTS = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, ROUNDS, TOOL_CALLS, INVALID_CALLS)
+# More rounds and calls are neither better nor worse.
+LOWER_IS_BETTER = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, INVALID_CALLS)
 MOST_IMAGING_POINTS = 2
-ICD_10_LENGTH = 7
 _WORD = re.compile(r"[^\W_]+")
 
 # A call of a tool as a `Toolbox` records it.
@@ -208,19 +211,16 @@ def laboratory_scores(
     have their synonyms replaced, and version 2 replaces those of the categories too.
     """
     labs = facts.labs
-
-    def listed(items: Iterable[int]) -> set[int]:
-        return set(items) if version == 1 else set(canonical(items, labs))
-
+    listed = set if version == 1 else partial(canonical, facts=labs)
     asked = [
         item
         for call in calls
         if call["tool"] == REQUEST_LAB_TEST
         for item in call.get("itemids", {}).get(str(version), ())
     ]
-    required = {name: listed(labs.categories[name]) for name in labs.required[pathology]}
+    required = {name: set(listed(labs.categories[name])) for name in labs.required[pathology]}
     needed = set().union(*required.values())
-    neutral = {name: listed(labs.panels[name]) - needed for name in labs.neutral[pathology]}
+    neutral = {name: set(listed(labs.panels[name])) - needed for name in labs.neutral[pathology]}
     minded = needed.union(*neutral.values())
     return (
         {name: not items.isdisjoint(asked) for name, items in required.items()},
@@ -272,20 +272,18 @@ def required_treatments(case: ClinicalCase, facts: Facts, version: int) -> dict[
     affirmed = _affirmed(facts, version)
     truth = case.ground_truth
     titles = [one.title for one in truth.treatments]
-    codes = {(icd_version(one.icd_code), one.icd_code) for one in truth.treatments if one.icd_code}
-
-    def is_required(treatment: TreatmentFacts) -> bool:
-        terms = treatment.terms
-        if treatment.is_always_required:
-            return True
-        if terms["diagnosis"]:
-            return affirmed(truth.primary_diagnosis, terms["diagnosis"])
+    codes = [one.icd_code for one in truth.treatments if one.icd_code]
+    found: dict[str, bool] = {}
+    for one in facts.treatments[str(case.pathology)]:
+        if one.is_always_required or one.diagnosis:
+            by_diagnosis = affirmed(truth.primary_diagnosis, one.diagnosis)
+            found[one.name] = one.is_always_required or by_diagnosis
+            continue
         # A place in titles counts with a word in the same one or another.
-        shown = affirmed(titles, terms["shown_word"]) and affirmed(titles, terms["shown_place"])
-        by_words = shown or affirmed(titles, terms["shown_or_requested"])
-        return by_words or not codes.isdisjoint(treatment.codes)
-
-    return {one.name: is_required(one) for one in facts.treatments[str(case.pathology)]}
+        shown = affirmed(titles, one.shown_word) and affirmed(titles, one.shown_place)
+        by_words = shown or affirmed(titles, one.shown_or_requested)
+        found[one.name] = by_words or any(map(one.has_code, codes))
+    return found
 
 
 def requested_treatments(
@@ -293,30 +291,18 @@ def requested_treatments(
 ) -> dict[str, bool]:
     """Return for each treatment of the pathology whether words of the answer ask for it."""
     affirmed = _affirmed(facts, version)
-
-    def is_requested(treatment: TreatmentFacts) -> bool:
-        terms = treatment.terms
-        diagnoses = case.ground_truth.primary_diagnosis
-        if terms["diagnosis"] and not affirmed(diagnoses, terms["diagnosis"]):
-            return False
-        if treatment.groups:
-            return all(affirmed(answered, group) for group in treatment.groups)
-        words = terms["shown_or_requested"] + terms["requested"]
-        return affirmed(answered, words) or any(
+    found: dict[str, bool] = {}
+    for one in facts.treatments[str(case.pathology)]:
+        is_asked = affirmed(answered, one.shown_or_requested + one.requested) or any(
             affirmed([text], [place]) and affirmed([text], [change])
-            for place, change in terms["requested_pair"]
+            for place, change in one.requested_pairs
             for text in answered
         )
-
-    return {one.name: is_requested(one) for one in facts.treatments[str(case.pathology)]}
-
-
-def icd_version(code: str) -> int:
-    """Return the version of a procedure code: those of ICD-10-PCS alone have seven characters.
-
-    The case does not say it, and the two lists have no code in common.
-    """
-    return 10 if len(code) == ICD_10_LENGTH else 9
+        if one.requested_groups:
+            is_asked = all(affirmed(answered, group) for group in one.requested_groups)
+        has_cause = affirmed(case.ground_truth.primary_diagnosis, one.diagnosis)
+        found[one.name] = is_asked and (has_cause or not one.diagnosis)
+    return found
 
 
 def _affirmed(facts: Facts, version: int) -> Callable[[Sequence[str], Sequence[str]], bool]:

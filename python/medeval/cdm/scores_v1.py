@@ -39,17 +39,15 @@ def affirms(text: str, keyword: str, facts: Facts) -> bool:
 def diagnosis_scores(diagnosis: str, pathology: str, facts: Facts) -> tuple[int, int]:
     """Return the points for the diagnosis and for the gracious diagnosis, 0 or 1 each."""
     answer = diagnosis.lower()
-
-    def has_one(pairs: Sequence[tuple[str, str]]) -> bool:
-        return any(all(affirms(answer, stem, facts) for stem in pair) for pair in pairs)
-
+    right, nearly = (
+        any(all(affirms(answer, stem, facts) for stem in pair) for pair in of.get(pathology, ()))
+        for of in (facts.correct_diagnoses, facts.gracious_diagnoses)
+    )
     is_named = any(
         is_spelt_like(word, pathology) and affirms(pathology, word, facts)
         for word in answer.split()
     )
-    if is_named or has_one(facts.correct_diagnoses.get(pathology, ())):
-        return 1, 1
-    return 0, int(has_one(facts.gracious_diagnoses.get(pathology, ())))
+    return int(is_named or right), int(is_named or right or nearly)
 
 
 def imaging_scores(

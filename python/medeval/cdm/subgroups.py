@@ -33,6 +33,11 @@ from medeval.scoring.significance import holm
 
 MIN_CELL = 11
 N_PERMUTATIONS = 9999
+# The same of all groups, for which of them is small is not told.
+HIDDEN = (
+    "hidden: fewer than {min_cell} cases, in all or of one pathology, or a group that has so few"
+    " could be worked out from it"
+)
 # Permuted places at a time.
 BATCH_NUMBERS = 1 << 20
 # Equal in exact arithmetic, apart by rounding.
@@ -102,7 +107,7 @@ def subgroups(
         for (group, of), is_hidden in zip(members.items(), hide or (), strict=hide is not None):
             shown = {"name": group, "n": len(of), "suppressed": None, "scores": {}}
             if is_hidden:
-                shown |= {"n": None, "suppressed": hidden_reason(min_cell)}
+                shown |= {"n": None, "suppressed": HIDDEN.format(min_cell=min_cell)}
             else:
                 found = means(of, scores, seed=seed, n_iters=n_iters)
                 shown["scores"] = {score: mean.as_json() for score, mean in found.items()}
@@ -134,14 +139,6 @@ def subgroups(
         "test": "permutation within pathology, failed cases as zero, p values after Holm",
         "attributes": told,
     }
-
-
-def hidden_reason(min_cell: int) -> str:
-    """Return why a group is hidden: the same of all, for which of them is small is not told."""
-    return (
-        f"hidden: fewer than {min_cell} cases, in all or of one pathology, or a group that has so"
-        " few could be worked out from it"
-    )
 
 
 def gap_tests(

@@ -13,16 +13,14 @@ asking. An action that is no tool's name is an invalid call. What a model wrote 
 observation is never read.
 """
 
-# Full-width signs are what models write.
-# ruff: noqa: RUF001
-
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count, pairwise
+from functools import partial
+from itertools import chain, count
 from typing import Any, Literal
 
 from medeval.cdm import prompts
@@ -37,21 +35,23 @@ ToolProtocol = Literal["native", "text"]
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 64
 
-_LABEL = re.compile(
-    r"""^[ \t>*_`\#-]{0,8}
-    (?P<number>(?:\(?\d{1,2}[.):]|step[ ]\d{1,2}[.:])[ \t]{0,4})?[*_`]{0,3}
-    (?P<label>thoughts?|action|(?:action[ _-]?)?input|observations?|(?:final[ _-]?)?diagnosis
-      |treatments?(?:[ _-]?plan)?)
-    (?P<step>[ \t]\#?\d{1,2})?
-    [ \t*_`]{0,4} (?: (?P<colon>[:：])[ \t*_`]{0,4} | [ \t\r]*$ )
-    """,
-    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
-)
-# A result that was made up may begin within a line.
-_HEADING = re.compile(r"[ \t>]*(?:#|\*\*|__)")
-_OBSERVATION = re.compile(r"(?<=\s)Observation:")
-_KINDS = ("thought", "input", "action", "observation", "diagnosis", "treatment")
-_BRACES = ("{", "｛")
+_FLAGS = re.IGNORECASE | re.MULTILINE
+_START, _STOP = r"^[ \t>*_`#-]{0,8}", r"[ \t*_`]{0,4}"
+_NUMBER = rf"(?:(?:\(?\d{{1,2}}[.):]|step[ ]\d{{1,2}}[.:])[ \t]{{0,4}})?{_STOP}"
+_STEP = rf"(?:[ \t]#?\d{{1,2}})?{_STOP}"
+_KINDS = {
+    "thought": "thoughts?",
+    "action": "action",
+    "input": "(?:action[ _-]?)?input",
+    "observation": "observations?",
+    "diagnosis": "(?:final[ _-]?)?diagnosis",
+    "treatment": "treatments?(?:[ _-]?plan)?",
+}
+_KIND = "|".join(f"(?P<{kind}>{words})" for kind, words in _KINDS.items())
+_LABEL = re.compile(rf"{_START}{_NUMBER}(?:{_KIND}){_STEP}:{_STOP}", _FLAGS)
+# Behind an action a result that was made up may be a heading, or begin within a line.
+_MADE_UP = re.compile(rf"(?<=\s)Observation:|{_START}observations?{_STOP}(?:\uff1a|\r?$)", _FLAGS)
+_DIGIT = re.compile(r"\d")
 _FENCE = re.compile(r"```[\w+-]{0,20}")
 _MARKS = "*_`\"' \t\r\n"
 _SEPARATOR = re.compile(r"[;\n]")
@@ -61,9 +61,8 @@ _END_OF_INPUT = re.compile(r"\n[ \t]*\r?\n")
 _DIAGNOSIS = ("final_diagnosis", "diagnosis")
 _TREATMENT = ("treatment", "treatments", "treatment_plan")
 _THOUGHT = ("thought", "thoughts", "reasoning")
-# A label, its value, which may be several lines long, and whether it has another layout.
+# A label, its value, which may be several lines long, and whether the label has a number.
 _Line = tuple[str, str, bool]
-_NO_LINE: _Line = ("", "", False)
 
 
 @dataclass(frozen=True)
@@ -79,14 +78,6 @@ class FinalAnswer:
     final_diagnosis: str
     treatment: tuple[str, ...]
     thought: str = ""
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the answer in the layout that is asked for."""
-        return {
-            "thought": self.thought,
-            "final_diagnosis": self.final_diagnosis,
-            "treatment": list(self.treatment),
-        }
 
 
 @dataclass(frozen=True)
@@ -251,20 +242,22 @@ def read_text_reply(text: str, tools: Sequence[str]) -> Reply:
     message = {"role": "assistant", "content": text or prompts.NO_REPLY}
     found: dict[str, str] = {}
     is_custom = False
-    for (kind, value, is_other), (next_kind, asked, next_is_other) in pairwise([*lines, _NO_LINE]):
+    for place, (kind, value, is_numbered) in enumerate(lines):
         if not value and kind != "treatment":
             continue
-        is_custom = is_custom or is_other
+        is_custom = is_custom or is_numbered
         found[kind] = value
         if kind == "action":
             said = value.splitlines()[0].strip(_MARKS)
             name = fold_key(said) if fold_key(said) in tools else said
-            if next_kind != "input":
-                asked, next_is_other = "", False
-            if not asked.startswith(_BRACES):
+            asked, is_custom = "", is_numbered or name != said
+            if place + 1 < len(lines) and lines[place + 1][0] == "input":
+                _, asked, is_numbered = lines[place + 1]
+                is_custom = is_custom or is_numbered
+            if not asked.startswith("{"):
                 asked = _END_OF_INPUT.split(asked)[0].strip()
             call = ToolCall("", name, arguments_in(asked, ARGUMENTS[name] if name in tools else ()))
-            return Reply(message, (call,), customs=is_other or next_is_other or name != said)
+            return Reply(message, (call,), customs=is_custom)
         if "diagnosis" in found and "treatment" in found:
             return Reply(message, answer=_answer_in_lines(found), customs=is_custom)
     answer = read_answer(text)
@@ -277,7 +270,7 @@ def arguments_in(text: str, names: Collection[str]) -> dict[str, Any]:
     It is a JSON object; or it names them ("region: Abdomen, modality: CT"); or it is a text that is
     each of them ("CT Abdomen").
     """
-    if text.startswith(_BRACES):
+    if text.startswith("{"):
         try:
             read = Values(text, REPLY).at(0)
         except NotJsonError:
@@ -288,7 +281,7 @@ def arguments_in(text: str, names: Collection[str]) -> dict[str, Any]:
     if not names:
         return {}
     either = "|".join(name.replace("_", "[ _]") for name in names)
-    label = re.compile(rf"(?:^|[\s,;])[-*\s]{{0,4}}({either})[*\s]{{0,4}}[:=：]", re.IGNORECASE)
+    label = re.compile(rf"(?:^|[\s,;])[-*\s]{{0,4}}({either})[*\s]{{0,4}}[:=]", re.IGNORECASE)
     parts = label.split(text)
     named = zip(map(fold_key, parts[1::2]), parts[2::2], strict=True)
     given = {name: value.strip(f"{_MARKS},;") for name, value in named}
@@ -312,9 +305,10 @@ def partial_answer(text: str) -> FinalAnswer | None:
     Args:
         text: of a reply in which no whole answer was read, in JSON or in lines.
     """
-    found = last_object(text, (*_DIAGNOSIS, *_TREATMENT), _part)
+    part_of = partial(_answer, is_whole=False)
+    found = last_object(text, (*_DIAGNOSIS, *_TREATMENT), part_of)
     if found is not None:
-        part = _part(found.members)
+        part = part_of(found.members)
         return part and replace(part, thought="")
     lines = reversed(_read_lines(text)[0])
     answer = _answer_in_lines({kind: value for kind, value, _ in lines if value})
@@ -328,35 +322,21 @@ def treatments_in(text: str) -> tuple[str, ...]:
 
 
 def _read_lines(text: str) -> tuple[list[_Line], str]:
-    """Return the labelled lines of a reply, and the reply, up to what it made up as observation.
-
-    A label has a colon, or is a heading of Markdown.
-    """
-    labels: list[tuple[str, re.Match[str]]] = []
-    end, has_acted = len(text), False
-    for label in _LABEL.finditer(text):
-        kind = next(kind for kind in _KINDS if kind in label["label"].lower())
-        # A heading of observations before anything was asked for is no result.
-        is_heading = _HEADING.match(label[0]) and (kind != "observation" or has_acted)
-        if not (label["colon"] or is_heading):
-            continue
-        if kind == "observation":
-            end = min(end, label.start())
-            break
-        labels.append((kind, label))
-        if kind == "action" and not has_acted:
-            has_acted = True
-            made_up = _OBSERVATION.search(text, label.end())
-            end = made_up.start() if made_up else end
-    labels = [(kind, label) for kind, label in labels if label.start() < end]
-    stops = [*(label.start() for _, label in labels[1:]), end]
+    """Return the labelled lines of a reply, and the reply, up to what it made up as observation."""
+    labels = list(_LABEL.finditer(text))
+    ends = [label.start() for label in labels if label["observation"]]
+    acted = next((label.end() for label in labels if label["action"]), len(text))
+    made_up = _MADE_UP.search(text, acted)
+    end = min([*ends, len(text) if made_up is None else made_up.start()])
+    labels = [label for label in labels if label.start() < end]
+    stops = [*(label.start() for label in labels[1:]), end]
     lines = [
         (
-            kind,
+            str(label.lastgroup),
             _FENCE.sub("", text[label.end() : stop]).strip().strip("*_`").strip(),
-            label["colon"] != ":" or bool(label["number"] or label["step"]),
+            _DIGIT.search(label[0]) is not None,
         )
-        for (kind, label), stop in zip(labels, stops, strict=False)  # without any there is one stop
+        for label, stop in zip(labels, stops, strict=False)  # without any there is one stop
     ]
     return lines, text[:end].rstrip()
 
@@ -367,30 +347,21 @@ def _answer_in_lines(found: Mapping[str, str]) -> FinalAnswer:
     return FinalAnswer(diagnosis, treatments, found.get("thought", ""))
 
 
-def _part(fields: Mapping[str, Any]) -> FinalAnswer | None:
-    """Return what there is of an answer; None if there is neither diagnosis nor treatment."""
+def _answer(fields: Mapping[str, Any], *, is_whole: bool = True) -> FinalAnswer | None:
+    """Return the answer that some fields are; None for none.
+
+    Args:
+        fields: by folded keys.
+        is_whole: there has to be a diagnosis, and treatments, which can be none; else one of them.
+    """
     diagnosis, given, thought = (
         next((fields[name] for name in names if name in fields), None)
         for names in (_DIAGNOSIS, _TREATMENT, _THOUGHT)
     )
     named = diagnosis.strip() if isinstance(diagnosis, str) else ""
-    treatments = _treatments(given)
-    if not (named or treatments):
+    treatments = treatments_in(given) if isinstance(given, str) else None
+    if isinstance(given, list) and all(isinstance(part, str) for part in given):
+        treatments = tuple(part.strip() for part in given if part.strip())
+    if (is_whole and (not named or treatments is None)) or not (named or treatments):
         return None
     return FinalAnswer(named, treatments or (), thought if isinstance(thought, str) else "")
-
-
-def _answer(fields: Mapping[str, Any]) -> FinalAnswer | None:
-    """Return a whole answer: a diagnosis, and treatments that can be none."""
-    part = _part(fields)
-    given = [fields[name] for name in _TREATMENT if name in fields]
-    is_whole = part and part.final_diagnosis and given and _treatments(given[0]) is not None
-    return part if is_whole else None
-
-
-def _treatments(value: Any) -> tuple[str, ...] | None:
-    if isinstance(value, str):
-        return treatments_in(value)
-    if isinstance(value, list) and all(isinstance(part, str) for part in value):
-        return tuple(part.strip() for part in value if part.strip())
-    return None

@@ -173,16 +173,16 @@ class Toolbox:
 
     def _retrieve(self, record: dict[str, Any], condition: str) -> str:
         """Return the criteria of a condition, else which there are; the record grows."""
-        names = self._facts.condition_names
+        names = {name: one for one in self._facts.criteria for name in one.names}
         name = plain(condition)
         if name not in names:
             name, ratio = closest(name, list(names))
             name = name if ratio >= CONDITION_RATIO else ""
-        record["condition"] = names.get(name)
-        if name not in names:
-            known = ", ".join(self._facts.criteria)
+        found = names.get(name)
+        record["condition"] = found and found.condition
+        if found is None:
+            known = ", ".join(one.condition for one in self._facts.criteria)
             return f"No criteria are stored for it. Conditions: {known}."
-        found = self._facts.criteria[names[name]]
         return f"{found.condition.capitalize()} ({found.guideline}): {found.text}"
 
 
@@ -237,14 +237,12 @@ def shows(report: RadiologyReport, request: ImagingRequest, facts: ImagingFacts)
     by the examination's name.
     """
     name = plain(report.exam_name)
-    kinds = [
-        one
-        for one in facts.kinds.values()
-        if report.modality == one.kind or any(holds(name, word) for word in one.exam_keywords)
-    ]
-    shown = {one.kind for one in kinds}
-    if request.kind is None:
-        shown = {report.modality, *(one.modality for one in kinds)}
+    kinds = {
+        kind: one.modality
+        for kind, one in facts.kinds.items()
+        if report.modality == kind or any(holds(name, word) for word in one.exam_keywords)
+    }
+    shown = {*kinds} if request.kind is not None else {report.modality, *kinds.values()}
     return request.region == report.region and (request.kind or request.modality) in shown
 
 

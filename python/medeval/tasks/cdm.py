@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,14 +24,14 @@ from medeval.cdm.full_information import (
     full_information,
 )
 from medeval.cdm.prompts import PROMPT_VERSION
-from medeval.cdm.scores import COUNTS, DIAGNOSIS, SCORES
+from medeval.cdm.scores import COUNTS, DIAGNOSIS, SCORES, TOOLS_ONLY
 from medeval.cdm.tools import TOOLS
 from medeval.errors import UserError
 from medeval.export import require_named_export
 from medeval.inference.tokens import ContextWindow, context_window
 from medeval.inference.types import Item
 from medeval.models.text_files import write_text
-from medeval.tasks.cdm_score import TOOLS_ONLY, case_lines, score_of
+from medeval.tasks.cdm_score import case_lines, score_of
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
@@ -128,8 +128,12 @@ class CdmTask(AskedTask):
 
     def settings(self) -> dict[str, Any]:
         """See `AskedTask`."""
+        how = asdict(self._how)
+        if "tools" in how:
+            how |= {"tools": list(how["tools"]), "tools_version": 2}
         settings = {
-            **self._how.as_json(),
+            "mode": self.options.mode,
+            **how,
             "context": self.window and self.window.as_json(),
             # The same cases in another folder are no other setting.
             "export": self.recorded_export or str(self.files.folder),

@@ -5,26 +5,23 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from medeval.cdm.aggregate import ScoredCase, aggregate
+from medeval.cdm.aggregate import ScoredCase, aggregate, value_of
 from medeval.cdm.cases import Subset
 from medeval.cdm.episode import Transcript
 from medeval.cdm.facts import Facts
 from medeval.cdm.scores import (
     COUNTS,
     DIAGNOSIS,
-    EXAMINATION,
     IMAGING,
-    INVALID_CALLS,
     LABORATORY,
-    LATE_EXAMINATION,
+    LOWER_IS_BETTER,
     MOST_IMAGING_POINTS,
     SCORES,
     TREATMENT,
-    UNNECESSARY_IMAGING,
-    UNNECESSARY_TESTS,
     CaseScore,
     required_treatments,
     score_case,
@@ -35,26 +32,13 @@ from medeval.inference.types import Outcome
 from medeval.models.clinical_case import PATHOLOGIES
 from medeval.models.scores import Interval
 from medeval.scoring.table import mean
-from medeval.tasks.cdm_tables import (
-    NOT_ASKED,
-    detail_tables,
-    gap_sentences,
-    gap_table,
-    headline_table,
-    shown_groups,
-    subset_scores,
-    subset_sentences,
-)
+from medeval.tasks import cdm_tables
 from medeval.tasks.for_reports import reasons_table, task_score
 from medeval.tasks.task import Method, TaskScore
 
 PATHOLOGY = "pathology"
 SUBSET = "subset"
 GROUPINGS = (PATHOLOGY, "gender", "age_band")
-# Scores of what was asked for, which full information leaves nothing to.
-TOOLS_ONLY = (LATE_EXAMINATION, EXAMINATION, LABORATORY, IMAGING)
-# More rounds and calls are neither better nor worse.
-LOWER_IS_BETTER = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, INVALID_CALLS)
 ANSWERED_ONLY = "answered only"
 ACCEPTABLE = "acceptable"
 PREFERRED = "preferred"
@@ -124,12 +108,7 @@ def score_of(
         "metrics_results": values,
         # 0 where a case failed; counts have none there.
         "item_scores": {
-            name: [
-                (None if name in COUNTS else 0.0)
-                if case.score is None
-                else float({**case.score.scores, **case.score.counts}[name])
-                for case in cases
-            ]
+            name: [value_of(case, name, failed=None if name in COUNTS else 0.0) for case in cases]
             for name in found.overall
         },
         "intervals": {name: one for name, one in intervals.items() if one.low is not None},
@@ -160,28 +139,27 @@ def score_of(
         {"name": name, "n": means[DIAGNOSIS]["n"], "scores": means}
         for name, means in by_pathology.items()
     ]
-    groups = {PATHOLOGY: shown_groups(parts, list(zeroed))}
+    groups = {PATHOLOGY: cdm_tables.shown_groups(parts, list(zeroed))}
     warnings: list[str] = []
-    tables = [headline_table(found), *reasons_table("failed", found.failures)]
+    tables = [cdm_tables.headline_table(found), *reasons_table("failed", found.failures)]
     notes = [] if order is None else [order_sentence(order)]
     subset = about["data"].get("subset")
     if subset is not None:
         its = f"{subset['name']}: {subset['cases']:,} cases of the export."
         notes.insert(0, f"The run is of the subset {its}")
     if subsets:
-        parts, table = subset_scores(cases, subsets, method, possible)
+        parts, table = cdm_tables.subset_scores(cases, subsets, method, possible)
         told["subsets"] = parts
-        groups[SUBSET] = shown_groups(parts, list(zeroed))
-        warnings += subset_sentences(parts)
+        groups[SUBSET] = cdm_tables.shown_groups(parts, list(zeroed))
+        warnings += cdm_tables.subset_sentences(parts)
         tables.append(table)
-    persons = [name for name in method.groupings if name != PATHOLOGY]
+    persons = [name for name in GROUPINGS if name != PATHOLOGY and name in method.groupings]
     if persons:
-        attributes = {one.case.hadm_id: attributes_of(one.case) for one in first}
         people = subgroups(
             cases,
             {
-                key: {name: of[name] for name in of if name in persons}
-                for key, of in attributes.items()
+                one.case.hadm_id: {name: attributes_of(one.case)[name] for name in persons}
+                for one in first
             },
             min_cell=method.min_cell,
             seed=method.seed,
@@ -190,9 +168,9 @@ def score_of(
         )
         told["subgroups"] = people
         for name, grouping in people["attributes"].items():
-            groups[name] = shown_groups(grouping["groups"], list(zeroed))
-        warnings += gap_sentences(people)
-        gaps = gap_table(people)
+            groups[name] = cdm_tables.shown_groups(grouping["groups"], list(zeroed))
+        warnings += cdm_tables.gap_sentences(people)
+        gaps = cdm_tables.gap_table(people)
         tables += [gaps] if gaps.rows else []
     # No word of the model's, which may repeat the notes.
     outputs = [
@@ -216,7 +194,7 @@ def score_of(
         groups=groups,
         notes=notes,
         tables=tables,
-        details=detail_tables(found, conduct),
+        details=cdm_tables.detail_tables(found, conduct),
         # Where nothing failed, means over the answered cases say the same again.
         said_again=[] if found.n_failed else [name for name in answered if ANSWERED_ONLY in name],
     )
@@ -226,7 +204,7 @@ def score_transcript(transcript: Transcript, facts: Facts, version: int) -> Case
     """Return the score of a case; None if it has no answer."""
     if transcript.answer is None:
         return None
-    answer = transcript.answer.as_json()
+    answer = asdict(transcript.answer)
     return score_case(transcript.case, answer, transcript.calls, facts, version=version)
 
 
@@ -235,7 +213,7 @@ def failure_of(transcript: Transcript) -> str | None:
     if transcript.answer is not None:
         return None
     if transcript.outcome is None:
-        return NOT_ASKED
+        return cdm_tables.NOT_ASKED
     if transcript.reason:
         return transcript.reason
     return transcript.error if transcript.outcome is Outcome.ERRORED else str(transcript.outcome)
@@ -278,19 +256,21 @@ def rates(
     for pathology in PATHOLOGIES:
         of = [one for one in transcripts if one.case.pathology == pathology]
         scores = [score_transcript(one, facts, version) for one in of]
-        needed: dict[str, list[bool]] = {}
-        for one, score in zip(of, scores, strict=True):
-            # What a case needs is known of one that failed too.
-            for name, is_required in required_treatments(one.case, facts, version).items():
-                if is_required:
-                    needed.setdefault(name, []).append(_has(score, TREATMENT, name))
-        asked = {TREATMENT: needed}
-        if any(one is not None and LABORATORY in one.scores for one in scores):
+        answers = [{} if score is None else score.answers for score in scores]
+        # What a case needs is known of one that failed too.
+        needs = [required_treatments(one.case, facts, version) for one in of]
+        asked: dict[str, dict[str, list[bool]]] = {TREATMENT: {}}
+        for need, answer in zip(needs, answers, strict=True):
+            for name in (name for name, is_required in need.items() if is_required):
+                is_asked = bool(answer.get(TREATMENT, {}).get(name))
+                asked[TREATMENT].setdefault(name, []).append(is_asked)
+        if any(LABORATORY in score.scores for score in scores if score is not None):
+            tests = [answer.get("Correct Laboratory Tests", {}) for answer in answers]
+            points = [0.0 if score is None else score.scores[IMAGING] for score in scores]
             asked[LABORATORY] = {
-                name: [_has(score, "Correct Laboratory Tests", name) for score in scores]
+                name: [bool(one.get(name)) for one in tests]
                 for name in facts.labs.required[pathology]
             }
-            points = [0.0 if score is None else score.scores[IMAGING] for score in scores]
             asked[IMAGING] = {
                 name: [one >= least for one in points]
                 for name, least in ((ACCEPTABLE, 1), (PREFERRED, MOST_IMAGING_POINTS))
@@ -304,10 +284,6 @@ def rates(
                 for kind, names in asked.items()
             }
     return found
-
-
-def _has(score: CaseScore | None, kind: str, name: str) -> bool:
-    return score is not None and bool(score.answers[kind].get(name))
 
 
 def order_sensitivity(
@@ -340,7 +316,7 @@ def order_sensitivity(
         "share_of_cases_that_change": share.value,
         "interval": None
         if share.low is None
-        else {name: getattr(share, name) for name in ("low", "high", "level", "method")},
+        else share.model_dump(include={"low", "high", "level", "method"}),
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from medeval.cdm.aggregate import Aggregate, Mean, ScoredCase, means, score_names
+from medeval.cdm.aggregate import Aggregate, ScoredCase, means, score_names
 from medeval.cdm.cases import Subset
 from medeval.cdm.scores import DIAGNOSIS
 from medeval.models.scores import LEVEL, Interval
@@ -38,25 +38,17 @@ def detail_tables(found: Aggregate, conduct: Mapping[str, int | Mapping[str, int
 
     Failed cases count as zero, but in counts, which are means over the answered cases.
     """
-
-    def cell(mean: Mean) -> str:
-        value, between = _cells(mean.shown)
-        return f"{value} ({between})" if between else value
-
+    scores = []
+    for name in found.overall:
+        cells = [_cells(of[name].shown) for of in found.by_pathology.values()]
+        scores.append((name, *(f"{one} ({ends})" if ends else one for one, ends in cells)))
     rows = []
     for name, value in conduct.items():
         counts = value if isinstance(value, Mapping) else {"": value}
         kind = "context: " if isinstance(value, Mapping) else name
         rows += [(f"{kind}{key}".replace("_", " "), f"{n:,}") for key, n in counts.items()]
     return [
-        Table(
-            "scores by pathology",
-            ("score", *found.by_pathology),
-            [
-                (name, *(cell(means[name]) for means in found.by_pathology.values()))
-                for name in found.overall
-            ],
-        ),
+        Table("scores by pathology", ("score", *found.by_pathology), scores),
         Table("what was done, over all cases", ("", "number"), rows),
     ]
 
