@@ -330,15 +330,15 @@ def test_the_first_penalty_stays_where_validation_cannot_tell(rows: int) -> None
     tuning = Part(np.zeros((rows, 4)), np.ones((rows, 1)), np.ones(rows))
     baseline = train(task_named("ihm"), training, tuning, seed=0)
     assert baseline.penalty == LOGISTIC[0]
-    assert {value for _, value in baseline.validation} == {None}
+    assert {tried["value"] for tried in baseline.validation} == {None}
 
 
 def test_validation_chooses_the_penalty() -> None:
     hours = [[float(row)] for row in range(60)]
     baseline = train(task_named("los"), a_part(hours, 1), a_part(hours, 2), seed=0)
-    values = [value for _, value in baseline.validation if value is not None]
+    values = [tried["value"] for tried in baseline.validation if tried["value"] is not None]
     assert len(values) == len(RIDGE)
-    assert dict(baseline.validation)[baseline.penalty] == min(values)
+    assert {**baseline.penalty, "value": min(values)} in baseline.validation
     assert min(values) < values[0]
 
 

@@ -51,14 +51,14 @@ class Baseline:
         models: of scikit-learn, one a label.
         penalty: the point of the grid that did best in validation.
         metric: by which.
-        validation: its value for each point tried, in order; None where it is undefined.
+        validation: each point tried, in order, with its `value`; None where that is undefined.
     """
 
     prepare: Any
     models: Sequence[Any]
     penalty: Penalty
     metric: str
-    validation: list[tuple[Penalty, float | None]]
+    validation: list[Penalty]
 
     def predict(self, features: Floats) -> Floats:
         """Return one column a label for features as they come from the warehouse."""
@@ -106,7 +106,7 @@ def train(task: Task, training: Part, validation: Part, seed: int) -> Baseline:
     defined = [value for value in values if value is not None]
     best = values.index(min(defined) if hours else max(defined)) if defined else 0
     metric = "mean absolute error" if hours else "AUC of ROC"
-    tried = list(zip(grid, values, strict=True))
+    tried = [{**one, "value": value} for one, value in zip(grid, values, strict=True)]
     return Baseline(prepare, fitted[best], grid[best], metric, tried)
 
 

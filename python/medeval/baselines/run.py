@@ -97,9 +97,7 @@ def predict_to_run(
             "parameters": {
                 **baseline.penalty,
                 "metric": baseline.metric,
-                "validation": [
-                    {**penalty, "value": value} for penalty, value in baseline.validation
-                ],
+                "validation": baseline.validation,
                 "constant_labels": baseline.constant_labels,
                 "not_converged": baseline.not_converged,
             },
