@@ -117,8 +117,16 @@ class BuildLog:
             command: of dbt.
             statuses: of what has run, by node.
         """
-        if command == "test":
-            self._record_tests(statuses)
+        for floor in by_floor(self.graph, "test") if command == "test" else ():
+            # The tables that stand there have passed, or not.
+            tested = outcome_of_tests(self.graph, floor, statuses)
+            newest = self.newest(floor) if tested else None
+            if newest and newest["succeeded"]:
+                self._make()
+                self.query(
+                    f"update {self.table} set tests = '{tested}'"
+                    f" where sequence_number = {newest['sequence_number']}"
+                )
         if {"error", "fail", "skipped"} & {*statuses.values()}:
             return []
         said = []
@@ -151,18 +159,6 @@ class BuildLog:
             )
             self._append(floor, "true", outcome)
         return said
-
-    def _record_tests(self, statuses: Mapping[str, str]) -> None:
-        """After `dbt test`: the tables that stand there have passed, or not."""
-        for floor in by_floor(self.graph, "test"):
-            outcome = outcome_of_tests(self.graph, floor, statuses)
-            newest = self.newest(floor) if outcome else None
-            if newest and newest["succeeded"]:
-                self._make()
-                self.query(
-                    f"update {self.table} set tests = '{outcome}'"
-                    f" where sequence_number = {newest['sequence_number']}"
-                )
 
     def _make(self) -> None:
         columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())

@@ -13,11 +13,11 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import medeval
 from medeval.builds import Build, newest_build, read_source, require_named
@@ -117,8 +117,8 @@ class Lines:
                 f"{self.table} is empty; {attrition} shows where the {sources} were lost."
             )
         with ExportFolder(request.out / self.name) as folder:
-            file = folder.create(self.file, self.name)
-            with progress(self.name, lambda: total) as advance, file:
+            started = folder.create(self.file, self.name)
+            with progress(self.name, lambda: total) as advance, started as file:
                 for record in self.records(warehouse):
                     file.write((json.dumps(record, ensure_ascii=False) + "\n").encode(), 1)
                     advance(1)
@@ -138,29 +138,20 @@ class Lines:
         ]
 
 
-class ExportFile(AbstractContextManager["ExportFile"]):
-    """A new file in the staging folder, hashed while it is written."""
+@dataclass(frozen=True)
+class ExportFile:
+    """A new file in the staging folder, hashed while it is written, with its manifest entry."""
 
-    def __init__(self, folder: ExportFolder, path: str, task: str) -> None:
-        self._folder = folder
-        self._hash = hashlib.sha256()
-        self._entry: dict[str, Any] = {"path": path, "task": task, "sha256": ""}
-        self._entry.update(bytes=0, rows=0)
-        place = folder.staging / path
-        make_folder(place.parent)
-        self._file = create_private(place)
+    file: BinaryIO
+    entry: dict[str, Any]
+    hash: Any = field(default_factory=hashlib.sha256)
 
     def write(self, lines: bytes, rows: int) -> None:
         """Append whole lines; `rows` of them are data."""
-        self._file.write(lines)
-        self._hash.update(lines)
-        self._entry["bytes"] += len(lines)
-        self._entry["rows"] += rows
-
-    def __exit__(self, kind: object, *failure: object) -> None:
-        self._file.close()
-        if kind is None:
-            self._folder.written.append({**self._entry, "sha256": self._hash.hexdigest()})
+        self.file.write(lines)
+        self.hash.update(lines)
+        self.entry["bytes"] += len(lines)
+        self.entry["rows"] += rows
 
 
 class ExportFolder:
@@ -180,15 +171,14 @@ class ExportFolder:
         self.written: list[dict[str, Any]] = []
         self.previous: dict[str, Any] | None = None
         self._owned: set[str] = set()
-        self._lock = -1
 
     def __enter__(self) -> Self:
         make_folder(self.folder)
         held = lock(self.folder)
         if held is None:
             raise UserError(f"Another export is writing to {self.folder}. Wait until it has ended.")
-        self._lock = held
-        try:
+        with ExitStack() as opened:
+            opened.callback(os.close, held)
             self.previous = _read_list(self.folder / MANIFEST)
             # An export that was killed while it renamed left no manifest, but its list of files.
             for listed in (self.previous, _read_list(self.staging / _OWNED)):
@@ -201,22 +191,24 @@ class ExportFolder:
                     shutil.rmtree(entry)
                 elif entry.name != _OWNED:
                     entry.unlink()
-        except BaseException:
-            os.close(self._lock)
-            raise
+            self._opened = opened.pop_all()
         return self
 
     def __exit__(self, *failure: object) -> None:
-        try:
-            # Without a manifest the list in the staging folder alone says which files are ours.
+        # Without a manifest the list in the staging folder alone says which files are ours.
+        with self._opened:
             if (self.folder / MANIFEST).exists() or not self._owned:
                 shutil.rmtree(self.staging, ignore_errors=True)
-        finally:
-            os.close(self._lock)
 
-    def create(self, path: str, task: str) -> ExportFile:
-        """Start a file; `path` is relative to the folder, with `/`."""
-        return ExportFile(self, path, task)
+    @contextmanager
+    def create(self, path: str, task: str) -> Iterator[ExportFile]:
+        """Write a file; `path` is relative to the folder, with `/`."""
+        make_folder((self.staging / path).parent)
+        entry = {"path": path, "task": task, "sha256": "", "bytes": 0, "rows": 0}
+        with create_private(self.staging / path) as stream:
+            file = ExportFile(stream, entry)
+            yield file
+        self.written.append({**entry, "sha256": file.hash.hexdigest()})
 
     def publish(self, manifest: dict[str, Any]) -> None:
         """Put all new files in place, remove those of earlier exports, the manifest last.

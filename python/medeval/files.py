@@ -196,7 +196,7 @@ def end_of_whole_lines(descriptor: int) -> int:
 def numbered_lines(descriptor: int, end: int) -> Iterator[tuple[int, int, bytes]]:
     """Yield number, offset and text of each line before `end`."""
     offset = 0
-    if end:
+    if end := min(end, os.fstat(descriptor).st_size):
         with mmap.mmap(descriptor, end, access=mmap.ACCESS_READ) as text:
             for number, line in enumerate(iter(text.readline, b""), start=1):
                 yield number, offset, line

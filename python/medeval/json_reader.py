@@ -165,17 +165,15 @@ def fitting(read: Read, fits: Fits, allow: Allowances = REPLY) -> Found | None:
 def objects_in(text: str, allow: Allowances = REPLY) -> Iterator[Read]:
     """Yield the objects of a text in their order; of objects in objects the outer ones."""
     values = Values(text, allow)
-    start = _START.search(text)
-    while start is not None:
+    place: int | None = 0
+    while place is not None and (start := _START.search(text, place)):
         try:
             read = values.at(start.start())
-            place = read.end
-            yield read
         except NotJsonError as error:
-            if error.resume is None:
-                return
             place = error.resume
-        start = _START.search(text, place)
+        else:
+            yield read
+            place = read.end
 
 
 def list_in(text: str) -> Any:
@@ -242,7 +240,13 @@ class Values:
             end += self._begin
         except (ValueError, RecursionError):
             self._is_clear, is_strict = True, False
-            value, end = self._tolerant(place)
+            try:
+                value, end = tolerant_value(self._text, place, self._allow, self._decoder)
+            except NotJsonError as error:
+                self._left -= error.place - place
+                if self._left < 0:
+                    raise NotJsonError("broken too often to be read", error.place, None) from None
+                raise
         try:
             value = whole_json(value, DEEPEST)
         except RecursionError:
@@ -250,15 +254,6 @@ class Values:
         if value is NO_VALUE:
             raise NotJsonError("a number that is none", end, end)
         return Read(value, place, end, self._is_clear, is_strict)
-
-    def _tolerant(self, place: int) -> tuple[Any, int]:
-        try:
-            return tolerant_value(self._text, place, self._allow, self._decoder)
-        except NotJsonError as error:
-            self._left -= error.place - place
-            if self._left < 0:
-                raise NotJsonError("broken too often to be read", error.place, None) from None
-            raise
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         self._is_clear = self._is_clear and len({fold_key(key) for key, _ in pairs}) == len(pairs)

@@ -100,7 +100,7 @@ def load_parts(
         settings = ", ".join(part.schema_setting for part in parts)
         raise UserError(f"Each source needs a schema of its own ({settings}).")
     found = [_find_tables(part, say) for part in parts]
-    total = sum(table.file.path.stat().st_size for tables in found for table in tables.values())
+    total = sum(raw.file.path.stat().st_size for tables in found for raw in tables.values())
     loaded: list[LoadedTable] = []
     connection = connect(target)
     try:
@@ -109,10 +109,15 @@ def load_parts(
             for part in parts:
                 _make_schema(connection, part, replace=replace, say=say)
             for part, tables in zip(parts, found, strict=True):
-                loaded.extend(
-                    _load_table(connection, part.schema, table, advance)
-                    for table in tables.values()
-                )
+                for table, raw in tables.items():
+                    start = time.perf_counter()
+                    name = _create_table(connection, part.schema, table, raw.columns)
+                    rows = raw.check_rows(_copy(connection, name, raw.file, advance))
+                    # Without it the planner expects a dozen rows, and the models take ten times
+                    # as long.
+                    connection.execute(sql.SQL("analyze {}").format(name))
+                    seconds = time.perf_counter() - start
+                    loaded.append(LoadedTable(part.schema, table, rows, seconds))
                 loaded += _make_other_tables(connection, part, tables)
     except psycopg.Error as error:
         reason = shown_line(target, error)
@@ -239,17 +244,6 @@ def _drop_schema(
         ) from None
     if dropped:
         say(f"Dropped with the old {schema}, which they read: {', '.join(dropped)}.")
-
-
-def _load_table(
-    connection: Connection, schema: str, table: RawTable, advance: Advance
-) -> LoadedTable:
-    start = time.perf_counter()
-    name = _create_table(connection, schema, table.file.table, table.columns)
-    rows = table.check_rows(_copy(connection, name, table.file, advance))
-    # Without it the planner expects a dozen rows, and the models take ten times as long.
-    connection.execute(sql.SQL("analyze {}").format(name))
-    return LoadedTable(schema, table.file.table, rows, time.perf_counter() - start)
 
 
 def _make_other_tables(

@@ -34,11 +34,6 @@ class Variable:
     pattern: str = _SCHEMA
     is_text: bool = False
 
-    def holds(self, value: object) -> bool:
-        """Tell whether it can be a value."""
-        is_kind = isinstance(value, str) or not self.is_text
-        return is_kind and bool(re.fullmatch(self.pattern, str(value)))
-
 
 VARIABLES = {
     name: Variable(**entry)
@@ -106,7 +101,9 @@ def check_variables(given: Mapping[str, Any], project: Path, package: Path) -> N
         value = values.get(name)
         if variable.pattern == _SCHEMA:
             check_schema(str(value), f"the variable {name}")
-        elif not variable.holds(value):
+            continue
+        is_kind = isinstance(value, str) or not variable.is_text
+        if not (is_kind and re.fullmatch(variable.pattern, str(value))):
             shown = repr(value) if isinstance(value, str) else json.dumps(value, default=str)
             raise UserError(f"The variable {name} is {shown}. It can be {variable.can_be}.")
 

@@ -192,6 +192,7 @@ def connect(target: Target, *, read_only: bool = False) -> Connection:
         ) from None
     if read_only:
         connection.read_only = True
+        connection.server_cursor_factory = psycopg.RawServerCursor
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
     return connection
 
@@ -236,26 +237,20 @@ class Warehouse(AbstractContextManager["Warehouse"]):
         Raises:
             UserError: the engine refused the statement.
         """
+        self._cursors += 1
+        # PostgreSQL is asked for a batch a trip. Its doubles are the stored bits: no text stands
+        # between the table and the file.
+        options = {"name": f"medeval_{self._cursors}", "binary": True}
         try:
-            with self._cursor() as cursor:
+            with self._connection.cursor(
+                **(options if self.target.type == "postgres" else {})
+            ) as cursor:
                 cursor.execute(sql, [*parameters])
                 while batch := cursor.fetchmany(BATCH_ROWS):
                     yield batch
         except self._error as error:
             told = shown_line(self.target, error)
             raise UserError(f"{_ENGINES[self.target.type]} stopped with: {told}") from None
-
-    def _cursor(self) -> Any:
-        """Return a new cursor, which a `with` closes; PostgreSQL is asked for a batch a trip."""
-        if self.target.type == "duckdb":
-            return self._connection.cursor()
-        import psycopg
-
-        self._cursors += 1
-        cursor = psycopg.RawServerCursor(self._connection, f"medeval_{self._cursors}")
-        # Binary doubles are the stored bits: no text between the table and the file.
-        cursor.format = psycopg.pq.Format.BINARY
-        return cursor
 
     def server_version(self) -> str:
         """Return the version of the engine that answers, without a distributor's remark."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -110,6 +109,7 @@ def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadReq
 def _parts(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> list[Part]:
     """Return what to load of each source of a kind, and into which schema."""
     from medeval.load import Part
+    from medeval.raw_files import read_cohort_file
     from medeval.sources import project_variable
 
     variables = ", ".join(plan.schema_variable for plan in plans)
@@ -124,29 +124,19 @@ def _parts(plans: list[Source], cohort_file: Path | None, request: LoadRequest) 
         if named
         else _default_folders(plans, request)
     )
-    return [
-        Part(
-            plan,
-            folders[plan.name],
-            request.schema or str(project_variable(plan.schema_variable, request.root)),
-            _admissions(plan, cohort_file, request) if plan.list_table else (),
-            "--schema" if len(plans) == 1 else f"the dbt variable {plan.schema_variable}",
-        )
-        for plan in plans
-    ]
-
-
-def _admissions(plan: Source, cohort_file: Path | None, request: LoadRequest) -> Sequence[int]:
-    """Return the user's list of admissions; nothing lets the models select them."""
-    from medeval.raw_files import read_cohort_file
-    from medeval.sources import project_variable
-
-    chosen = cohort_file or project_variable(plan.list_variable, request.root)
-    if not chosen:
-        return ()
-    admissions = read_cohort_file(Path(chosen).expanduser())
-    request.say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
-    return admissions
+    parts = []
+    for plan in plans:
+        admissions, chosen = [], None
+        if plan.list_table:
+            # Without a list the models select the admissions.
+            chosen = cohort_file or project_variable(plan.list_variable, request.root)
+        if chosen:
+            admissions = read_cohort_file(Path(chosen).expanduser())
+            request.say(f"The cohort is the {len(admissions):,} admissions of {chosen}.")
+        schema = request.schema or str(project_variable(plan.schema_variable, request.root))
+        setting = "--schema" if len(plans) == 1 else f"the dbt variable {plan.schema_variable}"
+        parts.append(Part(plan, folders[plan.name], schema, admissions, setting))
+    return parts
 
 
 def _named_folders(

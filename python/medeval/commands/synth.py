@@ -36,7 +36,18 @@ def synth(
     from rich.console import Console
     from rich.progress import Progress
 
-    sys.path.insert(0, str(_tools()))
+    from medeval.sources import project_root
+
+    # The folder `tools` of the checkout that this package, else the user, is in.
+    root = Path(medeval.__file__).resolve().parents[2]
+    if not (root / "tools" / "synth").is_dir():
+        root = project_root()
+    if not (root / "tools" / "synth").is_dir():
+        raise UserError(
+            f"{root} has no folder tools/synth, which makes synthetic data. Restore it from the "
+            "repository (git checkout)."
+        )
+    sys.path.insert(0, str(root / "tools"))
     from synth.run import write_synthetic
 
     console = Console(stderr=True)
@@ -52,22 +63,3 @@ def synth(
             progress=lambda done, total: bar.update(task, completed=done, total=total),
         )
     typer.echo(f"{out}: {len(rows)} tables, {sum(rows.values()):,} rows.")
-
-
-def _tools() -> Path:
-    """Return the folder `tools` of the checkout that this package, else the user, is in.
-
-    Raises:
-        UserError: there is no checkout, or it lacks the generator.
-    """
-    root = Path(medeval.__file__).resolve().parents[2]
-    if not (root / "tools" / "synth").is_dir():
-        from medeval.sources import project_root
-
-        root = project_root()
-    if not (root / "tools" / "synth").is_dir():
-        raise UserError(
-            f"{root} has no folder tools/synth, which makes synthetic data. Restore it from the "
-            "repository (git checkout)."
-        )
-    return root / "tools"
