@@ -61,7 +61,6 @@ def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Chec
     from medeval.builds import newest_build, open_built
     from medeval.files import exposed, exposed_warehouse
     from medeval.inference.endpoints import read_endpoints
-    from medeval.registry import benchmark_exports
     from medeval.sources import project_root, variables
     from medeval.warehouse import load_target
 

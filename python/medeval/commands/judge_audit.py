@@ -47,7 +47,6 @@ def _judge_audit(
     # Here, not above: every other command starts without the client of endpoints.
     from medeval.commands.judge_audit_tables import audit_tables
     from medeval.commands.run_progress import shown_progress
-    from medeval.commands.shared_options import read_price_file
     from medeval.inference.endpoints import read_endpoints
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.run import AUDIT
