@@ -20,6 +20,18 @@ class RepeatedKeyError(ValueError):
         self.key = key
 
 
+class ConstantError(ValueError):
+    """A number is NaN or without bounds.
+
+    Attributes:
+        name: of the constant.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is not JSON")
+        self.name = name
+
+
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of its pairs.
 
@@ -40,7 +52,7 @@ def _finite(text: str) -> float:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+    raise ConstantError(name)
 
 
 def strict_decoder(

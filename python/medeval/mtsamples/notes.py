@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from medeval.data_class import OPEN
 from medeval.errors import UserError
 from medeval.files import unpacked
-from medeval.strict_json import RepeatedKeyError, strict_decoder
+from medeval.strict_json import ConstantError, RepeatedKeyError, strict_decoder
 
 Form = Literal["folder", "lines", "lines.gz"]
 
@@ -202,8 +202,8 @@ def _note_of(line: bytes) -> Note:
         raise ValueError("names a key twice") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"is not JSON: {error.msg} at column {error.colno}") from None
-    except ValueError as error:
-        raise ValueError(f"is no strict JSON: {error}") from None
+    except ConstantError as error:
+        raise ValueError(f"holds {error.name}, which is not JSON") from None
     if not isinstance(entry, dict):
         raise ValueError("is no JSON object")
     for key in ("filename", "text"):
