@@ -9,7 +9,6 @@ import fcntl
 import glob
 import hashlib
 import io
-import mmap
 import os
 import stat
 import tempfile
@@ -187,17 +186,28 @@ def drop_torn_line(descriptor: int) -> int:
 
 def end_of_whole_lines(descriptor: int) -> int:
     """Return where the last whole line ends."""
-    if not os.fstat(descriptor).st_size:
-        return 0
-    with mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) as text:
-        return text.rfind(b"\n") + 1
+    end = os.fstat(descriptor).st_size
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
 
 
 def numbered_lines(descriptor: int, end: int) -> Iterator[tuple[int, int, bytes]]:
     """Yield number, offset and text of each line before `end`."""
-    offset = 0
-    if end := min(end, os.fstat(descriptor).st_size):
-        with mmap.mmap(descriptor, end, access=mmap.ACCESS_READ) as text:
-            for number, line in enumerate(iter(text.readline, b""), start=1):
-                yield number, offset, line
-                offset += len(line)
+    offset = number = 0
+    rest = b""
+    read = 0
+    while read < end:
+        block = os.pread(descriptor, min(_BLOCK, end - read), read)
+        if not block:
+            return
+        read += len(block)
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            number += 1
+            yield number, offset, line + b"\n"
+            offset += len(line) + 1
