@@ -93,6 +93,7 @@ def test_credentialed_text_goes_where_a_declaration_holds(
 @pytest.mark.parametrize(
     ("host", "is_local"),
     [(host, name == "local") for name, hosts in TABLES["hosts"].items() for host in hosts],
+    ids=lambda value: str(value).replace("0x", "hex "),  # no name looks like a place in memory
 )
 def test_a_number_is_declared_as_local_only_if_it_is_of_a_private_network(
     tmp_path: Path, host: str, is_local: bool
