@@ -67,13 +67,13 @@ class Phenotyping(Statistic):
     def from_bins(self, counts: Counts) -> Floats:
         """Return the metrics, shape (batch, k + 3), of row counts of shape (batch, n)."""
         columns = np.ascontiguousarray(counts.T, dtype=self.exact)
-        # Turned so that a resample lies in one piece.
-        curves = [
-            make_curve(steps, (matrix @ columns).T.astype(self.whole, order="C"))
-            for steps, matrix in zip(self.steps, self.matrices, strict=True)
-        ]
-        areas = np.stack([area_under_roc(curve) for curve in curves], axis=1)
-        weights = np.stack([curve.n_positives for curve in curves[:-1]], axis=1)
+        found = []
+        for steps, matrix in zip(self.steps, self.matrices, strict=True):
+            # Turned so that a resample lies in one piece. One curve at a time: they are large.
+            curve = make_curve(steps, (matrix @ columns).T.astype(self.whole, order="C"))
+            found.append((area_under_roc(curve), curve.n_positives))
+        areas, positives = (np.stack(part, axis=1) for part in zip(*found, strict=True))
+        weights = positives[:, :-1]
         # A label without a positive has no area, so there is no macro mean; its weight is 0, so it
         # is no part of the weighted mean, as in scikit-learn. Without a negative it leaves neither.
         by_label, total = areas[:, :-1], weights.sum(axis=1)
