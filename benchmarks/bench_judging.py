@@ -160,7 +160,7 @@ def imports() -> None:
     import medeval.cli
     import medeval.commands.run_flow
     import medeval.judging.running
-    import medeval.tasks.mtsamples  # noqa: F401
+    import medeval.tasks.mtsamples.task  # noqa: F401
 
 
 def reply(body: bytes) -> bytes:

@@ -99,10 +99,10 @@ def arrays(name: str, rows: int) -> tuple[Array, Array]:
 
 def ours(name: str, folder: str) -> None:
     """Score as `python -m medeval score` does after it has read its files."""
-    from medeval.predictions.scored import PUBLISHED
-    from medeval.predictions.tasks import task_named
     from medeval.scoring.bootstrap import Resampling, score
     from medeval.scoring.summary import summarise
+    from medeval.tasks.mimic3.scored import PUBLISHED
+    from medeval.tasks.mimic3.tasks import task_named
 
     truth, prediction = load(folder)
     resampling = Resampling(SIZES[name]["resamples"], RANDOM_SEED)

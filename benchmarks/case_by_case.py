@@ -11,11 +11,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from medeval.cdm import prompts
-from medeval.cdm.cases import read_case_files
-from medeval.cdm.demo import reply_to
-from medeval.cdm.facts import load_facts
-from medeval.cdm.tools import TOOLS, Toolbox
+from medeval.tasks.cdm import prompts
+from medeval.tasks.cdm.cases import read_case_files
+from medeval.tasks.cdm.demo import reply_to
+from medeval.tasks.cdm.facts import load_facts
+from medeval.tasks.cdm.tools import TOOLS, Toolbox
 
 
 def answer(export: str, out: str, first: str = "") -> None:

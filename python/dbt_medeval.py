@@ -28,7 +28,6 @@ from dbt_common.exceptions import CompilationError, DbtRuntimeError
 
 import medeval
 from medeval.build_log import BuildLog, Graph, read_sources, source_metas, untestable
-from medeval.cdm.source_needs import check_absent_tables, check_unnamed_list
 from medeval.duckdb_files import Table, attach, database_alias, empty_query, source_views
 from medeval.errors import UserError
 from medeval.files import UMASK, exposed, make_private
@@ -42,6 +41,7 @@ from medeval.sources import (
     variables_of,
     variables_set,
 )
+from medeval.tasks.cdm.source_needs import check_absent_tables, check_unnamed_list
 from medeval.variables import PACKAGE, VARIABLES, check_schema, check_variables
 from medeval.warehouse import kind_of_fault, schema_name, shown
 

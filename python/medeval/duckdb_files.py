@@ -303,7 +303,7 @@ def _notes(path: str) -> Found:
     Raises:
         UserError: one of them cannot be read as text.
     """
-    from medeval.mtsamples.notes import read_notes
+    from medeval.tasks.mtsamples.notes import read_notes
 
     found = read_notes(Path(path))
     query = _sql(

@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from medeval.export import BenchmarkExport
 
 EXPORTS = (
-    "medeval.cdm.export",
-    "medeval.mimic3.export",
-    "medeval.mtsamples.export",
-    "medeval.yier.export",
+    "medeval.tasks.cdm.export",
+    "medeval.tasks.mimic3.export",
+    "medeval.tasks.mtsamples.export",
+    "medeval.tasks.yier.export",
 )
 # What `load` knows: raw tables, as their sources declare them, and files in a form of their own.
 RAW_KINDS = ("mimic3", "mimic4")
 # Each of these has `Options`, a dataclass whose fields are flags of the command, as typer annotates
 # them, and whose `instead` is the flag by which nothing is loaded, if that is given; and `load`.
-LOADERS = {"mtsamples": "medeval.mtsamples.load", "yier": "medeval.yier.load"}
+LOADERS = {"mtsamples": "medeval.tasks.mtsamples.load", "yier": "medeval.tasks.yier.load"}
 
 
 @dataclass(frozen=True)

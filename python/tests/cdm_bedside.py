@@ -14,15 +14,15 @@ from commands import PROJECT_ROOT
 from inference_runs import QUICK, provider_of
 from model_server import Body
 
-from medeval.cdm.cases import LINES, MAPPING, PROVENANCE
-from medeval.cdm.context import UNLIMITED, ContextBudget
-from medeval.cdm.demo import reply_to
-from medeval.cdm.episode import LoopOptions, tool_loops
-from medeval.cdm.prompts import PROMPT_VERSION
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import Run, RunConfig, RunResult, settings_of
 from medeval.inference.types import Episode, Model
 from medeval.models.clinical_case import ClinicalCase
+from medeval.tasks.cdm.cases import LINES, MAPPING, PROVENANCE
+from medeval.tasks.cdm.context import UNLIMITED, ContextBudget
+from medeval.tasks.cdm.demo import reply_to
+from medeval.tasks.cdm.episode import LoopOptions, tool_loops
+from medeval.tasks.cdm.prompts import PROMPT_VERSION
 
 __all__ = ["case", "cases", "facts", "mapping"]
 

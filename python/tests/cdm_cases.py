@@ -11,11 +11,11 @@ from typing import Any
 import yaml
 from commands import PROJECT_ROOT
 
-from medeval.cdm.facts import Facts, load_facts
-from medeval.cdm.lab_names import LabMapping
-from medeval.cdm.scores import CaseScore, score_case
-from medeval.cdm.tools import Toolbox
 from medeval.models.clinical_case import ClinicalCase
+from medeval.tasks.cdm.facts import Facts, load_facts
+from medeval.tasks.cdm.lab_names import LabMapping
+from medeval.tasks.cdm.scores import CaseScore, score_case
+from medeval.tasks.cdm.tools import Toolbox
 
 Calls = Sequence[tuple[str, Mapping[str, Any]]]
 EXAMINE: tuple[str, dict[str, Any]] = ("physical_examination", {})

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from medeval.mtsamples.notes import LISTING_FILE
+from medeval.tasks.mtsamples.notes import LISTING_FILE
 
 
 def listed(name: str, content: bytes) -> dict[str, Any]:

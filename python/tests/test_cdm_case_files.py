@@ -13,8 +13,8 @@ from cdm_cases import case, mapping, table
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.cases import CaseFiles, Subset, read_case_files, read_subset
 from medeval.errors import UserError
+from medeval.tasks.cdm.cases import CaseFiles, Subset, read_case_files, read_subset
 
 ROWS = table("cdm_case_files")
 IDS = (20055001, 20055002, 20055003)

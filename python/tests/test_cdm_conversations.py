@@ -19,7 +19,7 @@ from inference_runs import MODEL, content
 from model_server import Body, Fault, Script, error, refuses
 from tokenizing_server import tokenizing_server, words
 
-from medeval.cdm.prompts import SYSTEM_SUMMARY
+from medeval.tasks.cdm.prompts import SYSTEM_SUMMARY
 
 GROUPS = table("cdm_conversations")
 

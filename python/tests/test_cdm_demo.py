@@ -14,16 +14,16 @@ from cdm_bedside import MARKS, leaks
 from cdm_cases import MADE, case, cases, facts, mapping
 from inference_runs import content
 
-from medeval.cdm.demo import MODEL, LocalModel, reply_to
-from medeval.cdm.episode import LoopOptions, Transcript, read_transcripts, tool_loops
-from medeval.cdm.full_information import FullInformationOptions, full_information
-from medeval.cdm.lab_names import LabMapping, read_mapping
-from medeval.cdm.prompts import PROMPT_VERSION, SYSTEM_SUMMARY
-from medeval.cdm.tools import TOOLS
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, Run, RunConfig, settings_of
 from medeval.inference.types import Completion, Episode, Outcome, Request, body_of
 from medeval.models.clinical_case import ClinicalCase, read_case
+from medeval.tasks.cdm.demo import MODEL, LocalModel, reply_to
+from medeval.tasks.cdm.episode import LoopOptions, Transcript, read_transcripts, tool_loops
+from medeval.tasks.cdm.full_information import FullInformationOptions, full_information
+from medeval.tasks.cdm.lab_names import LabMapping, read_mapping
+from medeval.tasks.cdm.prompts import PROMPT_VERSION, SYSTEM_SUMMARY
+from medeval.tasks.cdm.tools import TOOLS
 
 MODES = ("native", "text", "full_information")
 

@@ -17,8 +17,6 @@ from inference_runs import MODEL, QUICK, provider_of
 from model_server import Script
 from tokenizing_server import tokenizing_server
 
-from medeval.cdm.context import budget_in
-from medeval.cdm.full_information import BLOCKS, MARGIN, FullInformationOptions, full_information
 from medeval.inference import tokens
 from medeval.inference.endpoints import Endpoint
 from medeval.inference.errors import CallFailedError
@@ -28,6 +26,13 @@ from medeval.inference.run import AUDIT
 from medeval.inference.tokens import EstimatedTokens, ServerTokens, context_window
 from medeval.inference.types import Item
 from medeval.models.clinical_case import ClinicalCase
+from medeval.tasks.cdm.context import budget_in
+from medeval.tasks.cdm.full_information import (
+    BLOCKS,
+    MARGIN,
+    FullInformationOptions,
+    full_information,
+)
 
 ROWS = table("cdm_full_information")
 USER = {"role": "user", "content": "one two three"}

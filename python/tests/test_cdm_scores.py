@@ -11,11 +11,11 @@ from cdm_cases import EXAMINE, Calls, ask, case, facts, image, mapping, scored, 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.demo import best_scores, oracle_answer, oracle_calls
-from medeval.cdm.scores import COUNTS, SCORES, score_case
-from medeval.cdm.tools import Toolbox
 from medeval.errors import UserError
 from medeval.models.clinical_case import PATHOLOGIES
+from medeval.tasks.cdm.demo import best_scores, oracle_answer, oracle_calls
+from medeval.tasks.cdm.scores import COUNTS, SCORES, score_case
+from medeval.tasks.cdm.tools import Toolbox
 
 ANSWER = {"final_diagnosis": "appendicitis", "treatment": []}
 RULES = table("cdm_scores")

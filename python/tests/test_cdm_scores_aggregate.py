@@ -11,9 +11,9 @@ from cdm_cases import case, facts, scored
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.aggregate import Aggregate, ScoredCase, aggregate
-from medeval.cdm.scores import SCORES, score_case
 from medeval.models.clinical_case import PATHOLOGIES
+from medeval.tasks.cdm.aggregate import Aggregate, ScoredCase, aggregate
+from medeval.tasks.cdm.scores import SCORES, score_case
 
 ENDS = ("mean", "low", "high", "mean_failures_as_zero", "low_failures_as_zero")
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from cdm_cases import case, scored, table
 
-from medeval.cdm.aggregate import ScoredCase
-from medeval.cdm.subgroups import attributes_of, gap_tests, subgroups
 from medeval.errors import UserError
 from medeval.models.clinical_case import PATHOLOGIES
-from medeval.tasks.cdm_tables import gap_sentences, gap_table, shown_groups
+from medeval.tasks.cdm.aggregate import ScoredCase
+from medeval.tasks.cdm.subgroups import attributes_of, gap_tests, subgroups
+from medeval.tasks.cdm.tables import gap_sentences, gap_table, shown_groups
 
 NAMES = ("Diagnosis", "Treatment Requested")
 RIGHT, WRONG = (scored(case(of="bare"), diagnosis=one) for one in ("appendicitis", "gastritis"))

@@ -10,13 +10,13 @@ import pytest
 from cdm_bedside import export_of
 from cdm_cases import case, facts, image, toolbox
 
-from medeval.cdm.episode import Transcript
-from medeval.cdm.scores import COUNTS, DIAGNOSIS
-from medeval.cdm.tool_protocols import FinalAnswer
 from medeval.inference.types import Outcome
 from medeval.tasks.catalogue import begin
-from medeval.tasks.cdm import options_of
-from medeval.tasks.cdm_score import order_sensitivity, rates, score_of
+from medeval.tasks.cdm.episode import Transcript
+from medeval.tasks.cdm.run_scores import order_sensitivity, rates, score_of
+from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS
+from medeval.tasks.cdm.task import options_of
+from medeval.tasks.cdm.tool_protocols import FinalAnswer
 from medeval.tasks.self_check import check_task
 from medeval.tasks.task import Method
 

@@ -14,8 +14,8 @@ from cdm_cases import facts, table
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm import prompts
-from medeval.cdm.tool_protocols import (
+from medeval.tasks.cdm import prompts
+from medeval.tasks.cdm.tool_protocols import (
     FinalAnswer,
     arguments_in,
     partial_answer,
@@ -23,7 +23,7 @@ from medeval.cdm.tool_protocols import (
     read_text_reply,
     treatments_in,
 )
-from medeval.cdm.tools import ARGUMENTS, TOOLS, understood
+from medeval.tasks.cdm.tools import ARGUMENTS, TOOLS, understood
 
 ROWS = table("cdm_replies")
 COLITIS = FinalAnswer("Colitis", ("a", "b"), "t")

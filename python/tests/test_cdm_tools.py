@@ -12,12 +12,12 @@ from cdm_cases import ask, case, facts, image, mapping, table, toolbox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.cdm.lab_names import LabNames, canonical, read_mapping
-from medeval.cdm.laboratory import Laboratory, requested_names
-from medeval.cdm.prompts import definitions
-from medeval.cdm.tools import TOOLS, VERSIONS, understood
 from medeval.errors import UserError
 from medeval.models.clinical_case import PATHOLOGIES
+from medeval.tasks.cdm.lab_names import LabNames, canonical, read_mapping
+from medeval.tasks.cdm.laboratory import Laboratory, requested_names
+from medeval.tasks.cdm.prompts import definitions
+from medeval.tasks.cdm.tools import TOOLS, VERSIONS, understood
 
 ROWS = table("cdm_tools")
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from cdm_cases import case, facts
 
-from medeval.cdm.lab_names import LabMapping, read_mapping
-from medeval.cdm.scores import score_case
-from medeval.cdm.tools import VERSIONS, Toolbox
 from medeval.models.clinical_case import ClinicalCase
+from medeval.tasks.cdm.lab_names import LabMapping, read_mapping
+from medeval.tasks.cdm.scores import score_case
+from medeval.tasks.cdm.tools import VERSIONS, Toolbox
 
 # Of each golden file, so many lines; a shorter file proves less.
 N_ANSWERS, N_SCORES = 210, 183

@@ -11,9 +11,9 @@ import pytest
 from medeval import files
 from medeval.errors import UserError
 from medeval.models.yaml_text import read_yaml
-from medeval.mtsamples.notes import read_notes
-from medeval.predictions.files import open_columns, source_of
 from medeval.raw_files import RawFile, count_rows, read_header
+from medeval.tasks.mimic3.files import open_columns, source_of
+from medeval.tasks.mtsamples.notes import read_notes
 
 DOUBLING = "a0: &a0 [x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)

@@ -16,13 +16,6 @@ from cdm_bedside import facts
 from cdm_cases import mapping
 from judging_runs import RUBRIC
 
-from medeval.cdm import scores as scores_v2
-from medeval.cdm import scores_v1
-from medeval.cdm.demo import reply_to
-from medeval.cdm.lab_names import LabNames, name_parts
-from medeval.cdm.laboratory import requested_names
-from medeval.cdm.tool_protocols import arguments_in, read_answer, read_text_reply
-from medeval.cdm.tools import ARGUMENTS, TOOLS, understood
 from medeval.errors import UserError
 from medeval.evaluation.task_prompts import read_output
 from medeval.inference.errors import failure_of_response
@@ -32,11 +25,18 @@ from medeval.inference.types import Completion
 from medeval.judging.injection import injection_signs
 from medeval.judging.verdict import read_verdict
 from medeval.metrics.readability import grade
-from medeval.mtsamples.notes import read_notes
-from medeval.mtsamples.prompts import Asked
+from medeval.tasks.cdm import scores as scores_v2
+from medeval.tasks.cdm import scores_v1
+from medeval.tasks.cdm.demo import reply_to
+from medeval.tasks.cdm.lab_names import LabNames, name_parts
+from medeval.tasks.cdm.laboratory import requested_names
+from medeval.tasks.cdm.tool_protocols import arguments_in, read_answer, read_text_reply
+from medeval.tasks.cdm.tools import ARGUMENTS, TOOLS, understood
+from medeval.tasks.mtsamples.notes import read_notes
+from medeval.tasks.mtsamples.prompts import Asked
+from medeval.tasks.yier.reading import read_bytes
+from medeval.tasks.yier.replies import read_reply as read_choice
 from medeval.text import after_thinking, split_thinking
-from medeval.yier.reading import read_bytes
-from medeval.yier.replies import read_reply as read_choice
 
 pytestmark = pytest.mark.slow
 

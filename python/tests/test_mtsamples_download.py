@@ -17,9 +17,9 @@ from commands import run_medeval
 from mtsamples_listing import listed, write_listing
 
 from medeval.errors import UserError
-from medeval.mtsamples import download as module
-from medeval.mtsamples.download import cache_folder, download
-from medeval.mtsamples.notes import PINNED, read_notes
+from medeval.tasks.mtsamples import download as module
+from medeval.tasks.mtsamples.download import cache_folder, download
+from medeval.tasks.mtsamples.notes import PINNED, read_notes
 
 NOTES = {
     "Biopsy #2.txt": "H\nPLAN: a\u00a0b\n".encode(),

@@ -19,7 +19,7 @@ from mtsamples_listing import write_listing
 from postgres_server import connect
 
 from medeval.errors import UserError
-from medeval.mtsamples.notes import LONGEST_LINE, PINNED, read_notes
+from medeval.tasks.mtsamples.notes import LONGEST_LINE, PINNED, read_notes
 
 DEMO = PROJECT_ROOT / "demo" / "mtsamples"
 TABLES = (

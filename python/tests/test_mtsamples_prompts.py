@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from medeval.mtsamples.prompts import INSTRUCTION, Asked
+from medeval.tasks.mtsamples.prompts import INSTRUCTION, Asked
 from medeval.text import split_thinking
 
 

@@ -18,14 +18,14 @@ import pytest
 from builds import Build
 from commands import PROJECT_ROOT
 from marks import slow_after
+from medeval.baselines import samples
 from postgres_server import connect
 from scipy.stats import skew
 from tables import table
 
-from medeval.baselines import samples
-from medeval.baselines.learning import LOGISTIC, RIDGE, Part, train
-from medeval.baselines.run import predict_to_run
-from medeval.baselines.samples import (
+from medeval.tasks.mimic3.baseline import predict_to_run
+from medeval.tasks.mimic3.learning import LOGISTIC, RIDGE, Part, train
+from medeval.tasks.mimic3.samples import (
     FEATURES,
     TEST,
     TRAIN,
@@ -33,7 +33,7 @@ from medeval.baselines.samples import (
     read_features,
     read_samples,
 )
-from medeval.predictions.tasks import TASKS, Task, task_named
+from medeval.tasks.mimic3.tasks import TASKS, Task, task_named
 from medeval.warehouse import Warehouse, load_target, open_warehouse
 
 NAMES = [task.name for task in TASKS]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from judging_runs import GOOD, RUBRIC
 from model_server import Script, model_server
 
-from medeval.cdm.episode import LoopOptions, read_transcripts
 from medeval.evaluation.task_prompts import read_output
 from medeval.inference.types import Outcome
 from medeval.judging.verdict import read_verdict
+from medeval.tasks.cdm.episode import LoopOptions, read_transcripts
 from medeval.text import whole, whole_json
 
 HALF, MENDED = "pain \ud83d", "pain \ufffd"

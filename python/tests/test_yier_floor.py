@@ -13,8 +13,8 @@ from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from marks import slow_after
 
-from medeval.yier.questions import check_records, clean_questions
-from medeval.yier.reading import Document
+from medeval.tasks.yier.questions import check_records, clean_questions
+from medeval.tasks.yier.reading import Document
 
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
 TABLES = ("yier_attrition", "yier_data_class", "yier_options", "yier_questions")

@@ -13,8 +13,7 @@ import pytest
 
 from medeval.errors import UserError
 from medeval.tasks.task import Method
-from medeval.tasks.yier_score import bootstrap, join, report
-from medeval.yier.questions import (
+from medeval.tasks.yier.questions import (
     Answered,
     Counts,
     check_records,
@@ -22,8 +21,9 @@ from medeval.yier.questions import (
     submitted_records,
     total,
 )
-from medeval.yier.reading import Document, Raw, read_file
-from medeval.yier.replies import read_reply
+from medeval.tasks.yier.reading import Document, Raw, read_file
+from medeval.tasks.yier.replies import read_reply
+from medeval.tasks.yier.scores import bootstrap, join, report
 
 FILES = [
     *("array_utf8.json", "array_bom.json", "array_gb18030.json", "array_utf16.json"),

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.errors import UserError
-from medeval.yier.matching import Options
-from medeval.yier.questions import check_records
-from medeval.yier.reading import read_file
+from medeval.tasks.yier.matching import Options
+from medeval.tasks.yier.questions import check_records
+from medeval.tasks.yier.reading import read_file
 
 STRINGS, CHECKS = (
     [

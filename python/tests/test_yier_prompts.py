@@ -10,9 +10,9 @@ from commands import PROJECT_ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.yier.prompts import agreement, build_prompt, choose_examples, shuffled_order
-from medeval.yier.questions import Record, usable_records
-from medeval.yier.reading import read_file
+from medeval.tasks.yier.prompts import agreement, build_prompt, choose_examples, shuffled_order
+from medeval.tasks.yier.questions import Record, usable_records
+from medeval.tasks.yier.reading import read_file
 
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
 SELECTION = ["发热", "咳嗽", "皮疹", "腹痛"]

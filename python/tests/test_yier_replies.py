@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.yier.cues import ZH_CUES
-from medeval.yier.replies import read_reply
+from medeval.tasks.yier.cues import ZH_CUES
+from medeval.tasks.yier.replies import read_reply
 
 SIGNS = ["发热", "咳嗽", "皮疹", "腹痛"]
 CUES = ZH_CUES.split("|")

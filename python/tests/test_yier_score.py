@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from medeval.errors import UserError
 from medeval.tasks.task import Method
-from medeval.tasks.yier_score import GROUPINGS, bootstrap, compare, join, report, units_of
-from medeval.yier.questions import Answered, Counts, Record, Submitted, total
+from medeval.tasks.yier.questions import Answered, Counts, Record, Submitted, total
+from medeval.tasks.yier.scores import GROUPINGS, bootstrap, compare, join, report, units_of
 
 SYMPTOMS = ["fever", "cough", "rash", "pain"]
 ANSWERS = st.lists(st.sampled_from([*SYMPTOMS, "A", "vomiting", "E"]), max_size=5)

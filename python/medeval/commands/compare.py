@@ -14,8 +14,8 @@ import typer
 from medeval.commands.graceful_exit import command_of
 from medeval.commands.shared_options import flags_in, one_of, refuse_flags
 from medeval.errors import UserError
-from medeval.predictions.tasks import Cluster, Kind, is_icu_task
 from medeval.registry import with_options
+from medeval.tasks.mimic3.tasks import Cluster, Kind, is_icu_task
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -66,9 +66,9 @@ def _compare(
     (Holm: all pairs, all metrics).
     """
     # Here, not above: every other command starts without these.
-    from medeval.predictions.layout import require_writable, write_json
     from medeval.scoring.compare import pair_sentences, sentence
     from medeval.tasks.catalogue import canonical_name, recorded_name
+    from medeval.tasks.mimic3.layout import require_writable, write_json
     from medeval.terminal import Results
 
     task = given["task"]
@@ -104,11 +104,11 @@ compare = with_options(_compare, [flags_in(FLAGS)])
 
 def _of_predictions(name: str, paths: Sequence[Path], given: Mapping[str, Any]) -> Compared:
     """Compare prediction files; see `compare_files`."""
-    from medeval.predictions.comparing import chosen_metrics, compare_files, named_files
-    from medeval.predictions.inputs import Request
-    from medeval.predictions.layout import label_names
-    from medeval.predictions.tasks import task_named
     from medeval.scoring.compare import answer_sentence
+    from medeval.tasks.mimic3.comparing import chosen_metrics, compare_files, named_files
+    from medeval.tasks.mimic3.inputs import Request
+    from medeval.tasks.mimic3.layout import label_names
+    from medeval.tasks.mimic3.tasks import task_named
 
     task, n_iters = task_named(name), given["n_iters"]
     if given["threshold"] is not None and task.kind is not Kind.BINARY:
@@ -144,7 +144,7 @@ def _of_runs(task: str, folders: Sequence[Path], given: Mapping[str, Any]) -> Co
     """
     from medeval.scoring.compare import corrected
     from medeval.tasks.catalogue import recorded_name
-    from medeval.tasks.cdm_taken_up import taken_up
+    from medeval.tasks.cdm.resume import taken_up
     from medeval.tasks.run_record import facts_of_run, read_record
     from medeval.tasks.task import Method
 
@@ -190,8 +190,8 @@ def _of_runs(task: str, folders: Sequence[Path], given: Mapping[str, Any]) -> Co
 def _table(pair: tuple[str, str], found: Sequence[Difference], all_found: Compared) -> Table:
     from rich.table import Table
 
-    from medeval.predictions.layout import interval, shown
     from medeval.scoring.compare import shown_p
+    from medeval.tasks.mimic3.layout import interval, shown
 
     areas = {one.metric: one for one in all_found.areas if (one.first, one.second) == pair}
     table = Table(title=f"{pair[0]} (first) and {pair[1]} (second)", title_justify="left")

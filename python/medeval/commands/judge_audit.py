@@ -56,7 +56,7 @@ def _judge_audit(
     from medeval.judging.jury import AUDIT_REPORT
     from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
-    from medeval.predictions.layout import require_writable
+    from medeval.tasks.mimic3.layout import require_writable
     from medeval.tasks.run_record import read_record
     from medeval.terminal import Terminal, warn
 

@@ -10,8 +10,8 @@ def tasks() -> None:
     from rich.table import Table
 
     from medeval.evaluation.task_registry import TaskRegistry
-    from medeval.predictions.tasks import TASKS
     from medeval.tasks.catalogue import BUILT_IN
+    from medeval.tasks.mimic3.tasks import TASKS
     from medeval.terminal import Terminal
 
     table = Table(title="tasks")
@@ -36,8 +36,8 @@ def models(
     """List the models that come along, and the endpoints that are declared."""
     from datetime import UTC, datetime
 
-    from medeval.baselines.run import MODELS
     from medeval.inference.endpoints import read_endpoints
+    from medeval.tasks.mimic3.baseline import MODELS
     from medeval.tasks.task import DEMO
     from medeval.terminal import Terminal, table_of
 

@@ -142,7 +142,7 @@ def resume(
         UserError: what the run was started with is given again, or has changed; or what its record
             may not decide alone is not.
     """
-    from medeval.tasks.cdm_taken_up import taken_up
+    from medeval.tasks.cdm.resume import taken_up
 
     judges, model = flags.judges, given["model"]
     # The same model and a key may be named again.

@@ -14,8 +14,8 @@ import typer
 from medeval.commands.graceful_exit import command_of
 from medeval.commands.shared_options import flags_in, one_of, refuse_flags
 from medeval.errors import UserError
-from medeval.predictions.tasks import Cluster, Grouping, Interval, is_icu_task
 from medeval.registry import with_options
+from medeval.tasks.mimic3.tasks import Cluster, Grouping, Interval, is_icu_task
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -55,16 +55,16 @@ score = with_options(_score, [flags_in(FLAGS)])
 def _of_predictions(name: str, path: Path | None, given: Mapping[str, Any]) -> Results:
     """Score a prediction file, that of a run, or that of a baseline which is trained for it."""
     # Here, not above: every other command starts without these.
-    from medeval.predictions.inputs import Request, newest_or_trained, prediction_file
-    from medeval.predictions.layout import (
+    from medeval.tasks.mimic3.inputs import Request, newest_or_trained, prediction_file
+    from medeval.tasks.mimic3.layout import (
         label_names,
         metrics_table,
         require_writable,
         subgroup_table,
         write_json,
     )
-    from medeval.predictions.scored import score_files
-    from medeval.predictions.tasks import task_named
+    from medeval.tasks.mimic3.scored import score_files
+    from medeval.tasks.mimic3.tasks import task_named
     from medeval.terminal import Results
 
     refuse_flags(FLAGS, name, ["predictions"], given)
@@ -107,9 +107,9 @@ def _of_predictions(name: str, path: Path | None, given: Mapping[str, Any]) -> R
 
 def _of_answers(task: str, path: Path | None, given: Mapping[str, Any]) -> Results:
     """Score a model's answers, as a run of it or a file has them."""
-    from medeval.predictions.layout import require_writable, write_json
     from medeval.tasks.catalogue import canonical_name, recorded_name, score_submission
     from medeval.tasks.for_reports import group_tables, report_of
+    from medeval.tasks.mimic3.layout import require_writable, write_json
     from medeval.tasks.task import Method
     from medeval.terminal import Results, table_of
 
@@ -158,7 +158,7 @@ def _score_run(
     from medeval.inference.journal import read_journal
     from medeval.inference.run import RESPONSES
     from medeval.tasks.catalogue import recorded_name
-    from medeval.tasks.cdm_taken_up import taken_up
+    from medeval.tasks.cdm.resume import taken_up
     from medeval.tasks.run_record import newest_run, read_record, warning_of_cut_prompts
     from medeval.terminal import warn
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from medeval.errors import UserError
-from medeval.predictions.tasks import Interval
+from medeval.tasks.mimic3.tasks import Interval
 
 if TYPE_CHECKING:
     from medeval.inference.cost import Prices

@@ -25,8 +25,8 @@ Out = Annotated[Path | None, typer.Option(help="The file to write. Default: the 
 @app.command()
 def validate(file: Questions) -> None:
     """Check a file of questions; exit code 1 if there is anything to see to."""
-    from medeval.yier.questions import check_records
-    from medeval.yier.reading import read_file
+    from medeval.tasks.yier.questions import check_records
+    from medeval.tasks.yier.reading import read_file
 
     found = read_file(file)
     checked = check_records(found.records)
@@ -54,7 +54,7 @@ def convert(
     out: Out = None,
 ) -> None:
     """Write a file of questions as UTF-8 JSON; every record and key is kept, in order."""
-    from medeval.yier.reading import as_text, read_file
+    from medeval.tasks.yier.reading import as_text, read_file
 
     found = read_file(file)
     _write(out, as_text(found, to))
@@ -65,7 +65,7 @@ def convert(
 def _prompt(file: Questions, out: Out = None, **given: Any) -> None:
     """Write the prompts, one JSON object a line, as a run would send them."""
     from medeval.tasks.options import read_options
-    from medeval.tasks.yier import NAME, YierOptions, begin
+    from medeval.tasks.yier.task import NAME, YierOptions, begin
 
     passes, examples = given.pop("passes"), given.pop("examples")
     given |= {"samples": passes, "examples": None if examples is None else str(examples)}
@@ -103,9 +103,9 @@ def submit(
     """Write the questions with `predict_answers`, as they are handed in."""
     from medeval.models.text_files import save_text
     from medeval.tasks.run_record import read_record
-    from medeval.tasks.yier import NAME, YierOptions, begin, options_of
-    from medeval.yier.questions import fill
-    from medeval.yier.reading import as_text
+    from medeval.tasks.yier.questions import fill
+    from medeval.tasks.yier.reading import as_text
+    from medeval.tasks.yier.task import NAME, YierOptions, begin, options_of
 
     record = read_record(run, NAME)
     named = {} if questions is None else {"questions": str(questions)}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from medeval.errors import UserError
-from medeval.predictions.tasks import is_icu_task
+from medeval.tasks.mimic3.tasks import is_icu_task
 from medeval.tasks.options import read_options
 from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import AskedTask, Method, TaskScore
@@ -24,13 +24,13 @@ BUILT_IN = {
 }
 # The module of each, with its class of options; all others are task files.
 _MODULES = {
-    "cdm": ("medeval.tasks.cdm", "CdmOptions"),
-    "mtsamples_procedures": ("medeval.tasks.mtsamples", "MtsamplesOptions"),
-    "yier": ("medeval.tasks.yier", "YierOptions"),
+    "cdm": ("medeval.tasks.cdm.task", "CdmOptions"),
+    "mtsamples_procedures": ("medeval.tasks.mtsamples.task", "MtsamplesOptions"),
+    "yier": ("medeval.tasks.yier.task", "YierOptions"),
 }
 _TASK_FILES = ("medeval.tasks.medical", "MedicalOptions")
 # What scores a file of answers that was handed in, where a task has such.
-_SUBMISSIONS = {"yier": "medeval.tasks.yier_score"}
+_SUBMISSIONS = {"yier": "medeval.tasks.yier.scores"}
 _ALIASES = {"mtsamples": "mtsamples_procedures"}
 
 

@@ -20,7 +20,7 @@ from commands import run_medeval
 from judging_runs import judged, subject
 from model_server import Script, model_server, prompt_of
 
-from medeval.cdm.episode import LoopOptions, read_transcripts
+from medeval.tasks.cdm.episode import LoopOptions, read_transcripts
 
 TABLE = Path(__file__).with_name("json_cases.jsonl")
 CASES = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]

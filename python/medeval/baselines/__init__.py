@@ -1,1 +1,0 @@
-"""Baselines of the MIMIC-III tasks, trained on the features that `dbt` computes."""

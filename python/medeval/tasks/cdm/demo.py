@@ -1,0 +1,245 @@
+"""Models of CDM that answer in this process: the demo's rules, and those whose score is known.
+
+The demo shows that a set-up works from the first case to the score. It is no clinical software; it
+reads words, and every reply follows from the words it was given. The oracle earns every point: a
+check of the scores, and the ends of their scales.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from medeval.inference.guard import IN_PROCESS, DataUseGuard
+from medeval.inference.openai_model import ParameterFallbacks
+from medeval.inference.types import Completion, Item, Message, Request, ToolCall, body_of
+from medeval.models.clinical_case import ClinicalCase
+from medeval.tasks.cdm import prompts
+from medeval.tasks.cdm.facts import Facts
+from medeval.tasks.cdm.lab_names import canonical
+from medeval.tasks.cdm.scores import (
+    IMAGING,
+    LABORATORY,
+    MOST_IMAGING_POINTS,
+    SCORES,
+    required_treatments,
+)
+from medeval.tasks.cdm.tools import PHYSICAL_EXAMINATION, REQUEST_IMAGING, REQUEST_LAB_TEST
+from medeval.tasks.task import DEMO, EMPTY, ORACLE
+
+MODEL = "demo-policy-1"
+
+_LONGEST_SUMMARY = 1200
+_SURE = 3
+
+_WORDS: dict[str, Any] = tomllib.loads(
+    (Path(__file__).with_name("data") / "demo.toml").read_text("utf-8")
+)
+# Words for a diagnosis, and how much they say.
+_SIGNS: Mapping[str, Mapping[str, int]] = {
+    diagnosis: dict.fromkeys(words["where_it_hurts"], 1) | dict.fromkeys(words["what_was_found"], 2)
+    for diagnosis, words in _WORDS.items()
+    if isinstance(words, dict)
+}
+_ABSENT = re.compile(
+    r"\b(?:no|without|denies|normal|unremarkable|negative|hidden|hides|not (?:seen|visible))\b"
+)
+_SENTENCE = re.compile(r"[.;\n]+\s*")
+_LIPASE = re.compile(
+    r"lipase[^:\n]{0,40}:\s*(?P<value>\d+(?:\.\d+)?)[^(\n]{0,80}\(ref:[^)\n]{0,40}?(?P<upper>\d+(?:\.\d+)?)\)",
+    re.IGNORECASE,
+)
+
+
+class LocalModel:
+    """A model in this process.
+
+    Args:
+        name: what runs call it.
+        gate: its audit records each request.
+        reply: to an item.
+    """
+
+    def __init__(self, name: str, gate: DataUseGuard, reply: Callable[[Item], Completion]) -> None:
+        self.address = IN_PROCESS
+        self.model = name
+        self.parameters: Mapping[str, Any] = {}
+        self.fallbacks = ParameterFallbacks()
+        self._gate = gate
+        self._reply = reply
+
+    async def ask(self, request: Request) -> Completion:
+        """Reply to the conversation."""
+        body = json.dumps(body_of(request, request.all_parameters)).encode()
+        self._gate.authorize(request, body, "answer")
+        return replace(self._reply(request.item), model=self.model)
+
+    async def close(self) -> None:
+        """Nothing was opened."""
+
+
+def local_provider(
+    kind: str, cases: Sequence[ClinicalCase], facts: Facts, gate: DataUseGuard
+) -> LocalModel:
+    """Return a built-in model: demo, oracle, empty or shuffled."""
+    if kind == DEMO:
+        return LocalModel(MODEL, gate, lambda item: reply_to(item.messages, item.parameters))
+    if kind == EMPTY:
+        return LocalModel(kind, gate, lambda item: _said(""))
+    order = list(cases)
+    random.Random(0).shuffle(order)  # noqa: S311
+    others = order if kind == ORACLE else order[1:] + order[:1]
+    gold = {str(one.hadm_id): other for one, other in zip(order, others, strict=True)}
+
+    def reply(item: Item) -> Completion:
+        """Make the next call of the gold, or give its answer when all are made."""
+        case = gold[item.id]
+        calls = oracle_calls(case, facts)
+        made = sum(message["role"] == "tool" for message in item.messages)
+        if "tools" in item.parameters and made < len(calls):
+            return _call(calls[made]["name"], calls[made]["arguments"], f"call-{made}")
+        # The answer under the keys of either way of asking.
+        told = oracle_answer(case, facts)
+        return _said({"thought": "", **told, "diagnosis": told["final_diagnosis"]})
+
+    return LocalModel(kind, gate, reply)
+
+
+def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Completion:
+    """Return the reply of the rules to a conversation."""
+    system = str(messages[0]["content"])
+    seen = "\n".join(
+        str(message["content"]) for message in messages[1:] if message["role"] != "assistant"
+    )
+    if system == prompts.SYSTEM_SUMMARY:
+        return _said(seen[:_LONGEST_SUMMARY])
+    scores, support = _scores(seen), _WORDS["support"]
+    best = max(scores, key=lambda name: scores[name])
+    # Where the words say nothing there is none.
+    best = best if scores[best] else ""
+    diagnosis, treatment, why = f"Acute {best}", support, f"The findings fit acute {best} best."
+    if best:
+        treatment = [*_WORDS[best]["treatment"], *support]
+    else:
+        diagnosis, why = "Abdominal pain of unknown cause", "Nothing points to one organ."
+    if system == prompts.SYSTEM_FULL_INFORMATION:
+        return _said({"diagnosis": diagnosis, "treatment": treatment})
+    is_text = "tools" not in parameters and "Action Input:" in system
+    done = [
+        name
+        for message in messages
+        if message["role"] == "assistant"
+        for name in (
+            *(call["function"]["name"] for call in message.get("tool_calls", ())),
+            *re.findall(r"^Action: (\w+)", str(message["content"]), re.MULTILINE),
+        )
+    ]
+    tools = [tool["function"]["name"] for tool in parameters.get("tools", ())]
+    if "tools" not in parameters:
+        tools = re.findall(r"^- (\w+): ", system, re.MULTILINE)
+    must_decide = parameters.get("tool_choice") == "none" or seen.endswith(
+        (prompts.DECIDE_TEXT, prompts.DECIDE_NATIVE)
+    )
+    wish = None if must_decide else _wish(seen, scores, done, tools)
+    if wish is not None and is_text:
+        given = json.dumps(wish[1]) if wish[1] else "none"
+        action = f"Action: {wish[0]}\nAction Input: {given}"
+        return _said(f"Thought: more is to be known.\n{action}")
+    if wish is not None:
+        return _call(*wish, f"call_{len(done)}")
+    if is_text:
+        parts = f"Diagnosis: {diagnosis}\nTreatment: {'; '.join(treatment)}"
+        return _said(f"Thought: {why}\n{parts}")
+    return _said({"thought": why, "final_diagnosis": diagnosis, "treatment": treatment})
+
+
+def _wish(
+    seen: str, scores: Mapping[str, int], done: Sequence[str], tools: Sequence[str]
+) -> tuple[str, dict[str, str]] | None:
+    """Return what is to be asked for next; None if it is enough."""
+    if PHYSICAL_EXAMINATION in tools and PHYSICAL_EXAMINATION not in done:
+        return PHYSICAL_EXAMINATION, {}
+    if REQUEST_LAB_TEST in tools and REQUEST_LAB_TEST not in done:
+        return REQUEST_LAB_TEST, {"test_name": _WORDS["labs"]}
+    images = done.count(REQUEST_IMAGING)
+    first, second, *_ = sorted(scores.values(), reverse=True)
+    is_enough = images > 1 or (images == 1 and first - second >= _SURE)
+    if REQUEST_IMAGING not in tools or is_enough:
+        return None
+    # Ultrasound first, unless the colon is suspected; the other where that leaves doubt.
+    is_ct = first > 0 and max(scores, key=lambda name: scores[name]) == "diverticulitis"
+    if images:
+        is_ct = "Modality: CT" not in seen and "Abdomen CT" not in seen
+    return REQUEST_IMAGING, {"region": "Abdomen", "modality": "CT" if is_ct else "Ultrasound"}
+
+
+def _scores(seen: str) -> dict[str, int]:
+    """Return how much the words say for each diagnosis."""
+    scores = dict.fromkeys(_SIGNS, 0)
+    for sentence in _SENTENCE.split(seen.lower()):
+        is_absent = _ABSENT.search(sentence) is not None
+        for diagnosis, signs in _SIGNS.items():
+            found = {worth for sign, worth in signs.items() if sign in sentence}
+            # It hurts there, whatever else is absent.
+            scores[diagnosis] += max(found - {2} if is_absent else found, default=0)
+    for lipase in _LIPASE.finditer(seen):
+        if float(lipase["value"]) >= 3 * float(lipase["upper"]):
+            scores["pancreatitis"] += _SURE + 1
+    return scores
+
+
+def _said(text: str | Mapping[str, Any]) -> Completion:
+    text = text if isinstance(text, str) else json.dumps(text)
+    return Completion(text, finish_reason="stop", model=MODEL)
+
+
+def _call(tool: str, arguments: Mapping[str, str], name: str) -> Completion:
+    call = ToolCall(name, tool, json.dumps(dict(arguments)))
+    return Completion("", finish_reason="tool_calls", model=MODEL, tool_calls=(call,))
+
+
+def oracle_calls(case: ClinicalCase, facts: Facts) -> list[dict[str, Any]]:
+    """Return the calls, each with `name` and `arguments`, that earn every point for conduct.
+
+    They are made through a `Toolbox`: the examination first, one test of each category that is
+    needed, one preferred imaging.
+    """
+    pathology, labs = str(case.pathology), facts.labs
+    tests = []
+    for category in labs.required[pathology]:
+        # A name by which tests of the category, and no others, can be asked for.
+        wanted = set(canonical(labs.categories[category], labs))
+        names = labs.request_names.items()
+        tests.append(next(name for name, of in names if wanted.issuperset(canonical(of, labs))))
+    best = max(facts.imaging.preferences[pathology], key=lambda preference: preference.points)
+    imaging = {"region": best.region, "modality": best.modality}
+    return [
+        {"name": PHYSICAL_EXAMINATION, "arguments": {}},
+        {"name": REQUEST_LAB_TEST, "arguments": {"test_name": ", ".join(tests)}},
+        {"name": REQUEST_IMAGING, "arguments": imaging},
+    ]
+
+
+def oracle_answer(case: ClinicalCase, facts: Facts) -> dict[str, Any]:
+    """Return the answer that is right: the pathology and all treatments that the case needs."""
+    required = required_treatments(case, facts, 2)
+    treatment: list[str] = []
+    for one in facts.treatments[str(case.pathology)]:
+        if not required[one.name]:
+            continue
+        words = one.shown_or_requested + one.requested
+        firsts = [group[0] for group in one.requested_groups] or [*words[:1]]
+        treatment += firsts or [" ".join(one.requested_pairs[0])]
+    return {"final_diagnosis": str(case.pathology), "treatment": treatment}
+
+
+def best_scores(pathology: str, facts: Facts) -> dict[str, float]:
+    """Return the most that each score can be for a pathology."""
+    most = {LABORATORY: len(facts.labs.required[pathology]), IMAGING: MOST_IMAGING_POINTS}
+    return {**dict.fromkeys(SCORES, 1), **most}

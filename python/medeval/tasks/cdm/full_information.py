@@ -1,0 +1,234 @@
+"""All information at once, and one answer.
+
+Where it is too long for the model only imaging is made shorter, in the steps of Hager et al.
+(Nature Medicine 30, 2024): the abdomen only, summaries of its reports, a summary of those, and at
+last as much of it as there is budget for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from medeval.inference.types import Ask, AskModel, Finished, Outcome, Turn
+from medeval.models.clinical_case import ClinicalCase, LabResult, MicrobiologyEvent, RadiologyReport
+from medeval.tasks.cdm import prompts
+from medeval.tasks.cdm.context import UNLIMITED, ContextBudget, shortened
+from medeval.tasks.cdm.episode import CaseEpisode, too_long
+from medeval.tasks.cdm.laboratory import reference_range
+from medeval.tasks.cdm.tool_protocols import FinalAnswer, partial_answer, read_answer
+from medeval.tasks.cdm.tools import by_time
+from medeval.text import split_thinking
+
+MARGIN = 25
+
+ABDOMEN_ONLY = "abdomen_only"
+REPORTS_SUMMARISED = "reports_summarised"
+SUMMARIES_SUMMARISED = "summaries_summarised"
+TRUNCATED = "truncated"
+WITHOUT_IMAGING = "without_imaging"
+_UNREAD = (Outcome.UNPARSED, Outcome.EMPTY)
+
+HISTORY = "History"
+EXAMINATION = "Physical examination"
+LABORATORY = "Laboratory results"
+IMAGING = "Imaging"
+MICROBIOLOGY = "Microbiology"
+BLOCKS = (HISTORY, EXAMINATION, LABORATORY, IMAGING, MICROBIOLOGY)
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "diagnosis": {"type": "string"},
+        "treatment": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["diagnosis", "treatment"],
+    "additionalProperties": False,
+}
+PARAMETERS: dict[str, Any] = {
+    "response_format": {
+        "type": "json_schema",
+        "json_schema": {"name": "decision", "strict": True, "schema": _SCHEMA},
+    }
+}
+
+
+@dataclass(frozen=True)
+class FullInformationOptions:
+    """How the information is shown.
+
+    Attributes:
+        permute: further samples of each case, with the information in another order. Where the
+            model is asked with a seed, each sample has the next one, as further samples always do.
+        seed: of the orders.
+    """
+
+    permute: int = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class FullInformation(CaseEpisode):
+    """One case, all at once.
+
+    Attributes:
+        order: of the blocks of information.
+    """
+
+    order: tuple[str, ...] = BLOCKS
+
+    @property
+    def opening(self) -> Ask:
+        """The information, whole."""
+        return self._ask(imaging_text(self.case.radiology_reports))
+
+    def _ask(self, imaging: str) -> Ask:
+        """Return the request that shows all blocks that are not empty.
+
+        Args:
+            imaging: the text of the imaging block.
+        """
+        blocks = {
+            HISTORY: self.case.history_of_present_illness,
+            EXAMINATION: self.case.physical_exams,
+            LABORATORY: "\n".join(map(_lab_line, self.case.lab_results)),
+            IMAGING: imaging,
+            MICROBIOLOGY: "\n".join(map(_culture_line, self.case.microbiology_events)),
+        }
+        shown = [(name, blocks[name].strip()) for name in self.order]
+        text = "\n\n".join(f"# {name}\n{text}" for name, text in shown if text)
+        system = {"role": "system", "content": prompts.SYSTEM_FULL_INFORMATION}
+        return Ask([system, {"role": "user", "content": text}], PARAMETERS)
+
+    async def play(self, ask: AskModel) -> Finished:
+        """Ask with as much imaging as there is budget for."""
+        measures: list[str] = []
+        asked: set[str] = set()
+        async with aclosing(self._imaging(ask)) as steps:
+            async for measure, imaging, is_last in steps:
+                measures += [measure] if measure else []
+                if imaging in asked or not (is_last or await self._fits(imaging)):
+                    continue
+                asked.add(imaging)
+                question = self._ask(imaging)
+                turn = await ask(question)
+                if turn.completion is not None:
+                    return await self._decided(ask, question, turn, measures)
+        return too_long(self._record(None, measures, is_reasked=False))
+
+    async def _imaging(self, ask: AskModel) -> AsyncGenerator[tuple[str, str, bool]]:
+        """Yield what is done to imaging, its text, and whether nothing is left to be done."""
+        reports = self.case.radiology_reports
+        bare = self.item(self._ask(""))
+        yield "", imaging_text(reports), not reports
+        if not reports:
+            return
+        abdomen = [report for report in reports if report.region == "Abdomen"]
+        if abdomen and await self._fits(""):
+            yield ABDOMEN_ONLY, imaging_text(abdomen), False
+            # The earliest report of each modality.
+            firsts = {one.modality: one for one in sorted(abdomen, key=by_time, reverse=True)}
+            summaries = [
+                report_text(one, await shortened(report_text(one), bare, ask, self.budget))
+                for one in reversed(firsts.values())
+            ]
+            yield REPORTS_SUMMARISED, "\n\n".join(summaries), False
+            summary = await shortened("\n\n".join(summaries), bare, ask, self.budget)
+            yield SUMMARIES_SUMMARISED, summary, False
+            kept = await self.budget.cut_to_fit(summary, lambda text: self.item(self._ask(text)))
+            yield TRUNCATED, kept, False
+        yield WITHOUT_IMAGING, "", True
+
+    async def _fits(self, imaging: str) -> bool:
+        return await self.budget.holds(self.item(self._ask(imaging)))
+
+    async def _decided(
+        self, ask: AskModel, question: Ask, turn: Turn, measures: Sequence[str]
+    ) -> Finished:
+        """Read the answer; one that cannot be read is asked for once more."""
+        outcome, answer, said = _read(turn)
+        is_reasked = outcome in _UNREAD
+        if is_reasked:
+            again = [
+                *question.messages,
+                {"role": "assistant", "content": said or prompts.NO_REPLY},
+                {"role": "user", "content": prompts.ASK_AGAIN_FULL_INFORMATION},
+            ]
+            first = said
+            second = await ask(replace(question, messages=again))
+            if second.completion is not None:
+                turn = second
+                outcome, answer, said = _read(turn)
+            if outcome in _UNREAD:
+                answer = partial_answer(said) or partial_answer(first)
+                outcome = outcome if answer is None else Outcome.ANSWERED
+        text = turn.completion.text if turn.completion is not None else ""
+        return Finished(outcome, text, record=self._record(answer, measures, is_reasked))
+
+    def _record(
+        self, answer: FinalAnswer | None, measures: Sequence[str], is_reasked: bool
+    ) -> dict[str, Any]:
+        return {
+            "answer": answer and asdict(answer),
+            "calls": None,
+            "is_reasked": is_reasked,
+            "context": list(measures),
+            "order": list(self.order),
+        }
+
+
+def full_information(
+    cases: Iterable[ClinicalCase],
+    options: FullInformationOptions,
+    budget: ContextBudget = UNLIMITED,
+) -> Iterator[FullInformation]:
+    """Yield each case in its own order, then in each of the other orders."""
+    for case in cases:
+        yield FullInformation(case, budget)
+        for sample in range(1, options.permute + 1):
+            # Not for secrets: the same order again is the point.
+            chance = random.Random(f"{options.seed}/{case.hadm_id}/{sample}")  # noqa: S311
+            order = tuple(chance.sample(BLOCKS, len(BLOCKS)))
+            # Not only the blocks: what stands in each, too.
+            parts = {
+                name: tuple(chance.sample(getattr(case, name), len(getattr(case, name))))
+                for name in ("lab_results", "radiology_reports", "microbiology_events")
+            }
+            yield FullInformation(case.model_copy(update=parts), budget, sample, order)
+
+
+def _read(turn: Turn) -> tuple[Outcome, FinalAnswer | None, str]:
+    """Return what kind of reply it is, the answer, and what was said without its thinking."""
+    said = split_thinking(turn.completion.text).answer if turn.completion is not None else ""
+    answer = read_answer(said) if turn.outcome is Outcome.ANSWERED else None
+    is_unparsed = turn.outcome is Outcome.ANSWERED and answer is None
+    return Outcome.UNPARSED if is_unparsed else turn.outcome, answer, said
+
+
+def imaging_text(reports: Sequence[RadiologyReport]) -> str:
+    """Return reports as they stand in their block."""
+    return "\n\n".join(map(report_text, reports))
+
+
+def report_text(report: RadiologyReport, text: str | None = None) -> str:
+    """Return one report under its name; with another text in place of its own."""
+    body = report.text if text is None else text
+    return f"## {report.exam_name} ({report.modality}, {report.region})\n{body.strip()}"
+
+
+def _lab_line(lab: LabResult) -> str:
+    """Return a result with what is known of its range."""
+    kind = " | ".join(part for part in (lab.category, lab.fluid) if part)
+    shown = f" [{kind}]" if kind else ""
+    return f"- {lab.test_name or 'Unnamed test'}{shown}: {lab.value}{reference_range(lab)}"
+
+
+def _culture_line(culture: MicrobiologyEvent) -> str:
+    """Return a culture; an organism that nobody named is unknown."""
+    specimen = f" [{culture.spec_type_desc}]" if culture.spec_type_desc else ""
+    comments = f"; {culture.comments}" if culture.comments else ""
+    name = culture.test_name or "Unnamed test"
+    return f"- {name}{specimen}: {culture.organism_name or 'Unknown'}{comments}"

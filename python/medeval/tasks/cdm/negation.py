@@ -1,0 +1,210 @@
+"""What an answer says is there: mentions that are not denied, by the rules of version 2.
+
+The rules follow NegEx (Chapman et al., Journal of Biomedical Informatics 34 (2001) 301-310): a
+negation reaches from before a finding over three words, not over the end of a clause or a cause
+("no fever due to appendicitis"); from behind it reaches over auxiliary words only; and some phrases
+negate nothing behind them ("not perforated acute appendicitis", "do not delay antibiotics").
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+from medeval.tasks.cdm.facts import NegationCues
+
+Span = tuple[int, int]
+# How like a pathology's name a word must be, of 100: above it.
+SPELLING_RATIO = 90
+# How many words may stand between a negation and what it negates.
+REACH = 3
+# A comma ends a negation: in "no fever, appendicitis" only the fever is absent. So does a dash,
+# unless it joins two words.
+_CLAUSE_END = (
+    r"[.,;:!?()\n\u2013\u2014]|--|(?<=\s)-(?=\s)|\b(?:but|however|although|though|except)\b"
+)
+_HARD_END = re.compile(_CLAUSE_END)
+_WORD_START = re.compile(r"(?<!\w)\w+$")
+# At the edge of what is looked at a word may be cut.
+_FIRST_WORD = re.compile(r"^\S+")
+# What may stand between a finding and the words behind it that deny it.
+_AUXILIARY = (
+    r"(?:is|was|are|were|be|been|being|has|have|had|seem(?:s|ed)?|appear(?:s|ed)?|look(?:s|ed)?|felt"
+    r"|thought|considered|deemed|to|also|very|highly|clinically|now|thus|therefore|essentially)"
+)
+# What may stand between a negation and the cause that it denies: "not likely due to".
+_BEFORE_CAUSE = r"(?:be|to|likely|clearly|directly|primarily|thought|felt|considered|believed)"
+# Of a word, behind the stem that was found; bounded, so that each mention takes as long as another.
+_REST = r"\w{0,60}+"
+# What joins a denial to what is said next.
+_NEXT = "and|as|by|given|on|since|with"
+# No negation is so long that it begins further before what it negates.
+_LOOK_BACK = 200
+_END_OF_CLAUSE = re.compile(
+    r"[.;!?](?=\s|$)|\n|\b(?:but|however|although|though|except|while|whereas)\b"
+)
+_BETWEEN = re.compile(r"\w+|[,:()\u2013\u2014]")
+# Words that part nothing: "infection of the urinary tract" is nearest to the urinary tract.
+_LINKS = frozenset(("of", "the", "a", "an", "in", "within", "at", "to", "from", "and", "or"))
+# Two organs with nothing else between them share what is said: "inflamed gallbladder and appendix".
+_JOINED = frozenset(("and", "or", "the"))
+# A punctuation mark parts more than a word.
+_MARK = 2
+
+
+class Negation:
+    """The rules with one list of cues."""
+
+    def __init__(self, cues: NegationCues) -> None:
+        """Take the cues."""
+        # In "cholecystitis ruled out and appendicitis confirmed" it is said of what goes before.
+        both = set(cues.before).intersection(cues.behind)
+        denied = rf"(?:{_any_of(set(cues.before) - both)}|(?:{_any_of(both)})(?!\s+(?:{_NEXT})\b))"
+        causes = _any_of(cues.terminations)
+        words = rf"(?:\s+\S+){{0,{REACH}}}\s*$"
+        self._before = re.compile(rf"\b(?:{denied}){words}")
+        self._pseudo = re.compile(rf"\b(?:{_any_of(cues.pseudo)})\b")
+        self._ends = re.compile(rf"{_CLAUSE_END}|\b(?:{causes})\b")
+        self._denied_cause = re.compile(
+            rf"\b(?:{denied})(?:\s+{_BEFORE_CAUSE})*\s+(?:{causes}){words}"
+        )
+        self._behind = _behind(cues.behind)
+        self._is_normal = _behind(cues.normal)
+        self._normal = re.compile(
+            rf"\b(?:{_any_of(cues.normal)})(?:[\s-]+(?:appearing|looking|sized))?\s+$"
+        )
+
+    def affirms(self, text: str, keyword: str) -> bool:
+        """Tell whether a text mentions a keyword that is not denied."""
+        return next(self.mentions(text.lower(), keyword), None) is not None
+
+    def mentions(self, text: str, keyword: str) -> Iterator[Span]:
+        """Yield where a text in lower case mentions a keyword that is not denied."""
+        for found in re.finditer(with_blanks(keyword.lower()), text):
+            if not self.denies(text, *found.span()):
+                yield found.span()
+
+    def denies(self, text: str, start: int, end: int) -> bool:
+        """Tell whether a text in lower case denies what it mentions from one place to another."""
+        # As many blanks, so that no two words become one.
+        before = self._pseudo.sub(lambda found: " " * len(found[0]), _before(text, start))
+        clause = self._ends.split(before)[-1]
+        return bool(
+            self._before.search(clause)
+            or self._denied_cause.search(_HARD_END.split(before)[-1])
+            or self._behind.match(text, end)
+        )
+
+    def is_normal(self, text: str, start: int, end: int) -> bool:
+        """Tell whether a text in lower case says of an organ that nothing is wrong with it."""
+        return bool(self._normal.search(_before(text, start)) or self._is_normal.match(text, end))
+
+
+# The rules with a list of cues, made once for all cases.
+negation = lru_cache(maxsize=8)(Negation)
+
+
+def has_pair(
+    answer: str, pairs: Iterable[tuple[str, str]], other_organs: Sequence[str], negation: Negation
+) -> bool:
+    """Tell whether an answer in lower case has a place and a change that belong together.
+
+    The reference asks for both anywhere in the answer. Here they stand in one clause, the place is
+    not said to be normal, and no other organ stands nearer to the change: "perforated ulcer,
+    gallbladder polyp" says nothing of an inflamed gallbladder.
+
+    Args:
+        answer: the answer.
+        pairs: stems of a place and of a change.
+        other_organs: beginnings of words for organs that are none of the places.
+        negation: the rules by which mentions are denied.
+    """
+    mentioned = [
+        pair
+        for pair in pairs
+        if all(re.search(with_blanks(stem.lower()), answer) is not None for stem in pair)
+    ]
+    return bool(mentioned) and any(
+        _belongs(clause, place, change, other_organs, negation)
+        for clause in _END_OF_CLAUSE.split(answer)
+        for place, change in mentioned
+    )
+
+
+def _belongs(
+    clause: str, place: str, change: str, other_organs: Sequence[str], negation: Negation
+) -> bool:
+    changes = list(negation.mentions(clause, change))
+    places = changes and [
+        one for one in negation.mentions(clause, place) if not negation.is_normal(clause, *one)
+    ]
+    if not places:
+        return False
+    stems = "|".join(map(re.escape, other_organs))
+    others = [found.span() for found in re.finditer(rf"\b(?:{stems})", clause)] if stems else []
+    # Another organ that is nearer to the change takes it away, unless it shares it with the place.
+    return any(
+        all(
+            set(_parts(clause, other, one)) <= _JOINED
+            or _distance(clause, other, span) >= _distance(clause, one, span)
+            for other in _neighbours(others, span)
+        )
+        for span in changes
+        for one in _neighbours(places, span)
+    )
+
+
+def is_spelt_like(word: str, name: str) -> bool:
+    """Tell whether a word is so much like a name that it is taken for it."""
+    from rapidfuzz import fuzz
+
+    return round(fuzz.ratio(word, name)) > SPELLING_RATIO
+
+
+def _neighbours(spans: Sequence[Span], around: Span) -> Sequence[Span]:
+    """Return the last of some places before another place, and the first behind it."""
+    place = bisect_left(spans, around)
+    return spans[max(0, place - 1) : place + 1]
+
+
+def _distance(clause: str, one: Span, another: Span) -> int:
+    parts = (part for part in _parts(clause, one, another) if part not in _LINKS)
+    return sum(1 if part[0].isalnum() or part[0] == "_" else _MARK for part in parts)
+
+
+def _parts(clause: str, one: Span, another: Span) -> list[str]:
+    """Return words and marks between two mentions, without the rest of the first one's word."""
+    first, second = sorted((one, another))
+    between = clause[first[1] : max(first[1], second[0])]
+    return _BETWEEN.findall(re.sub(r"^\w+|(?<!\w)\w+$", "", between))
+
+
+def _before(text: str, place: int) -> str:
+    """Return the words before a place, without the one in which it stands."""
+    start = max(0, place - _LOOK_BACK)
+    before = _WORD_START.sub("", text[start:place])
+    return _FIRST_WORD.sub("", before) if start else before
+
+
+def with_blanks(phrase: str) -> str:
+    """Return a pattern for a phrase whose words any blanks part."""
+    return r"\s+".join(map(re.escape, phrase.split()))
+
+
+def _any_of(phrases: Iterable[str]) -> str:
+    """Return a pattern for one of some phrases, the longest first; it finds nothing if none are."""
+    return "|".join(map(with_blanks, sorted(phrases, key=lambda one: (-len(one), one)))) or r"(?!)"
+
+
+def _behind(cues: Iterable[str]) -> re.Pattern[str]:
+    """Return what stands behind a mention and says something of it.
+
+    After a punctuation mark it has to end its clause: in "appendicitis, unlikely perforated" it is
+    said of what follows. "Unlikely to be perforated" is, too.
+    """
+    words, said = rf"(?:{_AUXILIARY}\s+)*", _any_of(cues)
+    directly = rf"{_REST}\s+{words}(?:{said})\b(?!\s+to\b)"
+    apart = rf"{_REST}\s*[:,(\u2013\u2014-]\s*{words}(?:{said})\s*(?:[.,;:!?)\n]|$)"
+    return re.compile(f"{directly}|{apart}")

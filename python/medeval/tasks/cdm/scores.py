@@ -1,0 +1,313 @@
+"""The score of one case, from what the model did and answered.
+
+The scores are those of practical_cdm_benchmark, which took them over from Hager et al., Evaluation
+and mitigation of the limitations of large language models in clinical decision-making, Nature
+Medicine 30 (2024) 2613-2622. Version 1 is that program's, with its faults, and lives in
+`scores_v1`; version 2 is repaired.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from medeval.errors import UserError
+from medeval.models.clinical_case import ClinicalCase
+from medeval.tasks.cdm import scores_v1
+from medeval.tasks.cdm.facts import Facts
+from medeval.tasks.cdm.lab_names import canonical
+from medeval.tasks.cdm.negation import has_pair, is_spelt_like, negation
+from medeval.tasks.cdm.tools import (
+    PHYSICAL_EXAMINATION,
+    REQUEST_IMAGING,
+    REQUEST_LAB_TEST,
+    TOOLS,
+    VERSIONS,
+)
+
+LATE_EXAMINATION = "Late Physical Examination"
+EXAMINATION = "Physical Examination"
+LABORATORY = "Laboratory Tests"
+IMAGING = "Imaging"
+DIAGNOSIS = "Diagnosis"
+GRACIOUS_DIAGNOSIS = "Gracious Diagnosis"
+TREATMENT = "Treatment Requested"
+SCORES = (
+    LATE_EXAMINATION,
+    EXAMINATION,
+    LABORATORY,
+    IMAGING,
+    DIAGNOSIS,
+    GRACIOUS_DIAGNOSIS,
+    TREATMENT,
+)
+# What was asked for, which full information leaves nothing to.
+TOOLS_ONLY = (LATE_EXAMINATION, EXAMINATION, LABORATORY, IMAGING)
+# Between 0 and 1; the others are points.
+SHARES = (LATE_EXAMINATION, EXAMINATION, DIAGNOSIS, GRACIOUS_DIAGNOSIS, TREATMENT)
+UNNECESSARY_TESTS = "Unnecessary Laboratory Tests"
+UNNECESSARY_IMAGING = "Unnecessary Imaging"
+ROUNDS = "Rounds"
+TOOL_CALLS = "Tool Calls"
+INVALID_CALLS = "Invalid Tool Calls"
+COUNTS = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, ROUNDS, TOOL_CALLS, INVALID_CALLS)
+# More rounds and calls are neither better nor worse.
+LOWER_IS_BETTER = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, INVALID_CALLS)
+MOST_IMAGING_POINTS = 2
+_WORD = re.compile(r"[^\W_]+")
+
+# A call of a tool as a `Toolbox` records it.
+Call = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class CaseScore:
+    """One case, scored.
+
+    Attributes:
+        hadm_id: the case.
+        pathology: its pathology.
+        version: of the scores.
+        scores: the more the better; without tools only those of the answer.
+        counts: of what the model did; none without tools.
+        answers: what the scores were made from, in the reference's names.
+        tool_calls: how often each tool was called; None without tools.
+    """
+
+    hadm_id: int
+    pathology: str
+    version: int
+    scores: dict[str, float]
+    counts: dict[str, int]
+    answers: dict[str, Any]
+    tool_calls: dict[str, int] | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return JSON values; in version 1 the `answers` and `scores` of the reference's lines."""
+        if self.version == 1:
+            return scores_v1.as_json(self.answers, self.scores)
+        return {
+            "score_version": self.version,
+            "tool_calls": self.tool_calls,
+            "answers": self.answers,
+            "scores": self.scores,
+            "counts": self.counts,
+        }
+
+
+def score_case(
+    case: ClinicalCase,
+    answer: Mapping[str, Any],
+    calls: Sequence[Mapping[str, Any]] | None,
+    facts: Facts,
+    *,
+    version: int = 2,
+) -> CaseScore:
+    """Score what a model did on a case.
+
+    Args:
+        case: the case with its ground truth.
+        answer: `final_diagnosis` (or `diagnosis`) and `treatment`, a list of texts.
+        calls: records of a `Toolbox` in the order of the calls, each with its `round` if it is
+            known; None where the model had no tools, which leaves their scores out.
+        facts: the facts.
+        version: 1 for the reference's scores, 2 for the repaired ones. A record serves both,
+            whatever the version of its toolbox.
+
+    Raises:
+        UserError: an unknown version, or a case that has no pathology and so no score.
+        ValueError: the answer is not of that form.
+    """
+    if version not in VERSIONS:
+        raise UserError(f"Unknown version {version} of the scores. Versions: 1, 2.")
+    pathology = case.pathology
+    if pathology is None:
+        raise UserError(f"Case {case.hadm_id} has none of the four pathologies, so no score.")
+    diagnosis = answer.get("final_diagnosis", answer.get("diagnosis"))
+    treatments: Any = answer.get("treatment")
+    if not isinstance(diagnosis, str):
+        raise ValueError("an answer has a text as its final_diagnosis or diagnosis")
+    is_list = isinstance(treatments, list | tuple)
+    if not is_list or not all(isinstance(one, str) for one in treatments):
+        raise ValueError("an answer has a list of texts as its treatment")
+    diagnosis_of = scores_v1.diagnosis_scores if version == 1 else diagnosis_scores
+    right, nearly = diagnosis_of(diagnosis, pathology, facts)
+    requested = requested_treatments(case, treatments, facts, version)
+    required = required_treatments(case, facts, version)
+    needed = [requested[name] for name, is_required in required.items() if is_required]
+    answers: dict[str, Any] = {
+        "Diagnosis": diagnosis,
+        "Diagnostic Confidence": answer.get("confidence"),
+        "Treatment": list(treatments),
+    }
+    scores: dict[str, float] = {}
+    counts: dict[str, int] = {}
+    tool_calls = None
+    if calls is not None:
+        # An invalid call examines nobody.
+        examined = [call["tool"] == PHYSICAL_EXAMINATION and call["is_valid"] for call in calls]
+        tests, neutral, other_tests = laboratory_scores(calls, pathology, facts, version)
+        points, imaging, other_imaging = imaging_scores(case, calls, facts, version)
+        scores |= {
+            LATE_EXAMINATION: int(any(examined)),
+            EXAMINATION: int(any(examined[:1])),
+            LABORATORY: sum(tests.values()),
+            IMAGING: points,
+        }
+        # A call that does not say its turn is taken for one of its own.
+        turns = {call.get("round", f"call {number}") for number, call in enumerate(calls)}
+        counts |= {
+            UNNECESSARY_TESTS: len(other_tests),
+            UNNECESSARY_IMAGING: len(other_imaging),
+            ROUNDS: len(turns),
+            TOOL_CALLS: len(calls),
+            INVALID_CALLS: sum(not call["is_valid"] for call in calls),
+        }
+        answers |= {
+            "Correct Laboratory Tests": tests,
+            "Neutral Laboratory Tests": neutral,
+            UNNECESSARY_TESTS: other_tests,
+            "Correct Imaging": imaging,
+            UNNECESSARY_IMAGING: other_imaging,
+        }
+        # How often each tool was called with success; all calls are in the total.
+        counted = Counter(call["tool"] for call in calls if call["is_valid"])
+        tool_calls = {tool: counted[tool] for tool in TOOLS} | {"total": len(calls)}
+    scores |= {DIAGNOSIS: right, GRACIOUS_DIAGNOSIS: nearly, TREATMENT: sum(needed) / len(needed)}
+    answers |= {TREATMENT: requested, "Treatment Required": required}
+    return CaseScore(case.hadm_id, pathology, version, scores, counts, answers, tool_calls)
+
+
+def diagnosis_scores(diagnosis: str, pathology: str, facts: Facts) -> tuple[int, int]:
+    """Return the points for the diagnosis and for the gracious diagnosis, 0 or 1 each.
+
+    It is right by a word that is spelt much like the pathology, or by a place and a change that
+    together mean it; nearly right by a more lenient pair. An answer that names several diagnoses
+    is right if one of them is, as in the reference.
+    """
+    answer = diagnosis.lower()
+    rules = negation(facts.negation_cues)
+    organs = facts.other_organs.get(pathology, ())
+    is_named = any(
+        is_spelt_like(word[0], pathology) and not rules.denies(answer, *word.span())
+        for word in _WORD.finditer(answer)
+    )
+    if is_named or has_pair(answer, facts.correct_diagnoses.get(pathology, ()), organs, rules):
+        return 1, 1
+    return 0, int(has_pair(answer, facts.gracious_diagnoses.get(pathology, ()), organs, rules))
+
+
+def laboratory_scores(
+    calls: Sequence[Call], pathology: str, facts: Facts, version: int
+) -> tuple[dict[str, bool], dict[str, bool], list[int]]:
+    """Return what was asked for of the categories that are needed, of the neutral, and the rest.
+
+    A point for each needed category of which a test was asked for; a neutral panel counts by tests
+    that no category has; all else is unnecessary, in the order of the requests. A request's items
+    have their synonyms replaced, and version 2 replaces those of the categories too.
+    """
+    labs = facts.labs
+    listed = set if version == 1 else partial(canonical, facts=labs)
+    asked = [
+        item
+        for call in calls
+        if call["tool"] == REQUEST_LAB_TEST
+        for item in call.get("itemids", {}).get(str(version), ())
+    ]
+    required = {name: set(listed(labs.categories[name])) for name in labs.required[pathology]}
+    needed = set().union(*required.values())
+    neutral = {name: set(listed(labs.panels[name])) - needed for name in labs.neutral[pathology]}
+    minded = needed.union(*neutral.values())
+    return (
+        {name: not items.isdisjoint(asked) for name, items in required.items()},
+        {name: not items.isdisjoint(asked) for name, items in neutral.items()},
+        list(dict.fromkeys(item for item in asked if item not in minded)),
+    )
+
+
+def imaging_scores(
+    case: ClinicalCase, calls: Sequence[Call], facts: Facts, version: int
+) -> tuple[int, list[dict[str, str]], list[dict[str, str]]]:
+    """Return the points for imaging, the acceptable imaging, and the unnecessary.
+
+    2 points if the first acceptable imaging is a preferred one, 1 if it is an alternative; a
+    modality that only adds to others does so once, where the diagnoses have its word, and never to
+    more than 2. Imaging that is not acceptable is unnecessary, and so is the same once more. A
+    request in unknown words is an invalid call and no imaging.
+    """
+    requests = [call for call in calls if call["tool"] == REQUEST_IMAGING and "scored_as" in call]
+    if version == 1:
+        return scores_v1.imaging_scores(case, requests, facts)
+    affirms = negation(facts.negation_cues).affirms
+    points = 0
+    correct: list[dict[str, str]] = []
+    unnecessary: list[dict[str, str]] = []
+    for request in requests:
+        if not request["is_valid"]:
+            continue
+        asked = {"region": str(request["region"]).lower(), "modality": str(request["scored_as"])}
+        worth = facts.imaging.worth(str(case.pathology), **asked)
+        if worth is None or asked in correct:
+            unnecessary.append(asked)
+            continue
+        correct.append(asked)
+        word = worth.added_if_diagnosis_has
+        if word is None:
+            points = points or worth.points
+        elif any(affirms(text, word) for text in case.ground_truth.primary_diagnosis):
+            points += worth.points
+    return min(points, MOST_IMAGING_POINTS), correct, unnecessary
+
+
+def required_treatments(case: ClinicalCase, facts: Facts, version: int) -> dict[str, bool]:
+    """Return for each treatment of the pathology whether the case needs it.
+
+    It is needed always, or if the ground truth shows it by a code or by words. Every pathology has
+    one that is always needed.
+    """
+    affirmed = _affirmed(facts, version)
+    truth = case.ground_truth
+    titles = [one.title for one in truth.treatments]
+    codes = [one.icd_code for one in truth.treatments if one.icd_code]
+    found: dict[str, bool] = {}
+    for one in facts.treatments[str(case.pathology)]:
+        if one.is_always_required or one.diagnosis:
+            by_diagnosis = affirmed(truth.primary_diagnosis, one.diagnosis)
+            found[one.name] = one.is_always_required or by_diagnosis
+            continue
+        # A place in titles counts with a word in the same one or another.
+        shown = affirmed(titles, one.shown_word) and affirmed(titles, one.shown_place)
+        by_words = shown or affirmed(titles, one.shown_or_requested)
+        found[one.name] = by_words or any(map(one.has_code, codes))
+    return found
+
+
+def requested_treatments(
+    case: ClinicalCase, answered: Sequence[str], facts: Facts, version: int
+) -> dict[str, bool]:
+    """Return for each treatment of the pathology whether words of the answer ask for it."""
+    affirmed = _affirmed(facts, version)
+    found: dict[str, bool] = {}
+    for one in facts.treatments[str(case.pathology)]:
+        is_asked = affirmed(answered, one.shown_or_requested + one.requested) or any(
+            affirmed([text], [place]) and affirmed([text], [change])
+            for place, change in one.requested_pairs
+            for text in answered
+        )
+        if one.requested_groups:
+            is_asked = all(affirmed(answered, group) for group in one.requested_groups)
+        has_cause = affirmed(case.ground_truth.primary_diagnosis, one.diagnosis)
+        found[one.name] = is_asked and (has_cause or not one.diagnosis)
+    return found
+
+
+def _affirmed(facts: Facts, version: int) -> Callable[[Sequence[str], Sequence[str]], bool]:
+    """Return what tells whether one of some texts mentions a keyword that is not denied."""
+    affirms = negation(facts.negation_cues).affirms
+    if version == 1:
+        affirms = partial(scores_v1.affirms, facts=facts)
+    return lambda texts, words: any(affirms(text, word) for word in words for text in texts)

@@ -1,0 +1,79 @@
+"""Version 1 of the scores: what practical_cdm_benchmark does, with its faults, for parity.
+
+It looks for a keyword with its blanks escaped, so that no keyword of several words is ever found; a
+negation counts only right before the keyword, may be the tail of another word, and one negated
+mention takes away all others. It keeps punctuation with the words of a diagnosis, accepts no
+misspelling, and looks for a negation of the answer within the pathology's name, where none can be.
+A category of tests may list an item that no request can mean, since only those of requests have
+their synonyms replaced. Imaging is scored by the words of a request as they are, of invalid calls
+too; "us" alone is known as ultrasound, and what adds to other imaging does so each time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from medeval.models.clinical_case import ClinicalCase
+from medeval.tasks.cdm.facts import Facts
+from medeval.tasks.cdm.negation import is_spelt_like, with_blanks
+
+_IMAGING_NAMES = {"us": "ultrasound"}
+# What the reference has among the scores of a case; it works the treatments out later.
+_SCORES = (
+    *("Late Physical Examination", "Physical Examination", "Laboratory Tests", "Imaging"),
+    *("Diagnosis", "Gracious Diagnosis"),
+)
+_NOT_AMONG_ANSWERS = "Unnecessary Laboratory Tests"
+
+
+def affirms(text: str, keyword: str, facts: Facts) -> bool:
+    """Tell whether a text mentions a keyword that is not negated."""
+    text, escaped = text.lower(), re.escape(keyword.lower())
+    return escaped in text and not any(
+        re.search(rf"{with_blanks(phrase)}\s+{escaped}", text) for phrase in facts.negations
+    )
+
+
+def diagnosis_scores(diagnosis: str, pathology: str, facts: Facts) -> tuple[int, int]:
+    """Return the points for the diagnosis and for the gracious diagnosis, 0 or 1 each."""
+    answer = diagnosis.lower()
+    right, nearly = (
+        any(all(affirms(answer, stem, facts) for stem in pair) for pair in of.get(pathology, ()))
+        for of in (facts.correct_diagnoses, facts.gracious_diagnoses)
+    )
+    is_named = any(
+        is_spelt_like(word, pathology) and affirms(pathology, word, facts)
+        for word in answer.split()
+    )
+    return int(is_named or right), int(is_named or right or nearly)
+
+
+def imaging_scores(
+    case: ClinicalCase, requests: Sequence[Mapping[str, Any]], facts: Facts
+) -> tuple[int, list[dict[str, str]], list[dict[str, str]]]:
+    """Return the points for imaging, the acceptable imaging, and the unnecessary."""
+    points = 0
+    correct: list[dict[str, str]] = []
+    unnecessary: list[dict[str, str]] = []
+    for request in requests:
+        given = {name: request["arguments"][name].lower() for name in ("region", "modality")}
+        modality = _IMAGING_NAMES.get(given["modality"], given["modality"])
+        worth = facts.imaging.worth(str(case.pathology), given["region"], modality)
+        if worth is not None:
+            word = worth.added_if_diagnosis_has
+            if word is None:
+                points = points or worth.points
+            elif any(affirms(text, word, facts) for text in case.ground_truth.primary_diagnosis):
+                points += worth.points
+        (correct if worth is not None and given not in correct else unnecessary).append(given)
+    return points, correct, unnecessary
+
+
+def as_json(answers: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
+    """Return the `answers` and `scores` of a line of the reference's output."""
+    return {
+        "answers": {key: value for key, value in answers.items() if key != _NOT_AMONG_ANSWERS},
+        "scores": {name: scores[name] for name in _SCORES if name in scores},
+    }

@@ -1,0 +1,318 @@
+"""CDM as a task: a model at the bedside, which asks for what it needs, or sees all at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, InstanceOf
+
+from medeval.errors import UserError
+from medeval.export import require_named_export
+from medeval.inference.tokens import ContextWindow, context_window
+from medeval.inference.types import Item
+from medeval.models.text_files import write_text
+from medeval.tasks.cdm.cases import EXPORT, CaseFiles, Subset, read_case_files, read_subset
+from medeval.tasks.cdm.context import MARGIN as LOOP_MARGIN
+from medeval.tasks.cdm.context import UNLIMITED, ContextBudget, budget_in
+from medeval.tasks.cdm.demo import best_scores, local_provider
+from medeval.tasks.cdm.episode import (
+    LoopOptions,
+    ToolLoop,
+    Transcript,
+    read_transcripts,
+    tool_loops,
+)
+from medeval.tasks.cdm.facts import Facts, load_facts
+from medeval.tasks.cdm.full_information import MARGIN as FULL_MARGIN
+from medeval.tasks.cdm.full_information import (
+    FullInformation,
+    FullInformationOptions,
+    full_information,
+)
+from medeval.tasks.cdm.prompts import PROMPT_VERSION
+from medeval.tasks.cdm.run_scores import case_lines, score_of
+from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, SCORES, TOOLS_ONLY
+from medeval.tasks.cdm.tools import TOOLS
+from medeval.tasks.differences import paired_differences
+from medeval.tasks.options import TaskOptions
+from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
+from medeval.tasks.task import AskedTask, Method, TaskScore
+
+if TYPE_CHECKING:
+    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.types import Model
+    from medeval.scoring.compare import Difference
+
+NAME = "cdm"
+SETTINGS = "cdm"
+CASE_SCORES = "case_scores.jsonl"
+# Options that only one way of asking has; `permute` may be said to be none.
+TOOLS_OPTIONS = ("tool_protocol", "max_rounds", "max_calls", "tools")
+
+
+class CdmOptions(TaskOptions):
+    """How cases are put to a model.
+
+    Attributes:
+        cases: the folder of the export.
+        subset: the cases that are asked, as NAME=FILE; None asks all. A run that goes on has them
+            from its record.
+        mode: tools, the model asks for what it needs; full_information, it sees all at once.
+        tool_protocol: native, the endpoint's own form of calls; text, for models without one.
+        max_rounds: steps with tools, after which the model has to decide.
+        max_calls: calls in one step.
+        tools: which there are.
+        permute: full_information: further samples, with the information in other orders.
+        permute_seed: of the orders.
+        context_limit: tokens that the model takes in; None asks the server.
+    """
+
+    cases: str | None = None
+    subset: str | InstanceOf[Subset] | None = None
+    mode: Literal["tools", "full_information"] = "tools"
+    tool_protocol: Literal["native", "text"] = "native"
+    max_rounds: int = Field(20, ge=1)
+    max_calls: int = Field(10, ge=1)
+    tools: tuple[str, ...] = Field(TOOLS, min_length=1)
+    permute: int = Field(0, ge=0)
+    permute_seed: int = 0
+    context_limit: int | None = Field(None, ge=1)
+
+
+@dataclass(frozen=True)
+class CdmTask(AskedTask):
+    """The task with its cases; see `AskedTask`.
+
+    Attributes:
+        files: all cases of the export.
+        facts: by which they are scored.
+        options: how they are put to a model.
+        subset: those that are asked; None asks all.
+        recorded_export: where the record of a run that is taken up again has the export.
+        window: what the model takes in.
+        budget: what that leaves to a prompt.
+        scored_subsets: what is scored by itself beside the whole.
+    """
+
+    files: CaseFiles
+    facts: Facts
+    options: CdmOptions
+    subset: Subset | None = None
+    recorded_export: str | None = None
+    window: ContextWindow | None = None
+    budget: ContextBudget = UNLIMITED
+    scored_subsets: Sequence[Subset] = ()
+    name: str = NAME
+    prompt_version: str = PROMPT_VERSION
+    asked_as: str = NAME
+
+    def prepared(self, provider: Model) -> CdmTask:
+        """See `AskedTask`: the model says how much it takes in.
+
+        Raises:
+            UserError: a function, which can call no tools, and tools in an endpoint's form.
+        """
+        from medeval.inference.python_model import PythonModel
+
+        options = self.options
+        has_tools = options.mode == "tools"
+        is_function = isinstance(provider, PythonModel)
+        if has_tools and options.tool_protocol == "native" and is_function:
+            raise UserError(
+                f"{provider.model} is a function, which returns text and can call no tools. Use"
+                " --tool-protocol text, or --mode full_information."
+            )
+        found = context_window(provider, self._asked.is_open, options.context_limit)
+        window = asyncio.run(found)
+        margin = LOOP_MARGIN if has_tools else FULL_MARGIN
+        return replace(self, window=window, budget=budget_in(window, provider, margin))
+
+    def settings(self) -> dict[str, Any]:
+        """See `AskedTask`."""
+        how = asdict(self._how)
+        if "tools" in how:
+            how |= {"tools": list(how["tools"]), "tools_version": 2}
+        settings = {
+            "mode": self.options.mode,
+            **how,
+            "context": self.window and self.window.as_json(),
+            # The same cases in another folder are no other setting.
+            "export": self.recorded_export or str(self.files.folder),
+            **self._asked.about(),
+        }
+        if self.subset is not None:
+            # Enough to go on without the file of the subset.
+            ids = list(self.subset.hadm_ids)
+            settings["subset"] = {**self.subset.about(), "hadm_ids": ids}
+        return {SETTINGS: settings}
+
+    def items(self, limit: int | None = None) -> Iterator[Item]:
+        """See `AskedTask`: what each conversation begins with."""
+        for episode in self.samples(limit):
+            yield episode.item(episode.opening)
+
+    def samples(self, limit: int | None = None) -> Iterator[ToolLoop | FullInformation]:
+        """See `AskedTask`: the conversations."""
+        cases = self._asked.cases[:limit]
+        how = self._how
+        if isinstance(how, FullInformationOptions):
+            yield from full_information(cases, how, self.budget)
+        else:
+            yield from tool_loops(cases, self.facts, self.files.mapping, how, self.budget)
+
+    def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
+        """See `AskedTask`."""
+        return local_provider(kind, self._asked.cases, self.facts, gate)
+
+    def chance(self) -> float:
+        """See `AskedTask`: how often another case has the same pathology."""
+        counts = self._asked.about()["pathologies"].values()
+        n = sum(counts)
+        return sum(count * (count - 1) for count in counts) / (n * (n - 1)) if n > 1 else 0.0
+
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """See `AskedTask`."""
+        best = [best_scores(str(case.pathology), self.facts) for case in self._asked.cases]
+        return {name: (sum(one[name] for one in best) / len(best), 0.0) for name in self._possible}
+
+    def score(self, folder: Path, method: Method) -> TaskScore:
+        """See `AskedTask`; what became of each case is written into the run's folder."""
+        found, transcripts = self._scored(folder, method)
+        lines = case_lines(transcripts, self.facts, method.score_version)
+        write_text(folder / CASE_SCORES, lines)
+        return found
+
+    def _scored(self, folder: Path, method: Method) -> tuple[TaskScore, list[Transcript]]:
+        record = read_record(folder)
+        self.require_cases_of(record)
+        cases = self._asked.cases[: record.limit]
+        samples = 1 + int(record.settings[SETTINGS].get("permute", 0))
+        transcripts = read_transcripts(folder, cases, samples)
+        data: dict[str, Any] = {
+            "sha256": self.files.sha256,
+            "data_class": "open" if self._asked.is_open else "credentialed",
+            "cases": len(cases),
+            "without_pathology": self._asked.without_pathology,
+        }
+        if self.subset is not None:
+            data["subset"] = self.subset.about()
+        about = {**facts_of_run(record, self.items(record.limit)), "data": data}
+        found = score_of(
+            transcripts,
+            self.facts,
+            record.model,
+            about,
+            method,
+            self._possible,
+            self.scored_subsets,
+        )
+        return found, transcripts
+
+    def require_cases_of(self, record: RunRecord) -> None:
+        """Refuse other cases than those that a run was made with, wherever they are.
+
+        Raises:
+            UserError: the content differs.
+        """
+        asked = record.settings[SETTINGS]
+        if (asked.get("sha256"), asked.get("mapping_sha256")) != self.files.hashes:
+            raise UserError(
+                f"{self.files.folder} holds other cases than those that {record.folder} was made"
+                " with (its SHA-256 differs). Export those again, or name their folder with"
+                " --cases."
+            )
+
+    def compare(
+        self, first: Path, other: AskedTask, second: Path, method: Method
+    ) -> list[Difference]:
+        """See `AskedTask`; a case that failed has a score of 0, and counts are not compared.
+
+        Raises:
+            UserError: a run of another task or export, or runs that have no case in common.
+        """
+        if not isinstance(other, CdmTask):
+            raise UserError(f"{second} is a run of {other.name}, not of {NAME}.")
+        if self.files.hashes != other.files.hashes:
+            raise UserError(
+                f"{first} and {second} were made with other cases, or with other tables of tests:"
+                f" the exports {self.files.folder} and {other.files.folder} differ by SHA-256. Runs"
+                " are compared case by case, so both must be of one export."
+            )
+        plain = replace(method, n_iters=0, groupings=())
+        results = []
+        for task, folder in ((self, first), (other, second)):
+            result = task._scored(folder, plain)[0].result
+            scores = (result.item_scores or {}).items()
+            kept = {name: values for name, values in scores if name not in COUNTS}
+            results.append(result.model_copy(update={"item_scores": kept}))
+        found = paired_differences(results[0], results[1], "hadm_id", method)
+        return sorted(found, key=lambda one: one.metric != DIAGNOSIS)
+
+    @property
+    def _possible(self) -> list[str]:
+        """The scores that there are for a case that is answered."""
+        has_tools = self.options.mode == "tools"
+        return [name for name in SCORES if has_tools or name not in TOOLS_ONLY]
+
+    @cached_property
+    def _asked(self) -> CaseFiles:
+        """The cases that are asked: all of the export, or those of the subset."""
+        return self.files if self.subset is None else self.files.only(self.subset.hadm_ids)
+
+    @cached_property
+    def _how(self) -> LoopOptions | FullInformationOptions:
+        """The options of the way of asking that is chosen.
+
+        Raises:
+            UserError: options of the other way.
+        """
+        options = self.options
+        if options.mode == "full_information":
+            unused = [name for name in TOOLS_OPTIONS if name in options.model_fields_set]
+            if unused:
+                raise UserError(
+                    f"{', '.join(unused)}: for the mode tools; full_information has none of it."
+                )
+            return FullInformationOptions(options.permute, options.permute_seed)
+        if options.permute or "permute_seed" in options.model_fields_set:
+            raise UserError(
+                "--permute is for full_information: with tools the model chooses the order itself."
+            )
+        return LoopOptions(**{name: getattr(options, name) for name in TOOLS_OPTIONS})
+
+
+def begin(options: CdmOptions) -> CdmTask:
+    """Read the cases of an export.
+
+    Raises:
+        UserError: the export is not there, a subset that it does not have, or options that do not
+            go together.
+    """
+    files = read_case_files(None if options.cases is None else Path(options.cases))
+    if options.cases is None and not options.as_built:
+        require_named_export(EXPORT)
+    subset = options.subset
+    if isinstance(subset, str):
+        subset = read_subset(subset, files)
+    task = CdmTask(files, load_facts(), options, subset)
+    next(task.items(1))  # options that do not go together are told before a folder is made
+    return task
+
+
+def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with which a run was begun."""
+    asked = settings[SETTINGS]
+    context = asked.get("context") or {}
+    limit = context.get("limit") if context.get("limit_from") == "user" else None
+    options = {"cases": asked["export"], "mode": asked["mode"], "context_limit": limit}
+    if "subset" in asked:
+        kept = asked["subset"]
+        options["subset"] = Subset(kept["name"], tuple(kept["hadm_ids"]), kept["file_sha256"])
+    if asked["mode"] == "full_information":
+        return {**options, "permute": asked["permute"], "permute_seed": asked["seed"]}
+    return {**options, **{name: asked[name] for name in TOOLS_OPTIONS}}

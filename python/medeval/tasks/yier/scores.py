@@ -1,0 +1,384 @@
+"""The score of answers to YIER-LLM: micro F1 with its interval, what stands beside it, and groups.
+
+Of each question right, predicted and gold answers are counted as sets; the sums make the headline.
+Questions are drawn, never single options: the options of a question belong together. With clusters,
+all questions that share a context are drawn together. A draw without any predicted or gold answer
+has an F1 of 0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from medeval.errors import UserError
+from medeval.models.scores import Interval
+from medeval.scoring.compare import Difference, paired_difference
+from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_interval, samples
+from medeval.tasks.differences import mean_difference
+from medeval.tasks.for_reports import task_score
+from medeval.tasks.task import Method, TaskScore
+from medeval.tasks.yier.matching import canonical
+from medeval.tasks.yier.questions import (
+    DUPLICATE_GOLD,
+    Answered,
+    Counts,
+    Record,
+    Submitted,
+    left_out_words,
+    submitted_records,
+    total,
+    usable_records,
+)
+from medeval.tasks.yier.reading import read_file
+from medeval.tasks.yier.replies import UNPARSED_WARNING, Extraction
+from medeval.tasks.yier.task import questions_file
+
+HEADLINE = "f1"
+SHOWN = 10
+# By what questions are grouped.
+GROUPINGS: Mapping[str, Callable[[Answered], str]] = {
+    "source": lambda one: one.record.source or "none",
+    "context": lambda one: "with" if one.record.context else "without",
+    "answers": lambda one: "single" if len(one.record.gold.options) == 1 else "multiple",
+    "options": lambda one: str(len(one.record.selection)),
+}
+# Means of the questions' own scores.
+_BY_QUESTION: Mapping[str, Callable[[Answered], float]] = {
+    "exact_set_accuracy": lambda one: float(one.counts.is_exact),
+    "mean_question_f1": lambda one: float(one.counts.f1),
+}
+# What is a score; the rest of a summary are counts.
+_METRICS = (
+    *(HEADLINE, "precision", "recall", "f1_unknown_dropped", *_BY_QUESTION, "mean_jaccard"),
+    *("over_selection_rate", "under_selection_rate"),
+)
+_BY_GROUP = ("n", HEADLINE, "precision", "recall", "exact_set_accuracy")
+
+
+@dataclass(frozen=True)
+class Report:
+    """The score of one system.
+
+    Attributes:
+        questions: those that have gold answers, sorted by sample_id.
+        details: everything by name; see `summarise` and `report`.
+        interval: of the headline; None without draws.
+        method: how both were made.
+    """
+
+    questions: tuple[Answered, ...]
+    details: dict[str, Any]
+    interval: Interval | None
+    method: Method
+
+
+def _checked(method: Method) -> Method:
+    """Return how a score is made; without groupings, by all that there are.
+
+    Raises:
+        UserError: a grouping or cluster that this task does not have.
+    """
+    for name in method.groupings:
+        if name not in GROUPINGS:
+            raise UserError(f"--by {name}: questions can be grouped by {', '.join(GROUPINGS)}.")
+    if method.cluster not in (None, "context"):
+        raise UserError(f"--cluster {method.cluster}: questions are drawn alone or by context.")
+    return replace(method, groupings=tuple(method.groupings) or tuple(GROUPINGS))
+
+
+def score_file(
+    prediction: Path, gold: Path | None, method: Method, *, allow_extra: bool = False
+) -> TaskScore:
+    """Score a file that is handed in against a file with gold answers.
+
+    Raises:
+        UserError: a file that cannot be read, ids that do not fit, or no gold answers.
+    """
+    truth, given = read_file(gold or questions_file(None)), read_file(prediction)
+    questions = usable_records(truth.records, truth.name)
+    submitted = submitted_records(given.records, given.name)
+    answered = join(questions, submitted, allow_extra=allow_extra)
+    made = report(answered, method, n_left_out=len(truth.records) - len(questions))
+    facts = {
+        "prediction": prediction.name,
+        "gold": Path(truth.name).name,
+        "prediction_sha256": given.sha256,
+        "data": {"sha256": truth.sha256},
+    }
+    return score_of(made, prediction.name, facts)
+
+
+def join(
+    gold: Sequence[Record], submitted: Sequence[Submitted], *, allow_extra: bool = False
+) -> list[Answered]:
+    """Return the gold's questions with the submitted answers, in the gold's order.
+
+    Args:
+        gold: the questions, each id once; those without gold answers may be among them.
+        submitted: records with `predict_answers`; one without has an empty prediction.
+        allow_extra: leave out submitted records that the gold does not have.
+
+    Raises:
+        UserError: an id twice in the submission, or an id that the gold does not have.
+    """
+    times = Counter(one.sample_id for one in submitted)
+    if twice := [one for one, count in times.items() if count > 1]:
+        raise UserError(f"sample_id more than once in the submission: {_listed(twice)}.")
+    given = {one.sample_id: one.predict_answers for one in submitted}
+    known = {record.sample_id for record in gold}
+    extra = [sample_id for sample_id in given if sample_id not in known]
+    if extra and not allow_extra:
+        raise UserError(
+            f"submitted sample_id that the gold does not have: {_listed(extra)}. To leave such"
+            " records out, allow extra ones."
+        )
+    # The gold's own options decide: a submission cannot change the question.
+    return [
+        Answered(record, record.options.answers(given[record.sample_id]))
+        if record.sample_id in given
+        else Answered(record, missing=True)
+        for record in gold
+    ]
+
+
+def _listed(ids: list[str]) -> str:
+    more = f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else ""
+    return ", ".join(repr(one) for one in ids[:SHOWN]) + more
+
+
+def labelled(answered: Sequence[Answered]) -> list[Answered]:
+    """Return the questions that have gold answers, sorted by sample_id.
+
+    Raises:
+        UserError: no question, or no gold answers at all.
+    """
+    if not answered:
+        raise UserError("nothing to score: there is no question.")
+    ordered = sorted(answered, key=lambda one: one.record.sample_id)
+    scored = [one for one in ordered if one.record.gold.options]
+    if not scored:
+        raise UserError(
+            f"no gold answers: all of the {len(answered):,} questions have an empty"
+            " answer_choices. Score against the file that has them."
+        )
+    return scored
+
+
+def report(
+    answered: Sequence[Answered],
+    method: Method,
+    agreement: float | None = None,
+    n_left_out: int = 0,
+) -> Report:
+    """Score a system's answers, and add the interval, the groups, and what a reader should know.
+
+    Args:
+        answered: in any order; questions without gold answers are left out, counted.
+        method: of the interval and the groups.
+        agreement: of several passes; None with one.
+        n_left_out: records of the file that cannot be used as questions.
+
+    Raises:
+        UserError: nothing to score.
+    """
+    method = _checked(method)
+    scored = labelled(answered)
+    extractions = Counter(one.extraction for one in scored if one.extraction)
+    warnings = [
+        f"{one.record.sample_id}: {warning}"
+        for one in scored
+        for warning in (
+            *([DUPLICATE_GOLD] if one.record.gold.n_duplicates else []),
+            *one.record.gold.warnings,
+            *one.answers.warnings,
+        )
+    ]
+    unparsed, read = extractions[Extraction.UNPARSED.value], extractions.total()
+    if read and unparsed / read > UNPARSED_WARNING:
+        warnings.insert(
+            0,
+            f"{unparsed:,} of {read:,} replies could not be read ({unparsed / read:.1%}): the"
+            " score then measures the reader, not the model.",
+        )
+    found: Interval | None = None
+    drawn: dict[str, Any] | None = None
+    if method.n_iters:
+        units = units_of(scored, method.cluster)
+        found, drawn = bootstrap(units, n_iters=method.n_iters, seed=method.seed)
+        warnings += [drawn["warning"]] if drawn["warning"] else []
+    warnings += [left_out_words(n_left_out)] if n_left_out else []
+    details = {
+        **summarise(scored),
+        "n_unlabelled": len(answered) - len(scored),
+        "extractions": dict(sorted(extractions.items())),
+        "warnings": warnings,
+        "by": {
+            name: {
+                group: summarise([one for one in scored if GROUPINGS[name](one) == group])
+                for group in sorted(set(map(GROUPINGS[name], scored)))
+            }
+            for name in method.groupings
+        },
+        "f1_interval": drawn,
+        "cluster": method.cluster,
+        "pass_agreement": agreement,
+        "n_left_out": n_left_out,
+    }
+    return Report(tuple(scored), details, found, method)
+
+
+def summarise(scored: Sequence[Answered]) -> dict[str, Any]:
+    """Return the values over some questions, of which there must be one; `f1` is the headline.
+
+    Sums with precision and recall, 0 where they have no denominator; `f1_unknown_dropped` without
+    the answers that are no option; then shares of questions that were answered by exactly the gold
+    answers, by another one, without one; then how many had no record, no answer in their reply, and
+    how many answers were no option or there already.
+    """
+    each = [one.counts for one in scored]
+    sums = total(each)
+    n_unknown = sum(len(one.answers.unknown) for one in scored)
+    return {
+        "n": len(each),
+        **sums._asdict(),
+        "precision": sums.tp / sums.n_pred if sums.n_pred else 0.0,
+        "precision_defined": sums.n_pred > 0,
+        "recall": sums.tp / sums.n_gold if sums.n_gold else 0.0,
+        "f1": float(sums.f1),
+        "f1_unknown_dropped": float(sums._replace(n_pred=sums.n_pred - n_unknown).f1),
+        "exact_set_accuracy": _mean(one.is_exact for one in each),
+        "mean_question_f1": _mean(one.f1 for one in each),
+        # Right answers over all that are predicted or gold, of which there are some.
+        "mean_jaccard": _mean(Fraction(one.tp, one.n_pred + one.n_gold - one.tp) for one in each),
+        "over_selection_rate": _mean(one.n_pred > one.tp for one in each),
+        "under_selection_rate": _mean(one.n_gold > one.tp for one in each),
+        "n_missing": sum(one.missing for one in scored),
+        "n_unread": sum(one.extraction == Extraction.UNPARSED for one in scored),
+        "n_unknown": n_unknown,
+        "n_duplicates": sum(one.answers.n_duplicates for one in scored),
+    }
+
+
+def _mean(values: Iterable[Fraction | bool]) -> float:
+    # Exact until the end, so that the order of the questions does not matter.
+    fractions = [Fraction(value) for value in values]
+    return float(sum(fractions, Fraction(0)) / len(fractions))
+
+
+def bootstrap(
+    units: Sequence[Counts], *, n_iters: int, seed: int = 0
+) -> tuple[Interval, dict[str, Any]]:
+    """Return the percentile interval of micro F1, and all that is said of its draws, by name.
+
+    Args:
+        units: the counts of each question, or of each cluster, in an order of their own.
+        n_iters: how many draws.
+        seed: of the draws.
+    """
+    column = Ratio(*zip(*_ratios(units), strict=True), empty=0.0)
+    warning = None
+    if len(set(units)) == 1:
+        alike = "one unit only" if len(units) == 1 else "all units are alike"
+        warning = f"{alike}: the interval has no width and says nothing"
+    draws = samples(column, n_iters, seed)
+    found = sampled_interval(column.value(), draws, len(units), "")
+    return found, {
+        "value": found.value,
+        "mean": float(draws.mean()),
+        "median": float(np.median(draws)),
+        "std": float(draws.std()),
+        "low": found.low,
+        "high": found.high,
+        "n_iters": n_iters,
+        "n_units": len(units),
+        "seed": seed,
+        "warning": warning,
+    }
+
+
+def units_of(questions: Sequence[Answered], cluster: str | None = None) -> list[Counts]:
+    """Return what is drawn: questions by sample_id, or those that share a context together.
+
+    A question without a context is a unit of its own.
+    """
+    units: dict[tuple[str, str], list[Counts]] = {}
+    for one in sorted(questions, key=lambda one: one.record.sample_id):
+        context = one.record.context if cluster == "context" else None
+        key = ("id", one.record.sample_id) if context is None else ("context", canonical(context))
+        units.setdefault(key, []).append(one.counts)
+    return [total(counts) for counts in units.values()]
+
+
+def _ratios(units: Sequence[Counts]) -> list[tuple[int, int]]:
+    """Return twice the right answers of each unit, and its predicted and gold ones."""
+    return [(2 * one.tp, one.n_pred + one.n_gold) for one in units]
+
+
+def compare(
+    first: Sequence[Answered], second: Sequence[Answered], method: Method
+) -> list[Difference]:
+    """Compare two systems' scores on the same questions, sorted by sample_id; the headline first.
+
+    Raises:
+        UserError: not the same questions, or no draws.
+    """
+    method = _checked(method)
+    ids = [[one.record.sample_id for one in some] for some in (first, second)]
+    if ids[0] != ids[1]:
+        raise UserError(
+            f"the two systems have answers to different questions ({len(ids[0]):,} and"
+            f" {len(ids[1]):,}); score both against the same file."
+        )
+    if method.n_iters < 1:
+        raise UserError(f"{method.n_iters} draws; there must be 1 or more.")
+    one, two = (_ratios(units_of(some, method.cluster)) for some in (first, second))
+    return [
+        paired_difference(HEADLINE, one, two, len(first), draws=method.n_iters, seed=method.seed),
+        *(
+            mean_difference(name, list(map(value, first)), list(map(value, second)), method)
+            for name, value in _BY_QUESTION.items()
+        ),
+    ]
+
+
+def score_of(made: Report, model: str, metadata: Mapping[str, Any]) -> TaskScore:
+    """Put a report into the form of all tasks."""
+    details, questions, method = made.details, made.questions, made.method
+    of_items = ScoreTable(
+        {
+            name: Ratio([value(one) for one in questions], is_share=True)
+            for name, value in reversed(list(_BY_QUESTION.items()))
+        }
+    )
+    # Questions that are drawn in clusters are not independent, as these means take them to be.
+    found = of_items.summary(draws=0 if method.cluster else method.n_iters, seed=method.seed)
+    fields = result_fields(of_items, found)
+    fields["intervals"] |= {HEADLINE: made.interval} if made.interval else {}
+    groups: dict[str, dict[str, dict[str, float | None]]] = {
+        grouping: {
+            group: {name: float(values[name]) for name in _BY_GROUP}
+            for group, values in details["by"][grouping].items()
+        }
+        for grouping in method.groupings
+    }
+    told = {name: details[name] for name in ("n", "warnings")}
+    answers = [(one.answers.texts(one.record.selection), one.extraction) for one in questions]
+    return task_score(
+        "yier",
+        model,
+        HEADLINE,
+        {**fields, "metrics_results": {name: details[name] for name in _METRICS}},
+        method,
+        [{"sample_id": one.record.sample_id} for one in questions],
+        [{"predict_answers": texts, "extraction": how} for texts, how in answers],
+        {**metadata, **told, "details": details},
+        warnings=details["warnings"],
+        groups=groups,
+    )
