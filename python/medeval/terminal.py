@@ -84,17 +84,6 @@ def print_json(content: Any, *, bare_nan: bool = False) -> None:
     print(json.dumps(content, ensure_ascii=False, allow_nan=bare_nan, indent=2))
 
 
-def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> None:
-    """Write one line of JSON, whole or not at all; readable by its owner only.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
-    from medeval.models.text_files import save_text  # with its package it is slow to load
-
-    save_text(path, json.dumps(content, allow_nan=bare_nan, ensure_ascii=False) + "\n")
-
-
 def require_writable(path: Path) -> None:
     """Stop before the work is done if its result will have no place.
 

@@ -14,7 +14,7 @@ import typer
 
 from medeval.commands.graceful_exit import command_of, with_flags
 from medeval.commands.options import flags_in, flags_of_options, with_options
-from medeval.commands.score import method_of
+from medeval.commands.score import method_of, write_json
 from medeval.errors import UserError
 from medeval.tasks import registry
 
@@ -30,6 +30,7 @@ NOT_EQUAL = "What cannot be told apart need not be equal: these data do not say.
 
 
 def _compare(
+    context: typer.Context,
     runs: Annotated[
         list[Path],
         typer.Argument(
@@ -46,8 +47,9 @@ def _compare(
     """
     # Here, not above: every other command starts without these.
     from medeval.scoring.compare import pair_sentences, sentence
-    from medeval.terminal import Results, require_writable, write_json
+    from medeval.terminal import Results, require_writable
 
+    given |= context.obj["options"]
     out, as_json = given["out"], given["json"] or str(given["out"]) == "-"
     named = given["task"] or registry.task_of(runs[0])
     if named is None:
@@ -129,9 +131,12 @@ def _of_runs(
                 f"{missing:,} items of {record.folder} were never asked: it cannot be compared"
                 f" before it is whole. `{again}`."
             )
+    names = {record.folder: record.folder.name for record in records}
+    if len(set(names.values())) < len(names):
+        names = {folder: str(folder) for folder in names}
     found = corrected(
         [
-            replace(difference, first=one.folder.name, second=two.folder.name)
+            replace(difference, first=names[one.folder], second=names[two.folder])
             for (one, asked), (two, other) in combinations(runs, 2)
             for difference in asked.compare(one.folder, other, two.folder, method)
             if not metrics or difference.metric in metrics

@@ -52,6 +52,8 @@ def _task_checks(names: Sequence[str], as_built: bool) -> Iterator[Check]:
         try:
             task = registry.start(name, {"as_built": as_built})
         except UserError as error:
+            if not registry.is_known(name):
+                raise
             yield Check(f"{name}: can be evaluated", False, str(error))
             continue
         for check in check_task(task):

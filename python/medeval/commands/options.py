@@ -230,9 +230,14 @@ class TaskCommand(TyperCommand):
         """
         words = args[: args.index("--")] if "--" in args else args
         ctx.meta[__name__] = names = registry.named_by(words)
-        known = {word for one in self.get_params(ctx) for word in [*one.opts, *one.secondary_opts]}
-        for word in words:
-            flag = word.partition("=")[0]
+        flags = self.get_params(ctx)
+        known = {word for one in flags for word in [*one.opts, *one.secondary_opts]}
+        named = [word.partition("=")[0] for word in words]
+        for one in flags:
+            times = sum(flag in one.opts for flag in named)
+            if times > 1 and not one.multiple and not one.is_flag:
+                raise UserError(f"{one.opts[0]} was given {times} times. Leave one of them away.")
+        for flag in named:
             if flag.startswith("--") and flag not in known:
                 raise UserError(self._no_such_flag(flag, names, known))
         return super().parse_args(ctx, args)
@@ -247,6 +252,13 @@ class TaskCommand(TyperCommand):
                 if one.name in chosen and one.name not in have:
                     flags = [*flags, one]
         return flags
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; it finds the options of the task in `context.obj`."""
+        own = {one.name for one in self.params}
+        given = {name: ctx.params.pop(name) for name in list(ctx.params) if name not in own}
+        ctx.obj["options"] = given
+        return super().invoke(ctx)
 
     def _no_such_flag(self, flag: str, names: Sequence[str], known: Iterable[str]) -> str:
         near = get_close_matches(flag, known, 1)
@@ -326,7 +338,9 @@ def _flag_type(annotation: Any) -> Any:
 
 def given_options(kind: type[TaskOptions], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a task among the flags of a command, as far as they were given."""
-    found = {name: given[name] for name in kind.model_fields if given.get(name) not in (None, [])}
+    found = {
+        name: given[name] for name in kind.model_fields if given.get(name) not in (None, [], ())
+    }
     # The switch that every command with data has; it is of this start.
     if not found.get("as_built"):
         found.pop("as_built", None)

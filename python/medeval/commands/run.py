@@ -14,7 +14,7 @@ from medeval.errors import UserError
 from medeval.tasks import registry
 
 
-def _run(**given: Any) -> None:
+def _run(context: typer.Context, **given: Any) -> None:
     """Evaluate a model on a task. Resume a run that was stopped with --resume.
 
     `run --task NAME --help` also shows the options of that task.
@@ -30,6 +30,7 @@ def _run(**given: Any) -> None:
     from medeval.commands.run_flow import RunFlags, execute, resume, show_prompt, start
     from medeval.tasks.options import parse_arguments
 
+    given |= context.obj["options"]
     if given["export_prompts"] is not None and given["import_answers"]:
         raise UserError("--export-prompts and --import-answers: one after the other.")
     named = {one.name: given[one.name] for one in fields(RunFlags) if one.name in given}

@@ -25,6 +25,7 @@ SCORES = "scores.json"
 
 
 def _score(
+    context: typer.Context,
     path: Annotated[
         Path | None,
         typer.Argument(
@@ -47,8 +48,9 @@ def _score(
     # Here, not above: every other command starts without these.
     from medeval.tasks.for_reports import group_tables, report_of
     from medeval.tasks.task import AskedTask
-    from medeval.terminal import Results, require_writable, table_of, warn, write_json
+    from medeval.terminal import Results, require_writable, table_of, warn
 
+    given |= context.obj["options"]
     out, as_json = given["out"], given["json"] or str(given["out"]) == "-"
     named = given["task"] or (registry.task_of(path) if path else None)
     if named is None:
@@ -90,6 +92,17 @@ def _score(
 
 
 score = with_options(_score, [flags_in("score_flags.toml")])
+
+
+def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> None:
+    """Write one line of JSON, whole or not at all; readable by its owner only.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    from medeval.models.text_files import save_text  # with its package it is slow to load
+
+    save_text(path, json.dumps(content, allow_nan=bare_nan, ensure_ascii=False) + "\n")
 
 
 def method_of(kind: type[Task], name: str, given: Mapping[str, Any]) -> Method:

@@ -86,9 +86,21 @@ def canonical_name(name: str) -> str:
     """Return a task's name as it is recorded; what names a file stays as it is."""
     folded = name.strip().replace("-", "_").lower()
     folded = ALIASES.get(folded, folded)
-    if folded in BUILT_IN or folded in _installed() or folded in _found(TASK_FILES).bundled():
+    if (
+        folded in BUILT_IN
+        or folded in _installed()
+        or folded in _found("medeval.tasks.medical:bundled")()
+    ):
         return folded
     return name
+
+
+def is_known(name: str) -> bool:
+    """Tell whether a name is that of a task or of a file that is there."""
+    known = canonical_name(name)
+    if known in BUILT_IN or known in _installed() or Path(known).exists():
+        return True
+    return known in _found("medeval.tasks.medical:bundled")()
 
 
 def _is_class(name: str) -> bool:
@@ -157,8 +169,8 @@ def recorded_name(name: str) -> str:
     name = canonical_name(name)
     if name in BUILT_IN or name in _installed():
         return name
-    kind = task_class(name)
-    return str(getattr(kind, "name", "")) or start(name, {}).name
+    own = getattr(task_class(name), "name", None)
+    return own if isinstance(own, str) else start(name, {}).name
 
 
 def start(name: str, given: Mapping[str, Any]) -> AskedTask:
