@@ -24,10 +24,10 @@ from medeval.commands import (
     run,
     score,
     synth,
-    yier,
 )
 from medeval.errors import UserError
 from medeval.files import UMASK
+from medeval.tasks.yier import cli as yier
 from medeval.text import visible_stream
 
 app = typer.Typer(

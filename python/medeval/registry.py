@@ -19,13 +19,13 @@ EXPORTS = (
     "medeval.tasks.cdm.export",
     "medeval.tasks.mimic3.export",
     "medeval.tasks.mtsamples.export",
-    "medeval.tasks.yier.export",
+    "medeval.tasks.yier.cli",
 )
 # What `load` knows: raw tables, as their sources declare them, and files in a form of their own.
 RAW_KINDS = ("mimic3", "mimic4")
 # Each of these has `Options`, a dataclass whose fields are flags of the command, as typer annotates
 # them, and whose `instead` is the flag by which nothing is loaded, if that is given; and `load`.
-LOADERS = {"mtsamples": "medeval.tasks.mtsamples.load", "yier": "medeval.tasks.yier.load"}
+LOADERS = {"mtsamples": "medeval.tasks.mtsamples.download", "yier": "medeval.tasks.yier.cli"}
 
 
 @dataclass(frozen=True)

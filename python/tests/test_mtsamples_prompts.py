@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from medeval.tasks.mtsamples.prompts import INSTRUCTION, Asked
+from medeval.tasks.mtsamples.task import INSTRUCTION, MtsamplesOptions
 from medeval.text import split_thinking
 
 
 def test_the_instruction_is_that_of_the_benchmark_in_both_styles() -> None:
-    assert Asked().messages("the note") == [
+    assert MtsamplesOptions().messages("the note") == [
         {"role": "system", "content": INSTRUCTION},
         {"role": "user", "content": "the note"},
     ]
-    assert Asked("helm").messages("the note") == [
+    assert MtsamplesOptions(prompt_style="helm").messages("the note") == [
         {"role": "user", "content": f"{INSTRUCTION}\n\nPatient Notes: the note\nAnswer:"}
     ]
 
@@ -35,17 +35,17 @@ def test_the_instruction_is_that_of_the_benchmark_in_both_styles() -> None:
 def test_asked_to_think_the_answer_is_what_follows_the_last_closing_tag(
     reply: str, answer: str, thought: str
 ) -> None:
-    judged, thinking = Asked(use_think=True).split(reply)
+    judged, thinking = MtsamplesOptions(use_think=True).split(reply)
     assert (split_thinking(judged).answer, thinking) == (answer, thought)
 
 
 def test_thinking_that_the_server_has_split_off_leaves_no_tag_to_be_closed() -> None:
-    asked = Asked(use_think=True)
+    asked = MtsamplesOptions(use_think=True)
     assert asked.split("Rest.", "why") == ("Rest.", "why")
     assert asked.split("more</think>Rest.", "why") == ("Rest.", "why\nmore")
 
 
 def test_not_asked_to_think_a_reply_stays_as_it_is() -> None:
     reply = "<think>why</think>Rest."
-    assert Asked().split(reply) == (reply, "why")
-    assert Asked().split("Rest.") == ("Rest.", "")
+    assert MtsamplesOptions().split(reply) == (reply, "why")
+    assert MtsamplesOptions().split("Rest.") == ("Rest.", "")

@@ -13,8 +13,8 @@ from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from marks import slow_after
 
+from medeval.tasks.yier.files import Document
 from medeval.tasks.yier.questions import check_records, clean_questions
-from medeval.tasks.yier.reading import Document
 
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
 TABLES = ("yier_attrition", "yier_data_class", "yier_options", "yier_questions")
@@ -82,7 +82,7 @@ def test_the_export_holds_the_questions_of_the_file(demo: Build) -> None:
 
 
 def test_the_check_refuses_what_is_called_refused_here() -> None:
-    outcomes = check_records(RECORDS).outcomes
+    outcomes, _ = check_records(RECORDS)
     assert [one.state == "error" for one in outcomes] == [row["refused"] for row in ROWS]
 
 

@@ -12,18 +12,11 @@ import numpy as np
 import pytest
 
 from medeval.errors import UserError
+from medeval.tasks.choice_replies import read_choices
 from medeval.tasks.task import Method
-from medeval.tasks.yier.questions import (
-    Answered,
-    Counts,
-    check_records,
-    fill,
-    submitted_records,
-    total,
-)
-from medeval.tasks.yier.reading import Document, Raw, read_file
-from medeval.tasks.yier.replies import read_reply
-from medeval.tasks.yier.scores import bootstrap, join, report
+from medeval.tasks.yier.files import Document, Raw, read_file
+from medeval.tasks.yier.questions import Answered, Counts, check_records, fill, total
+from medeval.tasks.yier.scores import bootstrap, join, score_answers, submitted_records
 
 FILES = [
     *("array_utf8.json", "array_bom.json", "array_gb18030.json", "array_utf16.json"),
@@ -70,17 +63,18 @@ def test_files_give_their_records(golden: Path, name: str) -> None:
     assert len(found.records) == expected["n_records"]
     for what in ("encoding", "layout", "repaired"):
         assert getattr(found, what) == expected[what]
-    assert all(entry.state == "ok" for entry in check_records(found.records).outcomes)
+    assert all(entry.state == "ok" for entry in check_records(found.records)[0])
 
 
-def scored(golden_cases: list[dict[str, Any]]) -> tuple[tuple[Answered, ...], dict[str, Any]]:
+def scored(golden_cases: list[dict[str, Any]]) -> tuple[list[Answered], dict[str, Any]]:
     """The questions and the values of the predictions of some cases."""
-    gold = check_records([case["record"] for case in golden_cases], strict=True).records
+    _, gold = check_records([case["record"] for case in golden_cases], strict=True)
     handed_in = [
         case["record"] | {"predict_answers": case["predict_answers"]} for case in golden_cases
     ]
-    made = report(join(gold, submitted_records(handed_in, "cases")), Method(n_iters=0))
-    return made.questions, made.details
+    answered = join(gold, submitted_records(Document(handed_in, "array")))
+    made = score_answers(answered, Method(n_iters=0), "cases", {})
+    return answered, made.result.metadata["details"]
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -142,13 +136,13 @@ def test_zero_cases_are_as_worked_by_hand(golden: Path, name: str) -> None:
 @pytest.mark.parametrize("name", EXTRACTIONS)
 def test_replies_are_read_as_listed(golden: Path, name: str) -> None:
     case = cases(golden / "answer_extraction.json")[name]
-    found = read_reply(case["response"], case["selection"])
+    found = read_choices(case["response"], case["selection"])
     assert [case["selection"][place] for place in found.options] == case["expected_options"]
 
 
 def submitted(raw: Raw, prediction: object, *, overwrite: bool = False) -> Raw:
     """Return a record as `submit` writes it."""
-    (record,) = check_records([raw]).records
+    _, (record,) = check_records([raw])
     answers = {record.sample_id: record.options.answers(prediction)}
     (filled,) = fill(Document([raw], "object"), answers, overwrite=overwrite).records
     return filled

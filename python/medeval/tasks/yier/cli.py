@@ -1,0 +1,249 @@
+"""What the command line has of YIER-LLM: `load yier`, its export, and the commands `yier …`.
+
+It is imported whenever a command starts, so the benchmark's own modules are imported when used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from medeval.errors import UserError
+from medeval.export import BenchmarkExport, Lines
+from medeval.registry import LoadRequest
+from medeval.sources import Source
+from medeval.warehouse import Warehouse, flat, schema_name
+
+NAME = "yier"
+QUESTIONS, OPTIONS = "yier_questions", "yier_options"
+SOURCE = Source(NAME, NAME, "yier_schema", {"records": ("line_number", "record")})
+
+app = typer.Typer(
+    help="CHIP 2023 YIER-LLM: check, convert and ask its questions, write a submission.",
+    no_args_is_help=True,
+)
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Questions, .json or .jsonl.")]
+Out = Annotated[Path | None, typer.Option(help="The file to write. Default: the terminal.")]
+
+
+@app.command()
+def validate(file: File) -> None:
+    """Check a file of questions; exit code 1 if there is anything to see to."""
+    from medeval.tasks.yier.files import read_file
+    from medeval.tasks.yier.questions import check_records
+
+    found = read_file(file)
+    outcomes, records = check_records(found.records)
+    labelled = sum(bool(record.answer_choices) for record in records)
+    split = "train" if 0 < labelled == len(records) else "mixed" if labelled else "test"
+    print(
+        f"{file}: {len(outcomes):,} records, {found.encoding}, layout {found.layout}; split"
+        f" {split if records else 'empty'}: {labelled:,} labelled, "
+        f" {len(records) - labelled:,} unlabelled, {len(outcomes) - len(records):,} left out"
+    )
+    if found.repaired:
+        print(
+            "not JSON as it stands; read with quotes, commas and brackets of other widths forgiven"
+        )
+    findings = [outcome for outcome in outcomes if outcome.state != "ok"]
+    for outcome in findings:
+        print(outcome)
+    if found.repaired or findings:
+        raise typer.Exit(1)
+
+
+@app.command()
+def convert(
+    file: File,
+    to: Annotated[Literal["array", "lines"], typer.Option(help="One array, or one record a line.")],
+    out: Out = None,
+) -> None:
+    """Write a file of questions as UTF-8 JSON; every record and key is kept, in order."""
+    from medeval.tasks.yier.files import as_text, read_file
+
+    found = read_file(file)
+    _write(out, as_text(found, to))
+    if found.repaired:
+        print(f"medeval: {file} was not JSON as it stands; it was repaired", file=sys.stderr)
+
+
+@app.command()
+def prompt(
+    file: File,
+    out: Out = None,
+    language: Annotated[str, typer.Option(help="Of the instruction, zh or en.")] = "zh",
+    shuffle_seed: Annotated[
+        int | None, typer.Option(help="Shuffle the options. Default: the order of the file.")
+    ] = None,
+    passes: Annotated[int, typer.Option(min=1, help="How often each question is asked.")] = 1,
+    examples: Annotated[
+        Path | None, typer.Option(help="Training file from which examples are chosen.")
+    ] = None,
+    shots: Annotated[int, typer.Option(min=0, help="How many examples.")] = 0,
+    example_seed: Annotated[int, typer.Option(help="Seed of their choice.")] = 0,
+    skip_without_context: Annotated[
+        bool, typer.Option("--skip-without-context", help="Leave such questions out.")
+    ] = False,
+) -> None:
+    """Write the prompts, one JSON object a line, as a run would send them."""
+    from medeval.tasks.options import read_options
+    from medeval.tasks.yier.task import YierOptions, begin
+
+    given = {
+        "questions": str(file),
+        "language": language,
+        "shuffle_seed": shuffle_seed,
+        "samples": passes,
+        "examples": None if examples is None else str(examples),
+        "shots": shots,
+        "example_seed": example_seed,
+        "skip_without_context": skip_without_context,
+    }
+    lines = begin(read_options(YierOptions, given, NAME)).prompts()
+    _write(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+
+
+@app.command()
+def submit(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
+    questions: Annotated[
+        Path | None,
+        typer.Option(help="The file of questions, if it is elsewhere now than it was for the run."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace predictions that the questions have.")
+    ] = False,
+) -> None:
+    """Write the questions with `predict_answers`, as they are handed in."""
+    from medeval.models.text_files import save_text
+    from medeval.tasks.run_record import read_record
+    from medeval.tasks.yier.files import as_text
+    from medeval.tasks.yier.questions import fill
+    from medeval.tasks.yier.task import YierOptions, begin, options_of
+
+    record = read_record(run, NAME)
+    named = {} if questions is None else {"questions": str(questions)}
+    task = begin(YierOptions(**options_of(record.settings) | named))
+    answered, agreement = task.answers(run)
+    answers = {one.record.sample_id: one.answers for one in answered}
+    filled = fill(task.file, answers, overwrite=overwrite)
+    save_text(out, as_text(filled))
+    print(f"{len(filled.records):,} records in {out}")
+    if missing := sum(one.missing for one in answered):
+        print(
+            f"medeval: {missing:,} questions have no answer in {run} yet; nothing is predicted",
+            file=sys.stderr,
+        )
+    if agreement is not None:
+        print(f"{agreement:.1%} of the pairs of passes agree; the first is handed in")
+
+
+def _write(out: Path | None, text: str) -> None:
+    from medeval.models.text_files import save_text
+
+    if out is None:
+        # Bytes, since the terminal's own encoding may not have the characters.
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
+        return
+    if out.is_dir() or not out.parent.is_dir():
+        raise UserError(f"--out {out}: name a file in a folder that is there.")
+    save_text(out, text)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What becomes of the questions that `load yier` reads."""
+
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="yier: write clean JSON Lines to this file, for MEDEVAL_YIER, and load nothing."
+        ),
+    ] = None
+
+    @property
+    def instead(self) -> str:
+        """The flag by which nothing is loaded."""
+        return "--out" if self.out is not None else ""
+
+
+def load(request: LoadRequest, options: Options) -> None:
+    """Write the questions as clean JSON Lines, which DuckDB reads, or load them into PostgreSQL.
+
+    Raises:
+        UserError: a file that cannot be read or written, one without a record, or a database that
+            refuses.
+    """
+    from medeval.models.text_files import save_text
+    from medeval.tasks.yier.files import as_text, read_file
+    from medeval.tasks.yier.questions import clean_questions
+
+    place = request.place or os.environ.get("MEDEVAL_YIER")
+    if not place:
+        place = request.root / "demo" / "yier" / "questions.json"
+        request.say(f"No FILE and no MEDEVAL_YIER: reading the synthetic demo, {place}.")
+    path = Path(place).expanduser()
+    file = read_file(path)
+    records, outcomes = clean_questions(file)
+    if not records:
+        raise UserError(f"{path} holds no record.")
+    text = as_text(replace(file, records=records), "lines")
+    if options.out is not None:
+        save_text(options.out, text)
+        done = f"{options.out}: name it in MEDEVAL_YIER, then `dbt build --select yier`."
+    else:
+        from medeval.load import load_rows
+
+        # Texts hold signs that `splitlines` takes for line ends.
+        loaded = load_rows(enumerate(text.split("\n")[:-1], start=1), SOURCE, request)
+        done = f"{loaded.schema}.records: `dbt build --select yier --target {request.target}`."
+    usable = [outcome.record for outcome in outcomes if outcome.record is not None]
+    labelled = sum(bool(record.answer_choices) for record in usable)
+    mended = ", mended: it is no JSON as it stands" if file.repaired else ""
+    read = f"{file.name}: {len(records):,} records, {file.encoding}, layout {file.layout}{mended}"
+    print(f"{read}; {labelled:,} with answers.")
+    if lost := len(records) - len(usable):
+        print(f"{lost:,} records cannot be used; see yier_attrition once built.")
+    for outcome in [outcome for outcome in outcomes if outcome.state != "ok"][:10]:
+        print(outcome)
+    print(done)
+
+
+def _records(warehouse: Warehouse) -> Iterator[dict[str, Any]]:
+    """Yield the questions as the task publishes them, in the order of their file."""
+    schema = schema_name(NAME)
+    columns = ["sample_id", "option_text", "is_answer"]
+    order = 'order by sample_id collate "C", option_position'
+    options = {
+        sample_id: [(text, is_answer) for _, text, is_answer in rows]
+        for sample_id, rows in groupby(
+            flat(warehouse.select(columns, schema, OPTIONS, order)), key=lambda row: row[0]
+        )
+    }
+    columns = ["sample_id", "context", "question", "question_source"]
+    for sample_id, context, question, source in flat(
+        warehouse.select(columns, schema, QUESTIONS, "order by line_number")
+    ):
+        yield {
+            "context": context or "",
+            "question": question,
+            "selection": [text for text, _ in options[sample_id]],
+            "answer_choices": [text for text, is_answer in options[sample_id] if is_answer],
+            "sample_id": sample_id,
+            "source": source or "",
+        }
+
+
+_ARE = ("questions", "records")
+_LINES = Lines(NAME, "questions.jsonl", QUESTIONS, (OPTIONS,), _records, _ARE)
+EXPORT = BenchmarkExport(NAME, (NAME,), {}, (QUESTIONS,), _LINES.write)
