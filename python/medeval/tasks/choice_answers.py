@@ -102,7 +102,8 @@ _NOT_BUT = re.compile(
 )
 _BUT_NOT = re.compile(
     r"(?P<in>.+?)[,;]?\s?(?:(?:and|but)\s)?"
-    r"(?:(?<![A-Za-z])(?:not(?! (?:correct|right|true|an? answer))|rather than)\s|而?不是|而非|而?不选)\s?(?P<out>.+)"
+    r"(?:(?<![A-Za-z])(?:not(?! (?:correct|right|true|an? answer))|rather than)\s"
+    r"|而?不是|而非|而?不选)\s?(?P<out>.+)"
 )
 
 

@@ -23,7 +23,7 @@ from urllib.parse import quote
 import typer
 
 from medeval.errors import UserError
-from medeval.registry import LoadRequest
+from medeval.load import LoadRequest
 from medeval.sources import Source
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -61,24 +61,19 @@ _THINK = (
 class MtsamplesOptions(TaskOptions):
     """How notes are put to a model."""
 
-    cache_dir: Annotated[
-        str | None,
-        Field(
-            description="Folder of the downloaded notes that the warehouse must have been built of;"
-            " an empty one is filled first."
-        ),
-    ] = None
-    use_think: Annotated[bool, Field(description="Ask the model to think between tags first.")] = (
-        False
+    cache_dir: str | None = Field(
+        None,
+        description="The folder of downloaded notes that the warehouse was built of. An empty one"
+        " is filled first.",
     )
-    prompt_style: Annotated[
-        Literal["medarc", "helm"],
-        Field(description="medarc: the instruction as system message; helm: all in one message."),
-    ] = "medarc"
-    samples: Annotated[int, Field(ge=1, description="How often each note is asked about.")] = 1
-    shuffle_seed: Annotated[
-        int | None, Field(description="Shuffle the notes. Default: the order of their names.")
-    ] = None
+    use_think: bool = Field(False, description="Ask the model to think between tags first.")
+    prompt_style: Literal["medarc", "helm"] = Field(
+        "medarc", description="medarc: instruction as system message; helm: all in one message."
+    )
+    samples: int = Field(1, ge=1, description="How often each note is asked about.")
+    shuffle_seed: int | None = Field(
+        None, description="Shuffle the notes by this seed. Default: by their names."
+    )
 
     def messages(self, question: str) -> list[Message]:
         """Return the conversation about one note."""
@@ -128,14 +123,51 @@ class MtsamplesTask(ItemTask, JudgedTask):
         data_class: of the notes; None in a run that does not say so.
     """
 
+    scored_by: ClassVar[str] = "a judge's reward"
+    Options: ClassVar[type[TaskOptions]] = MtsamplesOptions
     examples: Sequence[Example]
     options: MtsamplesOptions
     rule_version: str
     data_class: str | None
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
-    asked_as: str = NAME
     default_judge: str = DEFAULT_JUDGE
+
+    @classmethod
+    def start(cls, named: str, options: MtsamplesOptions) -> Self:
+        """See `Task`: the examples that the warehouse holds; an empty cache folder is filled."""
+        given = options.cache_dir
+        cache = None if given is None else Path(given).expanduser().resolve()
+        if cache is not None:
+            fill_cache(cache)
+        build = f"`MEDEVAL_MTSAMPLES={cache} dbt build --select mtsamples`"
+        try:
+            # The folder names the notes as a variable does.
+            examples, rule_version, place, data_class = read_warehouse(
+                as_built=options.as_built or cache is not None
+            )
+        except UserError as error:
+            raise (
+                error if cache is None else UserError(f"{error} For {cache}: {build}.")
+            ) from None
+        if cache is not None and place not in (str(cache), str(cache / NOTES_FOLDER)):
+            raise UserError(
+                f"The warehouse holds the examples of {place}, not of {cache}. Build them first:"
+                f" {build}."
+            )
+        if options.shuffle_seed is not None:
+            random.Random(options.shuffle_seed).shuffle(examples)  # noqa: S311
+        return cls(examples, options, rule_version, data_class)
+
+    @classmethod
+    def resume(cls, record: RunRecord, moved: Mapping[str, Any], named: str | None = None) -> Self:
+        """See `Task`: with the examples that the run kept."""
+        asked = record.settings[SETTINGS]
+        kept = {name: asked[name] for name in ("use_think", "prompt_style", "samples")}
+        examples, data_class = read_kept(record.folder), asked.get("data_class")
+        if sha256_of(examples) != asked["sha256"]:
+            raise UserError(f"The examples in {record.folder} are not those that were asked about.")
+        return cls(examples, MtsamplesOptions(**kept), str(asked["rule_version"]), data_class)
 
     @property
     def rubric(self) -> Rubric:
@@ -145,7 +177,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
         return shipped_rubric(NAME)
 
     def settings(self) -> dict[str, Any]:
-        """See `AskedTask`."""
+        """See `Task`."""
         return {
             SETTINGS: {
                 "examples": len(self.examples),
@@ -158,14 +190,14 @@ class MtsamplesTask(ItemTask, JudgedTask):
         }
 
     def keep(self, folder: Path) -> list[Path]:
-        """See `AskedTask`."""
+        """See `Task`."""
         place = folder / FILE
         if not place.exists():
             write_text(place, as_lines(self.examples))
         return [place]
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
-        """See `AskedTask`."""
+        """See `Task`."""
         for example in self.examples[:limit]:
             messages = self.options.messages(example.question)
             for sample in range(self.options.samples):
@@ -179,7 +211,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
         return thought + self._by_id[gold_of].answer
 
     def chance(self) -> float:
-        """See `AskedTask`; by the rule-based judge."""
+        """See `Task`; by the rule-based judge."""
         from medeval.judging.judgments import rewards_of
         from medeval.judging.local import LocalJudge
 
@@ -193,7 +225,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
         return sum(rewards) / len(rewards) if rewards else 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """See `AskedTask`."""
+        """See `Task`."""
         return {"reward_judged": (1.0, 0.0), "reward": (1.0, 0.0)}
 
     def subjects(self, record: RunRecord) -> list[Subject]:
@@ -211,7 +243,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
         return subjects
 
     def score(self, folder: Path, method: Method) -> TaskScore:
-        """See `AskedTask`; writes one row an answer into the run's folder."""
+        """See `Task`; writes one row an answer into the run's folder."""
         from medeval.judging.results import judge_feedback
 
         record = read_record(folder)
@@ -264,7 +296,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
     def compare(
         self, first: Path, other: MtsamplesTask, second: Path, method: Method
     ) -> list[Difference]:
-        """See `AskedTask`."""
+        """See `Task`."""
         found = []
         for task, folder in ((self, first), (other, second)):
             record = read_record(folder)
@@ -363,48 +395,3 @@ def demo_plan(question: str) -> str:
             "Return at once for fever, bleeding or worsening pain.",
         ]
     )
-
-
-def begin(options: MtsamplesOptions) -> MtsamplesTask:
-    """Read the examples that the warehouse holds, after filling an empty cache folder.
-
-    Raises:
-        UserError: they are not built, or of other notes than those of the cache folder; or the
-            notes cannot be fetched.
-    """
-    cache = None if options.cache_dir is None else Path(options.cache_dir).expanduser().resolve()
-    if cache is not None:
-        fill_cache(cache)
-    build = f"`MEDEVAL_MTSAMPLES={cache} dbt build --select mtsamples`"
-    try:
-        # The folder names the notes as a variable does.
-        examples, rule_version, place, data_class = read_warehouse(
-            as_built=options.as_built or cache is not None
-        )
-    except UserError as error:
-        raise (error if cache is None else UserError(f"{error} For {cache}: {build}.")) from None
-    if cache is not None and place not in (str(cache), str(cache / NOTES_FOLDER)):
-        raise UserError(
-            f"The warehouse holds the examples of {place}, not of {cache}. Build them first:"
-            f" {build}."
-        )
-    if options.shuffle_seed is not None:
-        random.Random(options.shuffle_seed).shuffle(examples)  # noqa: S311
-    return MtsamplesTask(examples, options, rule_version, data_class)
-
-
-def resumed(record: RunRecord) -> MtsamplesTask:
-    """Return the task of a run, with the examples that it kept.
-
-    Raises:
-        UserError: they are not there.
-    """
-    asked = dict(record.settings[SETTINGS])
-    options = MtsamplesOptions(
-        use_think=asked["use_think"], prompt_style=asked["prompt_style"], samples=asked["samples"]
-    )
-    examples, data_class = read_kept(record.folder), asked.get("data_class")
-    task = MtsamplesTask(examples, options, str(asked["rule_version"]), data_class)
-    if sha256_of(task.examples) != asked["sha256"]:
-        raise UserError(f"The examples in {record.folder} are not those that were asked about.")
-    return task

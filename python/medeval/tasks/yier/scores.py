@@ -38,7 +38,7 @@ from medeval.tasks.yier.questions import (
     usable_records,
     words_of,
 )
-from medeval.tasks.yier.task import NAME, questions_file
+from medeval.tasks.yier.task import NAME
 
 HEADLINE = "f1"
 # A larger share of replies that cannot be read measures the reader, not the model.
@@ -64,15 +64,13 @@ _METRICS = (
 _BY_GROUP = ("n", HEADLINE, "precision", "recall", "exact_set_accuracy")
 
 
-def score_file(
-    prediction: Path, gold: Path | None, method: Method, *, allow_extra: bool = False
-) -> TaskScore:
+def score_file(prediction: Path, gold: Path, method: Method, allow_extra: bool) -> TaskScore:
     """Score a file that is handed in against a file with gold answers.
 
     Raises:
         UserError: a file that cannot be read, ids that do not fit, or no gold answers.
     """
-    truth, given = read_file(gold or questions_file(None)), read_file(prediction)
+    truth, given = read_file(gold), read_file(prediction)
     questions = usable_records(truth)
     answered = join(questions, submitted_records(given), allow_extra=allow_extra)
     facts = {
