@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 from urllib.parse import quote
@@ -172,16 +173,12 @@ def download(cache: Path) -> tuple[int, int]:
             listing = listing_of(notes)
             if listing is None or listing.origin != PINNED:
                 url = f"{API}/repos/{repository}/contents/{folder}?ref={commit}"
-                listing = _listing(_fetch(client, url, json.loads), url)
+                listing = _fetch(client, url, _listing)
                 # Before the first note: a download that stops is known to be incomplete.
                 write_text(cache / LISTING_FILE, listing.model_dump_json(indent=1) + "\n")
-            console = Console(stderr=True)
+            console, is_shown = Console(stderr=True), sys.stderr.isatty()
             for file in track(
-                listing.files,
-                "notes",
-                console=console,
-                transient=True,
-                disable=not sys.stderr.isatty(),
+                listing.files, "notes", console=console, transient=True, disable=not is_shown
             ):
                 path = notes / file.name
                 if path.exists() and file.is_content(path.read_bytes()):
@@ -196,29 +193,19 @@ def download(cache: Path) -> tuple[int, int]:
     return len(listing.files), fetched
 
 
-def _listing(answer: object, place: str) -> Listing:
+def _listing(content: bytes) -> Listing:
     """Read what GitHub's contents API says of a folder; what is no `.txt` is no note."""
-    from pydantic import ValidationError
-
     from medeval.tasks.mtsamples.notes import PINNED, Listing
 
-    if not isinstance(answer, list):
-        raise UserError(f"{place} answers with something else than a list of files.")
-    if len(answer) >= _LONGEST_LIST:
-        raise UserError(f"{place} lists {len(answer)} files, so its list may be cut.")
+    answer = json.loads(content)
+    if not isinstance(answer, list) or len(answer) >= _LONGEST_LIST:
+        raise ValueError(f"no list of fewer than {_LONGEST_LIST:,} files, so it may be cut")
     try:
-        found = [one for one in answer if one["type"] == "file" and one["name"].endswith(".txt")]
+        files = [one for one in answer if one["type"] == "file" and one["name"].endswith(".txt")]
         about = dict(zip(("repository", "folder", "commit"), PINNED, strict=True))
-        listing = Listing.model_validate({**about, "files": found})
-    except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        wrong = f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
-        raise UserError(f"{place} lists a file that cannot be used: {wrong}.") from None
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{place} lists a file that cannot be used: {error!r}.") from None
-    if not found:
-        raise UserError(f"{place} lists no .txt file.")
-    return listing
+        return Listing.model_validate({**about, "files": sorted(files, key=itemgetter("name"))})
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise ValueError("a list of files with one that cannot be used") from None
 
 
 def _checked(file: ListedFile, content: bytes) -> bytes:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,12 @@ from medeval.strict_json import ConstantError, RepeatedKeyError, strict_decoder
 LONGEST_LINE = 16 * 1024 * 1024
 # No number is read, and Python refuses to make one of very many digits.
 _DECODER = strict_decoder(parse_int=len, parse_float=len)
+_WRONG: dict[type[Exception], str] = {
+    UnicodeDecodeError: "is not text in UTF-8",
+    RecursionError: "is nested too deep",
+    RepeatedKeyError: "names a key twice",
+    ConstantError: "holds NaN or an infinite number, which is not JSON",
+}
 # What the benchmark's authors pin: a repository, a folder in it, and the commit.
 PINNED = (
     "raulista1997/benchmarkdata",
@@ -175,45 +180,36 @@ def _in_lines(path: Path, *, is_packed: bool) -> Iterator[Note]:
     if is_packed:
         content = unpacked(content, str(path))
     for number, line in enumerate(content.split(b"\n"), start=1):
-        if line.strip():
-            try:
-                yield _note_of(line)
-            except ValueError as error:
-                raise UserError(f"{path}, line {number} {error}.") from None
+        if not line.strip():
+            continue
+        try:
+            yield _note_of(line)
+        except json.JSONDecodeError as error:
+            wrong = f"is not JSON: {error.msg} at column {error.colno}"
+        except (ValueError, RecursionError) as error:
+            # What a decoder says may hold a text.
+            wrong = _WRONG.get(type(error)) or str(error)
+        else:
+            continue
+        raise UserError(f"{path}, line {number} {wrong}.")
 
 
 def _note_of(line: bytes) -> Note:
-    """Return the note of a line; what is wrong with it follows its number in a sentence."""
     if len(line) > LONGEST_LINE:
         raise ValueError(
             f"has {len(line):,} bytes, and there can be {LONGEST_LINE:,}. Put notes as long as that"
             " into a folder, as .txt files"
         )
-    try:
-        text = line.decode("utf-8")
-        if text.startswith("\ufeff"):
-            raise ValueError("begins with a byte order mark. Save the file as UTF-8 without one")
-        entry = _DECODER.decode(text)
-    except UnicodeDecodeError:
-        raise ValueError("is not text in UTF-8") from None
-    except RecursionError:
-        raise ValueError("is nested too deep") from None
-    except RepeatedKeyError:
-        # The key itself may be a text.
-        raise ValueError("names a key twice") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"is not JSON: {error.msg} at column {error.colno}") from None
-    except ConstantError as error:
-        raise ValueError(f"holds {error.name}, which is not JSON") from None
+    text = line.decode("utf-8")
+    if text.startswith("\ufeff"):
+        raise ValueError("begins with a byte order mark. Save the file as UTF-8 without one")
+    entry = _DECODER.decode(text)
     if not isinstance(entry, dict):
         raise ValueError("is no JSON object")
     for key in ("filename", "text"):
         if not isinstance(entry.get(key), str):
             raise ValueError(f"has no text called {key}")
-        try:
-            _checked(entry[key])
-        except ValueError as error:
-            raise ValueError(f"has a {key} that {error}") from None
+        _checked(entry[key])
     if not entry["filename"].strip():
         raise ValueError("has a blank filename")
     return Note(entry["filename"], entry["text"], OPEN if entry.get("data_class") == OPEN else "")
@@ -243,21 +239,13 @@ class ListedFile(BaseModel):
         return is_as_long and hashlib.sha1(blob, usedforsecurity=False).hexdigest() == self.sha
 
 
-def _each_once(files: tuple[ListedFile, ...]) -> tuple[ListedFile, ...]:
-    """Return the files in the order of their names' bytes."""
-    for name, count in Counter(file.name for file in files).items():
-        if count > 1:
-            raise ValueError(f"{name!r} is there {count} times")
-    return tuple(sorted(files, key=lambda file: file.name.encode()))
-
-
 class Listing(BaseModel):
-    """The notes of a folder of a repository at a commit, in the order of the names' bytes."""
+    """The notes of a folder of a repository at a commit."""
 
     repository: str
     folder: str
     commit: str
-    files: Annotated[tuple[ListedFile, ...], AfterValidator(_each_once)]
+    files: tuple[ListedFile, ...]
 
     @property
     def origin(self) -> tuple[str, str, str]:
