@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -15,6 +13,7 @@ import pytest
 from dbt_worker import Worked, Worker
 from in_process import Done, Main, main_in
 from mtsamples_listing import listed, write_listing
+from web_server import Page, web_server
 
 from medeval.tasks.mtsamples import download
 from medeval.tasks.mtsamples.notes import PINNED
@@ -24,93 +23,49 @@ NOTES = {
     "A & B's (x), 50%.txt": b"FINDINGS: none",
     "Z .txt": b"",
 }
-LIST = f"/api/repos/{PINNED[0]}/contents/{PINNED[1]}"
-RAW = f"/raw/{PINNED[0]}/{PINNED[2]}/{PINNED[1]}"
-FIRST = f"{RAW}/A & B's (x), 50%.txt"
+LIST = f"/api/repos/{PINNED[0]}/contents/{PINNED[1]}?ref={PINNED[2]}"
+RAW = f"/raw/{PINNED[0]}/{PINNED[2]}/{PINNED[1]}/"
+FIRST = f"{RAW}A & B's (x), 50%.txt"
 
 
 @dataclass
 class Repository:
-    """A server that answers like GitHub.
+    """What answers like GitHub.
 
     Attributes:
-        files: what the folder holds.
+        extra: entries of the list beside the notes.
         faults: what is amiss with the answers at a path, from the first request on: a status, `cut`
             or `wrong`; an answer without one is right.
         asked: how often each path was asked for.
-        query: what the list was asked for with.
     """
 
-    files: dict[str, bytes]
+    extra: list[dict[str, object]] = field(default_factory=list)
     faults: dict[str, list[int | str]] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
-    query: str = ""
-    extra_entries: list[dict[str, object]] = field(default_factory=list)
 
-    def listing(self) -> bytes:
-        entries: list[dict[str, object]] = [
-            {**listed(name, content), "type": "file"} for name, content in self.files.items()
-        ]
+    def respond(self, place: str, _: object) -> Page:
+        path = unquote(place)
+        notes = [{**listed(name, content), "type": "file"} for name, content in NOTES.items()]
         other = {"name": "README.md", "type": "file", "size": 1, "sha": ""}
         folder = {"name": "more.txt", "type": "dir", "size": 0, "sha": ""}
-        return json.dumps([other, folder, *entries, *self.extra_entries]).encode()
-
-    def content(self, path: str) -> bytes | None:
-        if path == LIST:
-            return self.listing()
-        return self.files.get(path.removeprefix(f"{RAW}/"))
+        entries = [other, folder, *notes, *self.extra]
+        body = json.dumps(entries).encode() if path == LIST else NOTES[path.removeprefix(RAW)]
+        fault = dict(enumerate(self.faults.get(path, []))).get(self.asked[path])
+        self.asked[path] += 1
+        if isinstance(fault, int):
+            return Page(fault, "not here", {"x-ratelimit-remaining": "0"} if fault == 403 else {})
+        longer = {"Content-Length": str(len(body) + 1)} if fault == "cut" else {}
+        return Page(200, b"#" * len(body) if fault == "wrong" else body, longer)
 
 
 @pytest.fixture
 def repository(monkeypatch: pytest.MonkeyPatch) -> Iterator[Repository]:
-    served = Repository(dict(NOTES))
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1  # head and body in one packet, or each waits for the other's receipt
-
-        def do_GET(self) -> None:
-            raw, _, query = self.path.partition("?")
-            path = unquote(raw)
-            faults = served.faults.get(path, [])
-            fault = faults[served.asked[path]] if served.asked[path] < len(faults) else None
-            served.asked[path] += 1
-            if path == LIST:
-                served.query = query
-            content = served.content(path)
-            status = fault if isinstance(fault, int) else 200 if content is not None else 404
-            body = content or b"" if status == 200 else b"not here"
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            if status == 403:
-                self.send_header("x-ratelimit-remaining", "0")
-            if fault == "cut":
-                self.send_header("Connection", "close")
-                self.close_connection = True
-                body = body[:-1]
-            self.end_headers()
-            self.wfile.write(b"#" * len(body) if fault == "wrong" else body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    address = f"http://127.0.0.1:{server.server_port}"
-    for name, value in {
-        "API": f"{address}/api",
-        "RAW": f"{address}/raw",
-        "ATTEMPTS": 3,
-        "FIRST_WAIT": 0.001,
-    }.items():
-        monkeypatch.setattr(download, name, value)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    served = Repository()
+    with web_server(served.respond) as server:
+        own = {"API": f"{server.url}/api", "RAW": f"{server.url}/raw", "ATTEMPTS": 3}
+        for name, value in {**own, "FIRST_WAIT": 0.001}.items():
+            monkeypatch.setattr(download, name, value)
         yield served
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture
@@ -137,7 +92,6 @@ def test_all_notes_are_fetched_at_the_commit_and_only_once(
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"{tmp_path / 'txt_files'}: 3 notes, 3 of them fetched now.\n")
     assert stored(tmp_path) == NOTES
-    assert repository.query == f"ref={PINNED[2]}"
     path = tmp_path / "txt_files" / "Biopsy #2.txt"
     path.write_bytes(path.read_bytes().replace(b"PLAN", b"PLAY"))
     assert "3 notes, 1 of them fetched now" in fetch().out
@@ -149,7 +103,7 @@ def test_all_notes_are_fetched_at_the_commit_and_only_once(
 def test_a_download_that_stopped_is_gone_on_with(
     repository: Repository, fetch: Callable[[], Done], main: Main, tmp_path: Path
 ) -> None:
-    last = f"{RAW}/Z .txt"
+    last = f"{RAW}Z .txt"
     repository.faults[last] = [404, 404]
     done = fetch()
     assert (done.code, done.out) == (2, "")
@@ -222,7 +176,7 @@ def test_a_list_that_cannot_be_right_is_refused(
     tmp_path: Path,
     entries: list[dict[str, object]],
 ) -> None:
-    repository.extra_entries += entries
+    repository.extra += entries
     done = fetch()
     assert done.code == 2
     assert f"{PINNED[1]}?ref={PINNED[2]} cannot be fetched: " in done.err

@@ -178,11 +178,3 @@ def test_load_mends_a_file_that_the_models_read(tmp_path: Path) -> None:
     assert "gb18030" in done.stdout
     built = run_dbt(*MODELS, env={"MEDEVAL_YIER": str(out)}, folder=tmp_path)
     assert built.returncode == 0, built.stdout
-
-
-@pytest.mark.slow
-def test_the_demo_does_not_replace_the_users_questions(worker: Worker, tmp_path: Path) -> None:
-    path = written(tmp_path / "questions.json", [{**PLAIN, "sample_id": "a"}])
-    warehouse = Worked(worker, tmp_path)
-    warehouse.builds(*MODELS, YIER=path)
-    warehouse.stops(*MODELS, says=(f"This warehouse holds yier of {path}", "MEDEVAL_YIER"))

@@ -34,17 +34,6 @@ def demo() -> list[Record]:
     return usable_records(read_file(DEMO))
 
 
-def test_the_chinese_prompt_word_for_word() -> None:
-    assert prompt_text(record()) == (
-        "你是一名医学考试的答题者，请根据医学知识回答下面的题目。\n\n"
-        "【病历资料】\n男，30岁。\n\n"
-        "【题目】\n何者正确？\n\n"
-        "【选项】\nA. 发热\nB. 咳嗽\nC. 皮疹\nD. 腹痛\n\n"
-        "本题为不定项选择，可能有一个或多个正确选项。\n\n"
-        '请只输出一个 JSON 对象，列出全部正确选项的字母，格式如：{"answer": ["A", "C"]}'
-    )
-
-
 @pytest.mark.parametrize("language", ["zh", "en"])
 @pytest.mark.parametrize("context", [None, "", " \n"])
 def test_without_a_context_its_heading_is_absent(language: Any, context: str | None) -> None:
