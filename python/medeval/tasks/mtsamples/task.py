@@ -232,15 +232,12 @@ class MtsamplesTask(ItemTask, JudgedTask):
         """See `JudgedTask`."""
         from medeval.judging.prompt import Subject
 
-        subjects = []
-        for answer in self._answers(record):
-            example = self._by_id[answer.item]
-            text = self.options.split(answer.text, answer.reasoning)[0]
-            asked, reference = example.question, example.answer
-            subjects.append(
-                Subject(answer.item, asked, text, reference, self.data_class, answer.sample)
-            )
-        return subjects
+        answers = [(one, self._by_id[one.item]) for one in self._answers(record)]
+        texts = [self.options.split(one.text, one.reasoning)[0] for one, _ in answers]
+        return [
+            Subject(one.item, asked.question, text, asked.answer, self.data_class, one.sample)
+            for (one, asked), text in zip(answers, texts, strict=True)
+        ]
 
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `Task`; writes one row an answer into the run's folder."""

@@ -218,15 +218,14 @@ class Counts(NamedTuple):
     n_gold: int
 
     @property
-    def is_exact(self) -> bool:
-        """Whether exactly the gold answers are predicted."""
-        return self.tp == self.n_pred == self.n_gold
+    def ratio(self) -> tuple[int, int]:
+        """Twice the right answers, and the predicted and gold ones: F1 as a ratio of sums."""
+        return 2 * self.tp, self.n_pred + self.n_gold
 
     @property
     def f1(self) -> Fraction:
         """The harmonic mean of precision and recall; 0 where neither has a denominator."""
-        both = self.n_pred + self.n_gold
-        return Fraction(2 * self.tp, both) if both else Fraction(0)
+        return Fraction(*self.ratio) if self.ratio[1] else Fraction(0)
 
 
 def total(counts: Iterable[Counts]) -> Counts:

@@ -51,9 +51,9 @@ GROUPINGS: Mapping[str, Callable[[Answered], str]] = {
     "answers": lambda one: "single" if len(one.record.gold.options) == 1 else "multiple",
     "options": lambda one: str(len(one.record.selection)),
 }
-# Means of the questions' own scores.
+# Means of the questions' own scores; an F1 of 1 has exactly the gold answers.
 _BY_QUESTION: Mapping[str, Callable[[Answered], float]] = {
-    "exact_set_accuracy": lambda one: float(one.counts.is_exact),
+    "exact_set_accuracy": lambda one: float(one.counts.f1 == 1),
     "mean_question_f1": lambda one: float(one.counts.f1),
 }
 # What is a score; the rest of a summary are counts.
@@ -287,7 +287,7 @@ def summarise(scored: Sequence[Answered]) -> dict[str, Any]:
         "recall": sums.tp / sums.n_gold if sums.n_gold else 0.0,
         "f1": float(sums.f1),
         "f1_unknown_dropped": float(sums._replace(n_pred=sums.n_pred - n_unknown).f1),
-        "exact_set_accuracy": _mean(one.is_exact for one in each),
+        "exact_set_accuracy": _mean(one.f1 == 1 for one in each),
         "mean_question_f1": _mean(one.f1 for one in each),
         # Right answers over all that are predicted or gold, of which there are some.
         "mean_jaccard": _mean(Fraction(one.tp, one.n_pred + one.n_gold - one.tp) for one in each),
@@ -316,7 +316,7 @@ def bootstrap(
         n_iters: how many draws.
         seed: of the draws.
     """
-    column = Ratio(*zip(*_ratios(units), strict=True), empty=0.0)
+    column = Ratio(*zip(*(one.ratio for one in units), strict=True), empty=0.0)
     warning = None
     if len(set(units)) == 1:
         alike = "one unit only" if len(units) == 1 else "all units are alike"
@@ -350,11 +350,6 @@ def units_of(questions: Sequence[Answered], cluster: str | None = None) -> list[
     return [total(counts) for counts in units.values()]
 
 
-def _ratios(units: Sequence[Counts]) -> list[tuple[int, int]]:
-    """Return twice the right answers of each unit, and its predicted and gold ones."""
-    return [(2 * one.tp, one.n_pred + one.n_gold) for one in units]
-
-
 def compare(
     first: Sequence[Answered], second: Sequence[Answered], method: Method
 ) -> list[Difference]:
@@ -374,6 +369,6 @@ def compare(
         mean_difference(name, list(map(value, first)), list(map(value, second)), method)
         for name, value in _BY_QUESTION.items()
     ]
-    one, two = (_ratios(units_of(some, method.cluster)) for some in (first, second))
+    one, two = ([unit.ratio for unit in units_of(some, method.cluster)] for some in (first, second))
     f1 = paired_difference(HEADLINE, one, two, len(first), draws=method.n_iters, seed=method.seed)
     return [f1, *means]
