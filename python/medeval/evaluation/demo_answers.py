@@ -13,7 +13,7 @@ from typing import Any
 
 from medeval.evaluation.task_prompts import shown_input
 from medeval.metrics.concepts import Lexicon
-from medeval.metrics.text import text_of
+from medeval.metrics.metric import text_of
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import Row
 from medeval.models.yaml_text import packaged_yaml

@@ -13,7 +13,7 @@ from medeval.errors import UserError
 from medeval.evaluation.harness_plan import NotPlanned, Planned, Scoring, violations
 from medeval.evaluation.harness_settings import ModelSettings
 from medeval.inference.types import Ledger, Outcome
-from medeval.metrics.text import text_of
+from medeval.metrics.metric import text_of
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import input_ids
