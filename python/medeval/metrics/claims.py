@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from medeval.metrics.concepts import Claim, Finding, Lexicon, NumberFact, Reading, number_facts
 from medeval.metrics.metric import Item, metric, rationale_of
@@ -35,18 +35,8 @@ def factual_consistency(item: Item, *, lexicon: Lexicon) -> float | None:
     """Return the share of the output's claims that the gold or the source makes too."""
     if _is_unknown(item, lexicon):
         return None
-    return supported_share(item.output_text, (item.source_text, item.reference_text), lexicon)
-
-
-@metric("evidence_rate")
-def evidence_rate(item: Item, *, lexicon: Lexicon) -> float | None:
-    """Return the share of the rationale's numbers and concepts that the case has; None for none."""
-    return supported_share(rationale_of(item.output), (item.source_text,), lexicon)
-
-
-def supported_share(text: str, by: tuple[str, ...], lexicon: Lexicon) -> float | None:
-    """Return the share of a text's claims that one of the other texts makes too; None for none."""
-    own, others = lexicon.read(text), [lexicon.read(other) for other in by]
+    own = lexicon.read(item.output_text)
+    others = [lexicon.read(other) for other in (item.source_text, item.reference_text)]
     # An amount that is a number with a known unit counts once.
     claims = {
         claim
@@ -63,6 +53,16 @@ def supported_share(text: str, by: tuple[str, ...], lexicon: Lexicon) -> float |
     supported = _supported(own.numbers, [*known, *(NumberFact(*one) for one in spelt)])
     supported += len(own.findings & findings) + _borne_out(claims, own, others)
     return supported / n_claims
+
+
+@metric("evidence_rate")
+def evidence_rate(item: Item, *, lexicon: Lexicon) -> float | None:
+    """Return the share of the rationale's numbers and findings that the case has; None for none."""
+    reasons, case = lexicon.read(rationale_of(item.output)), lexicon.read(item.source_text)
+    findings = {one for one in reasons.findings if one.concept not in lexicon.things}
+    n_claims = len(reasons.numbers) + len(findings)
+    supported = _supported(reasons.numbers, case.numbers) + len(findings & case.findings)
+    return supported / n_claims if n_claims else None
 
 
 @metric("number_precision")
@@ -97,13 +97,18 @@ def _supported(facts: Collection[NumberFact], by: Collection[NumberFact]) -> int
     )
 
 
-def _borne_out(claims: Collection[Claim], own: Reading, others: Collection[Reading]) -> int:
+def _borne_out(claims: Collection[Claim], own: Reading, others: Sequence[Reading]) -> int:
     """Return how many claims by form others make too.
 
     A dose or a side that others tell of something else, or of nothing, fits if they tell nothing
     else of what it is told of here.
     """
-    known = frozenset[Claim]().union(*(other.claims_beside([own]) for other in others))
+    known = frozenset[Claim]().union(
+        *(
+            other.claims_beside([own, *others[:place], *others[place + 1 :]])
+            for place, other in enumerate(others)
+        )
+    )
     bare = {fact.value for other in others for fact in other.numbers if fact.unit is None}
     bare -= {claim.about for claim in known if claim.kind == "amount"}
     bound = {(claim.kind, claim.about) for claim in known if claim.about}
