@@ -86,6 +86,11 @@ def scored_result(
                     **score.model_dump(include={"n", "n_undefined", "reason"}),
                     "description": described[name].description,
                     "direction": described[name].direction,
+                    **(
+                        {}
+                        if (known := table.columns[name].coverage) is None
+                        else {"coverage": known}
+                    ),
                 }
                 for name, score in scores.items()
             },
