@@ -68,7 +68,7 @@ class Claim(NamedTuple):
     """What a text says by its form: of what kind, about what, and what of it.
 
     A `drug`; an `amount` with its unit; the `dose` of a drug, and how `often`; the `side` of a part
-    of the body; whether a `word` is denied.
+    of the body; whether a `word` is denied; the word in a `slot`.
     """
 
     kind: str
@@ -86,6 +86,7 @@ class Reading(NamedTuple):
         absent: words that "no", "without" and the like deny: findings, whether known or not.
         denied: words that "not" and the like deny, which may be any.
         affirmed: the other words.
+        slots: unknown words, each behind the two words before it.
         coverage: the share of the content words that are read; None without any.
     """
 
@@ -95,17 +96,29 @@ class Reading(NamedTuple):
     absent: frozenset[str] = frozenset()
     denied: frozenset[str] = frozenset()
     affirmed: frozenset[str] = frozenset()
+    slots: frozenset[tuple[str, str]] = frozenset()
     coverage: float | None = None
 
     def claims_beside(self, others: Collection[Reading]) -> frozenset[Claim]:
-        """Return the claims by form; of words, those that others deny or that are denied here."""
+        """Return the claims by form.
+
+        Of words, those that others deny or that are denied here, and those that no other has and
+        that stand where another has a word that is not here: it may be the wrong drug.
+        """
+        own = self.absent | self.denied | self.affirmed
         known = {word for one in others for word in one.absent | one.denied | one.affirmed}
         elsewhere = {word for one in others for word in one.absent | one.denied}
+        replaced = {before for one in others for before, word in one.slots if word not in own}
         denied = self.absent | (self.denied & known)
         return (
             self.claims
             | {Claim("word", word, "denied") for word in denied}
             | {Claim("word", word, "affirmed") for word in self.affirmed & elsewhere}
+            | {
+                Claim("slot", before, word)
+                for before, word in self.slots
+                if word not in known and before in replaced
+            }
         )
 
 
@@ -228,6 +241,7 @@ class _Forms:
         numbers = list(_numbers(text))
         claims: set[Claim] = set()
         by_denial: tuple[set[str], set[str], set[str]] = (set(), set(), set())
+        slots = set()
         known = total = 0
         for clause in filter(None, _clauses(text)):
             words = [token.text for token in clause]
@@ -251,6 +265,8 @@ class _Forms:
                 # What the lexicon takes as negated is a finding already.
                 if is_word or name_here in lexicon.things or (name_here and at not in negated):
                     by_denial[denial[at]].add(name_here or _stem(word))
+                if is_word and at > 1:
+                    slots.add((" ".join(words[at - 2 : at]), _stem(word)))
                 total += 1
                 known += at in inside or at in drugs or word[0].isdigit() or denial[at] == 2
         affirmed, denied, absent = map(frozenset, by_denial)
@@ -259,6 +275,7 @@ class _Forms:
             absent=absent,
             denied=denied - absent,
             affirmed=affirmed,
+            slots=frozenset(slots),
             coverage=known / total if total else None,
         )
 
