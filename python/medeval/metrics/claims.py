@@ -1,16 +1,286 @@
-"""How much of what a text says others bear out; what it says is read by `concepts`."""
+"""What a text claims, and how much of it others bear out.
+
+Concepts and numbers are read by `concepts`. A lexicon knows few words, so that one with `forms`
+also takes for content what its form gives away: names of drugs (by their endings, before a dose,
+after "given"), doses and how often they are taken, left and right, and what a negation denies. The
+words of the forms are in `data/forms.json`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
-from medeval.metrics.concepts import Claim, Finding, Lexicon, NumberFact, Reading, number_facts
-from medeval.metrics.metric import Item, metric, rationale_of
+from medeval.metrics.concepts import (
+    A_WORD,
+    REACH,
+    UNITS,
+    Finding,
+    Lexicon,
+    NumberFact,
+    Phrases,
+    Token,
+    after_cues,
+    clauses,
+    folded,
+    number_facts,
+    places,
+    spelled_numbers,
+)
+from medeval.metrics.metric import Item, metric, rationale_of, vocabulary
+
+# Below this share of known words in a reference, a metric of known words says nothing.
+LEAST_COVERAGE = 0.5
+# What denies a word by its form reaches to the end of a list that ends in "or", or as a concept's.
+_LIST_REACH = 12
+# So many words of a clause may be what its "left" or "right" is said of.
+_SIDE_REACH = 6
+
+
+class Claim(NamedTuple):
+    """What a text says by its form: of what kind, about what, and what of it.
+
+    A `drug`; an `amount` with its unit; the `dose` of a drug, and how `often`; the `side` of a part
+    of the body; whether a `word` is denied; the word in a `slot`.
+    """
+
+    kind: str
+    about: str
+    value: str
+
+
+class Reading(NamedTuple):
+    """What a text holds.
+
+    Attributes:
+        numbers: see `number_facts`.
+        findings: see `Lexicon.findings`.
+        coverage: the share of the content words that are read; None without any.
+        claims: those by form, but for denied words.
+        absent: words that "no", "without" and the like deny: findings, whether known or not.
+        denied: words that "not" and the like deny, which may be any.
+        affirmed: the other words.
+        slots: unknown words, each behind the two words before it, or those after it at the start.
+    """
+
+    numbers: tuple[NumberFact, ...]
+    findings: frozenset[Finding]
+    coverage: float | None
+    claims: frozenset[Claim] = frozenset()
+    absent: frozenset[str] = frozenset()
+    denied: frozenset[str] = frozenset()
+    affirmed: frozenset[str] = frozenset()
+    slots: frozenset[tuple[str, str]] = frozenset()
+
+    def claims_beside(self, others: Collection[Reading]) -> frozenset[Claim]:
+        """Return the claims by form.
+
+        Of words, those that others deny or that are denied here, and those that no other has and
+        that stand where another has a word that is not here: it may be the wrong drug.
+        """
+        own = self.absent | self.denied | self.affirmed
+        known = {word for one in others for word in one.absent | one.denied | one.affirmed}
+        elsewhere = {word for one in others for word in one.absent | one.denied}
+        replaced = {before for one in others for before, word in one.slots if word not in own}
+        denied = self.absent | (self.denied & known)
+        return (
+            self.claims
+            | {Claim("word", word, "denied") for word in denied}
+            | {Claim("word", word, "affirmed") for word in self.affirmed & elsewhere}
+            | {
+                Claim("slot", before, word)
+                for before, word in self.slots
+                if word not in known and before in replaced
+            }
+        )
+
+
+class _Forms:
+    """The words by which the form of content is known."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self._stop_words = frozenset(told["stop_words"])
+        endings, beginnings = ("|".join(told[name]) for name in ("drug_endings", "drug_beginnings"))
+        self._drug = re.compile(rf"(?=[a-z]{{6}})(?:[a-z]+(?:{endings})|(?:{beginnings})[a-z]+)")
+        self._no_drugs = frozenset(told["no_drugs"])
+        self._units = UNITS | {
+            spelling: unit for unit, names in told["units"].items() for spelling in names
+        }
+        self._dose_units = frozenset(told["dose_units"])
+        self._often = Phrases(told["frequencies"])
+        self._sides = {word: side for side, words in told["sides"].items() for word in words}
+        self._no_sides, self._leavers = told["no_sides"], told["leavers"]
+        names = ("absent", "not", "non", "after", "treated")
+        self._cues = {name: [cue.split() for cue in told[name]] for name in names}
+        self._ends = frozenset(told["ends"])
+        self._digits = told["number_words"]
+        counted = "|".join(sorted(filter(str.isalpha, self._units), key=len, reverse=True))
+        self._number_word = re.compile(rf"\b({'|'.join(self._digits)})(?=[ -](?:{counted})\b)")
+
+    def read(self, lexicon: Lexicon, text: str) -> Reading:
+        """Return what a text holds."""
+        findings = lexicon.findings(text)
+        text = folded(text)
+        facts = tuple(number_facts(text))
+        text = self._number_word.sub(lambda found: self._digits[found.group()], text)
+        numbers = list(spelled_numbers(text))
+        claims: set[Claim] = set()
+        by_denial: tuple[set[str], set[str], set[str]] = (set(), set(), set())
+        slots = set()
+        known = total = 0
+        for clause in filter(None, clauses(text)):
+            words = [token.text for token in clause]
+            names: list[str | None] = [None] * len(words)
+            inside: set[int] = set()
+            for start, end, name in lexicon.places(words):
+                names[start] = name
+                inside.update(range(start, end))
+            amounts = self._amounts(clause, numbers)
+            by_form = {at: words[at] for at in self._drugs(words, inside, amounts)}
+            drugs = {at: name for at, name in enumerate(names) if name in lexicon.drugs} | by_form
+            claims.update(Claim("drug", drug, "") for drug in by_form.values())
+            claims.update(self._doses(words, drugs, amounts))
+            sides = list(self._sides_of(words, names))
+            claims.update(claim for _, claim in sides)
+            beside = {place for place, _ in sides if words[place - 1] in {*self._sides, "sided"}}
+            denial, negated = self._denial(clause, words), after_cues(words)
+            for at, word in enumerate(words):
+                name_here = names[at]
+                if word in self._stop_words and name_here is None:
+                    continue
+                is_word = at not in inside and A_WORD.fullmatch(word) is not None
+                # What the lexicon takes as negated is a finding already.
+                if is_word or name_here in lexicon.things or (name_here and at not in negated):
+                    by_denial[denial[at]].add(name_here or _singular(word))
+                if is_word:
+                    around = words[at - 2 : at] if at > 1 else ["", *words[at + 1 : at + 3]]
+                    slots.add((" ".join(around), _singular(word)))
+                total += 1
+                by_its_form = at in drugs or at in beside or word[0].isdigit() or denial[at] == 2
+                known += at in inside or by_its_form
+        affirmed, denied, absent = map(frozenset, by_denial)
+        coverage = known / total if total else None
+        if not lexicon.has_forms:
+            return Reading(facts, findings, coverage)
+        by_form_alone = frozenset(claims), absent, denied - absent, affirmed, frozenset(slots)
+        return Reading(facts, findings, coverage, *by_form_alone)
+
+    def _amounts(
+        self, clause: Sequence[Token], numbers: Sequence[tuple[str, str, int]]
+    ) -> dict[int, tuple[str, str]]:
+        """Return the numbers of a clause that have a unit, by the place of their word."""
+        starts, end = [token.start for token in clause], clause[-1].start + len(clause[-1].text)
+        amounts = {}
+        for value, written, place in numbers:
+            # Two measures in one word, such as mg/kg, are a unit whatever they are.
+            unit = self._units.get(written) or (written if "/" in written else None)
+            # So are two numbers, such as 120/80.
+            unit = unit or ("" if "/" in value else None)
+            if unit is not None and starts[0] <= place < end:
+                amounts[bisect_right(starts, place) - 1] = value, unit
+        return amounts
+
+    def _drugs(
+        self, words: Sequence[str], inside: Collection[int], amounts: Mapping[int, tuple[str, str]]
+    ) -> Iterator[int]:
+        """Yield where words stand that are drugs by their form, and in no lexicon."""
+        given = {end for _, end in places(words, self._cues["treated"])}
+        for at, word in enumerate(words):
+            if at in inside or word in self._stop_words or not A_WORD.fullmatch(word):
+                continue
+            is_named = self._drug.fullmatch(word) is not None and word not in self._no_drugs
+            has_dose = amounts.get(at + 1, ("", ""))[1] in self._dose_units
+            is_given = at in given and not word.endswith(("ed", "ing", "s"))
+            if is_named or has_dose or is_given:
+                yield at
+
+    def _doses(
+        self,
+        words: Sequence[str],
+        drugs: Mapping[int, str],
+        amounts: Mapping[int, tuple[str, str]],
+    ) -> Iterator[Claim]:
+        """Yield the amounts of a clause, and the doses of its drugs: of the last one named."""
+
+        def drug_of(at: int) -> str:
+            before = [place for place in drugs if place < at]
+            near = [place for place in drugs if at <= place <= at + 4]
+            return drugs[max(before) if before else min(near)] if before or near else ""
+
+        times = self._often.places(words)
+        for at, (value, unit) in amounts.items():
+            # "Every 8 hours" is no amount.
+            if not any(start <= at < end for start, end, _ in times):
+                yield Claim("amount", value, unit)
+            if unit in self._dose_units:
+                yield Claim("dose", drug_of(at), f"{value} {unit}")
+        for start, _, how_often in times:
+            yield Claim("often", drug_of(start), how_often)
+
+    def _sides_of(
+        self, words: Sequence[str], names: Sequence[str | None]
+    ) -> Iterator[tuple[int, Claim]]:
+        """Yield the sides of a clause: of the words behind, up to the next side, at their places.
+
+        A side with no word behind it is said of something unknown.
+        """
+        for at, word in enumerate(words):
+            side, behind = self._sides.get(word), words[at + 1 : at + 2]
+            is_verb = at > 0 and words[at - 1] in self._leavers
+            if side is None or is_verb or set(behind) & set(self._no_sides.get(side, ())):
+                continue
+            about = []
+            for place in range(at + 1, min(at + 1 + _SIDE_REACH, len(words))):
+                if words[place] in self._sides:
+                    break
+                if names[place] or words[place] not in self._stop_words:
+                    about.append((place, names[place] or _singular(words[place])))
+            for place, name in about or [(at, "")]:
+                yield place, Claim("side", name, side)
+
+    def _denial(self, clause: Sequence[Token], words: Sequence[str]) -> list[int]:
+        """Return of each word whether it is denied: 0 for no, 2 for a finding, 1 for any word."""
+        denial = [0] * len(words)
+        for strength, cues in ((2, "absent"), (1, "not")):
+            for _, end in places(words, self._cues[cues]):
+                in_list = [at for at in range(end, len(words)) if words[at] in ("or", "nor")]
+                for at in range(end, min(end + _LIST_REACH, len(words))):
+                    has_ended = words[at] in self._ends and at > end
+                    is_beyond = not any(place > at for place in in_list)
+                    beyond_comma = clause[at].after_comma and at > end and is_beyond
+                    if has_ended or beyond_comma or (is_beyond and at >= end + REACH):
+                        break
+                    denial[at] = max(denial[at], strength)
+        for _, end in places(words, self._cues["non"]):
+            denial[end : end + 1] = [1] * len(words[end : end + 1])
+        for start, end in places(words, self._cues["after"]):
+            is_other_cue = words[end : end + 1] == ["for"]
+            if is_other_cue or {"not", "cannot", "never"} & set(words[max(start - 2, 0) : start]):
+                continue
+            for at in range(start - 1, max(start - 1 - REACH, -1), -1):
+                denial[at] = max(denial[at], 1)
+                if clause[at].after_comma or words[at] == "and":
+                    break
+        return denial
+
+
+@cache
+def _forms() -> _Forms:
+    return _Forms(vocabulary("forms"))
+
+
+@lru_cache(maxsize=4096)
+def read(lexicon: Lexicon, text: str) -> Reading:
+    """Return what a text holds; kept, as each text is compared more than once."""
+    return _forms().read(lexicon, text)
 
 
 def coverage_of(item: Item, *, lexicon: Lexicon) -> float | None:
     """Return the share of the reference's content words that are read; of the source without."""
-    return lexicon.read(item.reference_text or item.source_text).coverage
+    return read(lexicon, item.reference_text or item.source_text).coverage
 
 
 @metric("clinical_relevance", coverage=coverage_of)
@@ -21,7 +291,7 @@ def clinical_relevance(item: Item, *, lexicon: Lexicon) -> float | None:
     """
     if _is_unknown(item, lexicon):
         return None
-    gold, output = lexicon.read(item.reference_text), lexicon.read(item.output_text)
+    gold, output = read(lexicon, item.reference_text), read(lexicon, item.output_text)
     supported, all_of_both = 0, 0
     for one, other in ((gold, output), (output, gold)):
         claims = one.claims_beside([other])
@@ -35,8 +305,8 @@ def factual_consistency(item: Item, *, lexicon: Lexicon) -> float | None:
     """Return the share of the output's claims that the gold or the source makes too."""
     if _is_unknown(item, lexicon):
         return None
-    own = lexicon.read(item.output_text)
-    others = [lexicon.read(other) for other in (item.source_text, item.reference_text)]
+    own = read(lexicon, item.output_text)
+    others = [read(lexicon, other) for other in (item.source_text, item.reference_text)]
     # An amount that is a number with a known unit counts once.
     claims = {
         claim
@@ -58,7 +328,7 @@ def factual_consistency(item: Item, *, lexicon: Lexicon) -> float | None:
 @metric("evidence_rate")
 def evidence_rate(item: Item, *, lexicon: Lexicon) -> float | None:
     """Return the share of the rationale's numbers and findings that the case has; None for none."""
-    reasons, case = lexicon.read(rationale_of(item.output)), lexicon.read(item.source_text)
+    reasons, case = read(lexicon, rationale_of(item.output)), read(lexicon, item.source_text)
     findings = {one for one in reasons.findings if one.concept not in lexicon.things}
     n_claims = len(reasons.numbers) + len(findings)
     supported = _supported(reasons.numbers, case.numbers) + len(findings & case.findings)
@@ -82,7 +352,7 @@ def number_recall(item: Item) -> float | None:
 
 def _is_unknown(item: Item, lexicon: Lexicon) -> bool:
     coverage = coverage_of(item, lexicon=lexicon)
-    return coverage is not None and coverage < lexicon.least_coverage
+    return coverage is not None and lexicon.has_forms and coverage < LEAST_COVERAGE
 
 
 def _supported(facts: Collection[NumberFact], by: Collection[NumberFact]) -> int:
@@ -119,3 +389,9 @@ def _borne_out(claims: Collection[Claim], own: Reading, others: Sequence[Reading
         or ((claim.kind, claim.value) in told and (claim.kind, claim.about) not in bound)
         for claim in claims
     )
+
+
+def _singular(word: str) -> str:
+    """Return a word without the s of its plural."""
+    is_plural = len(word) > 4 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+    return word[:-1] if is_plural else word
