@@ -172,6 +172,18 @@ def test_other_words_for_the_same_score_as_right(one: str, other: str) -> None:
         assert [REGISTRY.find(name).record(item) for name in READ] == [1, 1]
 
 
+WORDS = "no not left right bilateral arm mass zorbanol aspirin 5 mg two tablets daily 120/80 or and"
+WORDS += " , . without fever was ruled out stopped cannot be excluded non tender 高血压 it given"
+
+
+@given(st.lists(st.sampled_from(WORDS.split()), max_size=14), st.booleans())
+def test_a_text_is_right_about_itself_whatever_the_case_says(words: list[str], other: bool) -> None:
+    text = " ".join(words)
+    source = " ".join(reversed(words)) if other else ""
+    item = Item({"case": source}, {"answer": text}, {"answer": text}, "answer")
+    assert {REGISTRY.find(name).record(item) for name in READ} <= {1, None}
+
+
 def test_a_gold_of_unknown_words_leaves_the_score_undefined_and_says_so() -> None:
     gold = "Quiet sonorous harmony, gentle colourful landscapes and one fever."
     items = [Item({}, {"answer": text}, {"answer": text}, "answer") for text in (gold, "Fever.")]

@@ -39,6 +39,9 @@ _LIST_REACH = 12
 # So many words of a clause may be what its "left" or "right" is said of.
 _SIDE_REACH = 6
 
+# A number and its unit.
+_Amount = tuple[str, str]
+
 
 class Claim(NamedTuple):
     """What a text says by its form: of what kind, about what, and what of it.
@@ -60,9 +63,8 @@ class Reading(NamedTuple):
         findings: see `Lexicon.findings`.
         coverage: the share of the content words that are read; None without any.
         claims: those by form, but for denied words.
-        absent: words that "no", "without" and the like deny: findings, whether known or not.
-        denied: words that "not" and the like deny, which may be any.
-        affirmed: the other words.
+        words: findings and other words, each with how it is denied: 2 by "no", "without" and the
+            like, which deny findings, known or not; 1 by "not" and the like; 0 for not at all.
         slots: unknown words, each behind the two words before it, or those after it at the start.
     """
 
@@ -70,9 +72,7 @@ class Reading(NamedTuple):
     findings: frozenset[Finding]
     coverage: float | None
     claims: frozenset[Claim] = frozenset()
-    absent: frozenset[str] = frozenset()
-    denied: frozenset[str] = frozenset()
-    affirmed: frozenset[str] = frozenset()
+    words: frozenset[tuple[str, int]] = frozenset()
     slots: frozenset[tuple[str, str]] = frozenset()
 
     def claims_beside(self, others: Collection[Reading]) -> frozenset[Claim]:
@@ -81,21 +81,21 @@ class Reading(NamedTuple):
         Of words, those that others deny or that are denied here, and those that no other has and
         that stand where another has a word that is not here: it may be the wrong drug.
         """
-        own = self.absent | self.denied | self.affirmed
-        known = {word for one in others for word in one.absent | one.denied | one.affirmed}
-        elsewhere = {word for one in others for word in one.absent | one.denied}
-        replaced = {before for one in others for before, word in one.slots if word not in own}
-        denied = self.absent | (self.denied & known)
-        return (
-            self.claims
-            | {Claim("word", word, "denied") for word in denied}
-            | {Claim("word", word, "affirmed") for word in self.affirmed & elsewhere}
-            | {
-                Claim("slot", before, word)
-                for before, word in self.slots
-                if word not in known and before in replaced
-            }
-        )
+        own = {word for word, _ in self.words}
+        known = {word for one in others for word, _ in one.words}
+        denied = {word for one in others for word, denial in one.words if denial}
+        replaced = {around for one in others for around, word in one.slots if word not in own}
+        words = {
+            Claim("word", word, "denied" if denial else "affirmed")
+            for word, denial in self.words
+            if denial == 2 or word in (known if denial else denied)
+        }
+        slots = {
+            Claim("slot", around, word)
+            for around, word in self.slots
+            if word not in known and around in replaced
+        }
+        return self.claims | words | slots
 
 
 class _Forms:
@@ -128,49 +128,47 @@ class _Forms:
         text = self._number_word.sub(lambda found: self._digits[found.group()], text)
         numbers = list(spelled_numbers(text))
         claims: set[Claim] = set()
-        by_denial: tuple[set[str], set[str], set[str]] = (set(), set(), set())
-        slots = set()
+        read: set[tuple[str, int]] = set()
+        slots: set[tuple[str, str]] = set()
         known = total = 0
         for clause in filter(None, clauses(text)):
             words = [token.text for token in clause]
+            # The name at its first word, "" at the others; None at words that are in no name.
             names: list[str | None] = [None] * len(words)
-            inside: set[int] = set()
             for start, end, name in lexicon.places(words):
-                names[start] = name
-                inside.update(range(start, end))
+                names[start:end] = [name, *[""] * (end - start - 1)]
             amounts = self._amounts(clause, numbers)
-            by_form = {at: words[at] for at in self._drugs(words, inside, amounts)}
+            by_form = {at: words[at] for at in self._drugs(words, names, amounts)}
             drugs = {at: name for at, name in enumerate(names) if name in lexicon.drugs} | by_form
+            sides = list(self._sides_of(words, names))
             claims.update(Claim("drug", drug, "") for drug in by_form.values())
             claims.update(self._doses(words, drugs, amounts))
-            sides = list(self._sides_of(words, names))
             claims.update(claim for _, claim in sides)
             beside = {place for place, _ in sides if words[place - 1] in {*self._sides, "sided"}}
-            denial, negated = self._denial(clause, words), after_cues(words)
+            denial, negated = self._denial(clause), after_cues(words)
             for at, word in enumerate(words):
                 name_here = names[at]
-                if word in self._stop_words and name_here is None:
+                if word in self._stop_words and not name_here:
                     continue
-                is_word = at not in inside and A_WORD.fullmatch(word) is not None
-                # What the lexicon takes as negated is a finding already.
-                if is_word or name_here in lexicon.things or (name_here and at not in negated):
-                    by_denial[denial[at]].add(name_here or _singular(word))
-                if is_word:
-                    around = words[at - 2 : at] if at > 1 else ["", *words[at + 1 : at + 3]]
-                    slots.add((" ".join(around), _singular(word)))
                 total += 1
                 by_its_form = at in drugs or at in beside or word[0].isdigit() or denial[at] == 2
-                known += at in inside or by_its_form
-        affirmed, denied, absent = map(frozenset, by_denial)
+                known += name_here is not None or by_its_form
+                # What the lexicon takes as negated is a finding already.
+                if name_here and (name_here in lexicon.things or at not in negated):
+                    read.add((name_here, denial[at]))
+                elif name_here is None and A_WORD.fullmatch(word):
+                    read.add((_singular(word), denial[at]))
+                    around = words[at - 2 : at] if at > 1 else ["", *words[at + 1 : at + 3]]
+                    slots.add((" ".join(around), _singular(word)))
         coverage = known / total if total else None
         if not lexicon.has_forms:
             return Reading(facts, findings, coverage)
-        by_form_alone = frozenset(claims), absent, denied - absent, affirmed, frozenset(slots)
-        return Reading(facts, findings, coverage, *by_form_alone)
+        by_form_too = frozenset(claims), frozenset(read), frozenset(slots)
+        return Reading(facts, findings, coverage, *by_form_too)
 
     def _amounts(
         self, clause: Sequence[Token], numbers: Sequence[tuple[str, str, int]]
-    ) -> dict[int, tuple[str, str]]:
+    ) -> dict[int, _Amount]:
         """Return the numbers of a clause that have a unit, by the place of their word."""
         starts, end = [token.start for token in clause], clause[-1].start + len(clause[-1].text)
         amounts = {}
@@ -184,12 +182,12 @@ class _Forms:
         return amounts
 
     def _drugs(
-        self, words: Sequence[str], inside: Collection[int], amounts: Mapping[int, tuple[str, str]]
+        self, words: Sequence[str], names: Sequence[str | None], amounts: Mapping[int, _Amount]
     ) -> Iterator[int]:
         """Yield where words stand that are drugs by their form, and in no lexicon."""
         given = {end for _, end in places(words, self._cues["treated"])}
         for at, word in enumerate(words):
-            if at in inside or word in self._stop_words or not A_WORD.fullmatch(word):
+            if names[at] is not None or word in self._stop_words or not A_WORD.fullmatch(word):
                 continue
             is_named = self._drug.fullmatch(word) is not None and word not in self._no_drugs
             has_dose = amounts.get(at + 1, ("", ""))[1] in self._dose_units
@@ -198,10 +196,7 @@ class _Forms:
                 yield at
 
     def _doses(
-        self,
-        words: Sequence[str],
-        drugs: Mapping[int, str],
-        amounts: Mapping[int, tuple[str, str]],
+        self, words: Sequence[str], drugs: Mapping[int, str], amounts: Mapping[int, _Amount]
     ) -> Iterator[Claim]:
         """Yield the amounts of a clause, and the doses of its drugs: of the last one named."""
 
@@ -241,8 +236,9 @@ class _Forms:
             for place, name in about or [(at, "")]:
                 yield place, Claim("side", name, side)
 
-    def _denial(self, clause: Sequence[Token], words: Sequence[str]) -> list[int]:
+    def _denial(self, clause: Sequence[Token]) -> list[int]:
         """Return of each word whether it is denied: 0 for no, 2 for a finding, 1 for any word."""
+        words = [token.text for token in clause]
         denial = [0] * len(words)
         for strength, cues in ((2, "absent"), (1, "not")):
             for _, end in places(words, self._cues[cues]):
