@@ -24,7 +24,7 @@ from medeval.inference.openai_replies import read_reply as read_body
 from medeval.inference.types import Completion
 from medeval.judging.injection import injection_signs
 from medeval.judging.verdict import read_verdict
-from medeval.metrics.readability import grade
+from medeval.metrics.texts import grade
 from medeval.tasks.cdm import scores as scores_v2
 from medeval.tasks.cdm import scores_v1
 from medeval.tasks.cdm.demo import reply_to

@@ -21,8 +21,7 @@ from medeval.evaluation.task_prompts import (
 )
 from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Item, Outcome
-from medeval.metrics.consistency import rationale_of
-from medeval.metrics.text import text_of
+from medeval.metrics.metric import rationale_of, text_of
 from medeval.models.medical_task import task_hash
 from medeval.models.schemas import Row
 from medeval.models.task_types import EvaluatedTask

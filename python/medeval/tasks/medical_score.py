@@ -55,6 +55,9 @@ def score_of(
     columns = {name: _over_samples([sample[name] for sample in by_sample]) for name in by_sample[0]}
     of_samples = {name: [sample[name].value() for sample in by_sample] for name in columns}
     told: dict[str, Any] = {}
+    known = {name: column.coverage for name, column in by_sample[0].items()}
+    if about := {name: {"coverage": one} for name, one in known.items() if one is not None}:
+        told["about_metrics"] = about
     warnings: Sequence[str] = ()
     if judging is not None:
         columns |= judged_table(*judging).columns
