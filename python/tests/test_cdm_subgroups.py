@@ -13,18 +13,33 @@ import pytest
 from cdm_cases import case, scored, table
 
 from medeval.errors import UserError
-from medeval.models.clinical_case import PATHOLOGIES
-from medeval.tasks.cdm.aggregate import ScoredCase
-from medeval.tasks.cdm.subgroups import attributes_of, gap_tests, subgroups
-from medeval.tasks.cdm.tables import gap_sentences, gap_table, shown_groups
+from medeval.inference.types import Outcome
+from medeval.models.clinical_case import PATHOLOGIES, Demographics
+from medeval.tasks.cdm.groups import (
+    attributes_of,
+    gap_sentences,
+    gap_table,
+    gap_tests,
+    shown_groups,
+    subgroups,
+)
+from medeval.tasks.cdm.run_scores import Transcript
+from medeval.tasks.task import Method
 
 NAMES = ("Diagnosis", "Treatment Requested")
-RIGHT, WRONG = (scored(case(of="bare"), diagnosis=one) for one in ("appendicitis", "gastritis"))
+BARE = case(of="bare")
+RIGHT, WRONG = (scored(BARE, diagnosis=one) for one in ("appendicitis", "gastritis"))
 # Name, and of each pathology how many patients are right, and how many are wrong.
 Group = tuple[str, Sequence[int], Sequence[int]]
 
 
-def gender_of(*groups: Group, failed: int = -1, **options: Any) -> tuple[Any, dict[str, Any]]:
+def gender_of(
+    *groups: Group,
+    failed: int = -1,
+    n_permutations: int = 199,
+    n_iters: int = 20,
+    min_cell: int = 11,
+) -> tuple[Any, dict[str, Any]]:
     """Return the groups of gender and the whole; the case of number `failed` failed."""
     rows = [
         (place, name, score)
@@ -34,17 +49,19 @@ def gender_of(*groups: Group, failed: int = -1, **options: Any) -> tuple[Any, di
         for _ in range(count)
     ]
     rows.sort(key=lambda row: row[0])  # everybody can see the pathologies of the cases
-    cases = [
-        ScoredCase(number, PATHOLOGIES[place], None if number == failed else score)
-        for number, (place, _, score) in enumerate(rows)
-    ]
-    attributes = {number: {"gender": name} for number, (_, name, _) in enumerate(rows)}
-    quick = {"n_iters": 20, "n_permutations": 199, "possible": NAMES} | options
-    found = subgroups(cases, attributes, **quick)
+    transcripts = []
+    for number, (place, name, score) in enumerate(rows):
+        person = Demographics(age=None, gender="" if name == "unknown" else name)
+        about = {"hadm_id": number, "pathology": PATHOLOGIES[place], "demographics": person}
+        of = BARE.model_copy(update=about)
+        its = None if number == failed else score
+        transcripts.append(Transcript(of, 0, Outcome.ANSWERED, score=its))
+    method = Method(n_iters=n_iters, min_cell=min_cell)
+    found = subgroups(transcripts, ["gender"], NAMES, method, n_permutations)
     return found["attributes"]["gender"], found
 
 
-def cells(table: Sequence[Sequence[int]], **options: Any) -> tuple[Any, dict[str, Any]]:
+def cells(table: Sequence[Sequence[int]], **options: int) -> tuple[Any, dict[str, Any]]:
     groups = [(f"g{place}", row, [0] * len(row)) for place, row in enumerate(table)]
     return gender_of(*groups, n_iters=0, n_permutations=1, **options)
 

@@ -12,11 +12,10 @@ from cdm_cases import case, facts, image, toolbox
 
 from medeval.inference.types import Outcome
 from medeval.tasks.catalogue import begin
-from medeval.tasks.cdm.episode import Transcript
-from medeval.tasks.cdm.run_scores import order_sensitivity, rates, score_of
+from medeval.tasks.cdm.run_scores import Transcript, order_sensitivity, rates, score_of, scored
 from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS
 from medeval.tasks.cdm.task import options_of
-from medeval.tasks.cdm.tool_protocols import FinalAnswer
+from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.self_check import check_task
 from medeval.tasks.task import Method
 
@@ -40,7 +39,9 @@ def ended(
     outcome: Outcome | None = Outcome.ANSWERED,
     **changed: Any,
 ) -> Transcript:
-    return Transcript(case(number), sample, outcome, answer=answer, **changed)
+    changed = {"calls": (), **changed}
+    made = Transcript(case(number), sample, outcome, answer=answer, **changed)
+    return scored([made], facts(), 2)[0]
 
 
 def item_scores(transcripts: Sequence[Transcript]) -> dict[str, list[float | None]]:
@@ -57,7 +58,7 @@ def test_a_diagnosis_that_failed_is_wrong_and_one_that_was_not_asked_says_nothin
         ended(None, 1, 3, None),
         *(ended(WRONG, sample, 4) for sample in (0, 1)),
     ]
-    found = order_sensitivity(transcripts, facts(), 2)
+    found = order_sensitivity(transcripts)
     assert found is not None
     assert (found["orders"], found["cases"], found["n_incomplete"]) == (2, 3, 1)
     assert found["diagnosis_by_order"] == pytest.approx([2 / 3, 1 / 3])
@@ -67,7 +68,7 @@ def test_a_diagnosis_that_failed_is_wrong_and_one_that_was_not_asked_says_nothin
 
 
 def test_a_case_that_failed_has_a_score_of_0_and_no_counts() -> None:
-    scores = item_scores([ended(RIGHT, calls=()), ended(None, 0, 2, Outcome.ERRORED)])
+    scores = item_scores([ended(RIGHT), ended(None, 0, 2, Outcome.ERRORED)])
     assert scores[DIAGNOSIS] == [1.0, 0.0]
     assert [scores[name] for name in COUNTS] == [[0.0, None]] * len(COUNTS)
 
@@ -79,7 +80,7 @@ def test_a_case_that_failed_has_a_score_of_0_and_no_counts() -> None:
 def test_imaging_is_acceptable_from_one_point_on_and_preferred_from_two(
     modality: str, acceptable: int, preferred: int
 ) -> None:
-    call = toolbox().call(*image("Abdomen", modality)).record
+    call = toolbox().call(*image("Abdomen", modality))[1]
     found = rates([ended(RIGHT, calls=({**call, "round": 1},))], facts(), 2)["appendicitis"]
     asked = {name: one["asked"] for name, one in found["Imaging"].items()}
     assert asked == {"acceptable": acceptable, "preferred": preferred}
@@ -89,7 +90,7 @@ def test_what_a_case_needs_is_known_of_one_that_failed_too() -> None:
     other = case(2, treatments=[])
     transcripts = [
         Transcript(case(), 0, Outcome.ERRORED),
-        Transcript(other, 0, Outcome.ANSWERED, answer=RIGHT),
+        *scored([Transcript(other, 0, Outcome.ANSWERED, answer=RIGHT)], facts(), 2),
     ]
     # Without tools nothing could be asked for but treatments.
     needed = rates(transcripts, facts(), 2)["appendicitis"].pop("Treatment Requested")

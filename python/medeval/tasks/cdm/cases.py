@@ -21,7 +21,7 @@ from medeval.data_class import OPEN, strictest
 from medeval.errors import UserError
 from medeval.export import exported_class
 from medeval.models.clinical_case import ClinicalCase, read_case
-from medeval.tasks.cdm.lab_names import LabMapping, read_mapping
+from medeval.tasks.cdm.facts import Items, read_lab_tests
 
 EXPORT = Path("exports") / "cdm"
 LINES = "benchmark.jsonl"
@@ -42,7 +42,7 @@ class CaseFiles:
     Attributes:
         folder: of the export.
         cases: those with one of the four pathologies, in the order of the export.
-        mapping: all tests by name.
+        tests: the items of each label of the table of tests.
         without_pathology: cases that are left out, since nothing could be right about them.
         sha256: of the file of cases.
         mapping_sha256: of the table of tests.
@@ -50,7 +50,7 @@ class CaseFiles:
 
     folder: Path
     cases: tuple[ClinicalCase, ...]
-    mapping: LabMapping
+    tests: dict[str, Items]
     without_pathology: int
     sha256: str
     mapping_sha256: str
@@ -153,7 +153,7 @@ def read_case_files(folder: Path | None = None) -> CaseFiles:
     if not asked:
         raise UserError(f"{path} holds no case with one of the four pathologies.")
     classes = _classes(place / PROVENANCE)
-    tests = read_mapping(place / MAPPING)
+    tests = read_lab_tests(place / MAPPING)
     read = [path, place / MAPPING, *([place / PROVENANCE] if classes else [])]
     contents = [data, *(file.read_bytes() for file in read[1:])]
     hashes = [hashlib.sha256(content).hexdigest() for content in contents]

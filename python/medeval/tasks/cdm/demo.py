@@ -20,9 +20,7 @@ from medeval.inference.guard import IN_PROCESS, DataUseGuard
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.types import Completion, Item, Message, Request, ToolCall, body_of
 from medeval.models.clinical_case import ClinicalCase
-from medeval.tasks.cdm import prompts
-from medeval.tasks.cdm.facts import Facts
-from medeval.tasks.cdm.lab_names import canonical
+from medeval.tasks.cdm.facts import Facts, canonical, prompt
 from medeval.tasks.cdm.scores import (
     IMAGING,
     LABORATORY,
@@ -103,7 +101,7 @@ def local_provider(
         calls = oracle_calls(case, facts)
         made = sum(message["role"] == "tool" for message in item.messages)
         if "tools" in item.parameters and made < len(calls):
-            return _call(calls[made]["name"], calls[made]["arguments"], f"call-{made}")
+            return _call(calls[made], f"call-{made}")
         # The answer under the keys of either way of asking.
         told = oracle_answer(case, facts)
         return _said({"thought": "", **told, "diagnosis": told["final_diagnosis"]})
@@ -117,7 +115,7 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Comp
     seen = "\n".join(
         str(message["content"]) for message in messages[1:] if message["role"] != "assistant"
     )
-    if system == prompts.SYSTEM_SUMMARY:
+    if system == prompt("system_summary"):
         return _said(seen[:_LONGEST_SUMMARY])
     scores, support = _scores(seen), _WORDS["support"]
     best = max(scores, key=lambda name: scores[name])
@@ -128,7 +126,7 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Comp
         treatment = [*_WORDS[best]["treatment"], *support]
     else:
         diagnosis, why = "Abdominal pain of unknown cause", "Nothing points to one organ."
-    if system == prompts.SYSTEM_FULL_INFORMATION:
+    if system == prompt("system_full_information"):
         return _said({"diagnosis": diagnosis, "treatment": treatment})
     is_text = "tools" not in parameters and "Action Input:" in system
     done = [
@@ -143,16 +141,15 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Comp
     tools = [tool["function"]["name"] for tool in parameters.get("tools", ())]
     if "tools" not in parameters:
         tools = re.findall(r"^- (\w+): ", system, re.MULTILINE)
-    must_decide = parameters.get("tool_choice") == "none" or seen.endswith(
-        (prompts.DECIDE_TEXT, prompts.DECIDE_NATIVE)
-    )
+    last_words = (prompt("decide_text"), prompt("decide_native"))
+    must_decide = parameters.get("tool_choice") == "none" or seen.endswith(last_words)
     wish = None if must_decide else _wish(seen, scores, done, tools)
     if wish is not None and is_text:
         given = json.dumps(wish[1]) if wish[1] else "none"
         action = f"Action: {wish[0]}\nAction Input: {given}"
         return _said(f"Thought: more is to be known.\n{action}")
     if wish is not None:
-        return _call(*wish, f"call_{len(done)}")
+        return _call(wish, f"call_{len(done)}")
     if is_text:
         parts = f"Diagnosis: {diagnosis}\nTreatment: {'; '.join(treatment)}"
         return _said(f"Thought: {why}\n{parts}")
@@ -199,13 +196,13 @@ def _said(text: str | Mapping[str, Any]) -> Completion:
     return Completion(text, finish_reason="stop", model=MODEL)
 
 
-def _call(tool: str, arguments: Mapping[str, str], name: str) -> Completion:
-    call = ToolCall(name, tool, json.dumps(dict(arguments)))
+def _call(wish: tuple[str, dict[str, str]], name: str) -> Completion:
+    call = ToolCall(name, wish[0], json.dumps(wish[1]))
     return Completion("", finish_reason="tool_calls", model=MODEL, tool_calls=(call,))
 
 
-def oracle_calls(case: ClinicalCase, facts: Facts) -> list[dict[str, Any]]:
-    """Return the calls, each with `name` and `arguments`, that earn every point for conduct.
+def oracle_calls(case: ClinicalCase, facts: Facts) -> list[tuple[str, dict[str, str]]]:
+    """Return the calls, each a tool's name and arguments, that earn every point for conduct.
 
     They are made through a `Toolbox`: the examination first, one test of each category that is
     needed, one preferred imaging.
@@ -220,9 +217,9 @@ def oracle_calls(case: ClinicalCase, facts: Facts) -> list[dict[str, Any]]:
     best = max(facts.imaging.preferences[pathology], key=lambda preference: preference.points)
     imaging = {"region": best.region, "modality": best.modality}
     return [
-        {"name": PHYSICAL_EXAMINATION, "arguments": {}},
-        {"name": REQUEST_LAB_TEST, "arguments": {"test_name": ", ".join(tests)}},
-        {"name": REQUEST_IMAGING, "arguments": imaging},
+        (PHYSICAL_EXAMINATION, {}),
+        (REQUEST_LAB_TEST, {"test_name": ", ".join(tests)}),
+        (REQUEST_IMAGING, imaging),
     ]
 
 

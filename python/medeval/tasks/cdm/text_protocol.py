@@ -25,8 +25,7 @@ from typing import Any, Literal
 
 from medeval.inference.types import Completion, Message
 from medeval.json_reader import REPLY, NotJsonError, Values, fold_key, last_object, whole_value
-from medeval.tasks.cdm import prompts
-from medeval.tasks.cdm.prompts import ARGUMENTS
+from medeval.tasks.cdm.facts import ARGUMENTS, TOOL_DESCRIPTIONS, prompt
 from medeval.text import split_thinking
 
 ToolProtocol = Literal["native", "text"]
@@ -115,11 +114,8 @@ class Reply:
 class Native:
     """Tools in the form of OpenAI, in one conversation."""
 
-    ask_again = prompts.ASK_AGAIN_NATIVE
-    decide = prompts.DECIDE_NATIVE
-
     def __init__(self, tools: Sequence[str]) -> None:
-        self.system = prompts.SYSTEM_NATIVE
+        self.system = prompt("system_native")
         self._tools = tools
         self._ids: set[str] = set()
 
@@ -128,13 +124,13 @@ class Native:
         if not self._tools:
             return {}
         choice = {"tool_choice": "none"} if is_deciding else {}
-        return {"tools": prompts.definitions(self._tools), **choice}
+        return {"tools": definitions(self._tools), **choice}
 
     def read(self, completion: Completion) -> Reply:
         """Read the calls, else the answer."""
         text = split_thinking(completion.text).answer
         if not completion.tool_calls:
-            message = {"role": "assistant", "content": text or prompts.NO_REPLY}
+            message = {"role": "assistant", "content": text or prompt("no_reply")}
             return Reply(message, answer=read_answer(text))
         came = completion.message or {"content": text}
         parts = came.get("tool_calls")
@@ -164,6 +160,29 @@ class Native:
         return [
             {"role": "tool", "tool_call_id": call.id, "content": text} for call, text in answers
         ]
+
+
+def definitions(tools: Sequence[str]) -> list[dict[str, Any]]:
+    """Return tools as OpenAI-compatible endpoints take them."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool,
+                "description": TOOL_DESCRIPTIONS[tool],
+                "parameters": {
+                    "type": "object",
+                    "properties": {
+                        name: {"type": "string", "description": meaning}
+                        for name, meaning in ARGUMENTS[tool].items()
+                    },
+                    "required": list(ARGUMENTS[tool]),
+                    "additionalProperties": False,
+                },
+            },
+        }
+        for tool in tools
+    ]
 
 
 def _arguments(text: str, names: Collection[str]) -> tuple[dict[str, Any] | None, bool]:
@@ -208,11 +227,12 @@ def _sent_back(call: ToolCall, came: Any) -> dict[str, Any]:
 class Text:
     """Tools as lines of text, for models that cannot call them."""
 
-    ask_again = prompts.ASK_AGAIN_TEXT
-    decide = prompts.DECIDE_TEXT
-
     def __init__(self, tools: Sequence[str]) -> None:
-        self.system = prompts.system_text(tools)
+        lines = []
+        for tool in tools:
+            takes = "; ".join(f"{name}: {meaning}" for name, meaning in ARGUMENTS[tool].items())
+            lines.append(f"- {tool}: {TOOL_DESCRIPTIONS[tool]} Input: {takes or 'none'}")
+        self.system = prompt("system_text", tools="\n".join(lines))
         self._tools = tools
 
     def parameters(self, is_deciding: bool) -> dict[str, Any]:
@@ -239,7 +259,7 @@ def read_text_reply(text: str, tools: Sequence[str]) -> Reply:
         tools: the names of the tools there are.
     """
     lines, text = _read_lines(text)
-    message = {"role": "assistant", "content": text or prompts.NO_REPLY}
+    message = {"role": "assistant", "content": text or prompt("no_reply")}
     found: dict[str, str] = {}
     is_custom = False
     for place, (kind, value, is_numbered) in enumerate(lines):
