@@ -128,7 +128,8 @@ def start(
         check_before(asked, plan, flags.endpoints)
     _ = flags.read_prices  # a file that cannot be read is reported before a folder is made
     out = given["out"] or RUNS
-    run = open_run(asked, choice, runs=out, endpoints=flags.endpoints, limit=flags.limit)
+    about = {"runs": out, "endpoints": flags.endpoints, "limit": flags.limit}
+    run = open_run(asked, choice, **about, can_ask=flags.export_prompts is None)
     run.update(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
     return run, flags
 

@@ -21,7 +21,7 @@ from medeval.inference.run import AUDIT, RUN, Progress, Run, RunConfig, RunResul
 from medeval.inference.types import Model
 from medeval.tasks.models import ModelChoice, code_sha256, model_of
 from medeval.tasks.run_record import RUNS, RunRecord
-from medeval.tasks.task import AskedTask, ItemTask
+from medeval.tasks.task import AskedTask
 
 if TYPE_CHECKING:
     from medeval.inference.batch import Imported
@@ -111,6 +111,7 @@ def open_run(
     runs: Path = RUNS,
     endpoints: Path = ENDPOINTS,
     limit: int | None = None,
+    can_ask: bool = True,
 ) -> TaskRun:
     """Make the folder of a run, or open one to resume it.
 
@@ -121,6 +122,7 @@ def open_run(
         runs: where new folders are made.
         endpoints: the declarations of where credentialed text may go.
         limit: how many items are asked at most; another number than before is fine.
+        can_ask: whether the model may be asked what it takes in; a batch needs no connection.
 
     Raises:
         UserError: the model cannot be asked, or the folder holds a run with other settings.
@@ -136,7 +138,7 @@ def open_run(
             f"{path} cannot be made ({error.strerror}). Choose another --out."
         ) from None
     try:
-        task = task.prepared(model)
+        task = task.prepared(model) if can_ask else task
     except UserError:
         if is_new:
             _remove_empty(path)
@@ -192,7 +194,7 @@ def import_answers(run: TaskRun, paths: Sequence[Path], prices: Prices) -> Impor
 
 
 def _require_batch(run: TaskRun) -> None:
-    if not isinstance(run.task, ItemTask):
+    if run.task.is_conversation:
         raise UserError(
             f"{run.task.name} is a conversation: what is asked next depends on the reply. There is"
             " no batch of it."

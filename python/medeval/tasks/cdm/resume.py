@@ -52,5 +52,10 @@ def taken_up(
         if subset.name in scored:
             raise UserError(f"--subset {one}: another subset is called {subset.name} too.")
         scored[subset.name] = subset
-    recorded = str(record.settings[SETTINGS]["export"])
-    return replace(task, recorded_export=recorded, scored_subsets=tuple(scored.values()))
+    kept = record.settings[SETTINGS]
+    return replace(
+        task,
+        recorded_export=str(kept["export"]),
+        asks_server=kept.get("context") is not None,
+        scored_subsets=tuple(scored.values()),
+    )

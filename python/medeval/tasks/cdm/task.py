@@ -81,6 +81,8 @@ class CdmTask(AskedTask):
         options: how they are put to a model.
         subset: those that are asked; None asks all.
         recorded_export: where the record of a run that is taken up again has the export.
+        asks_server: whether the server is asked what the model takes in; it is not where the run
+            began as a batch.
         window: what the model takes in.
         budget: what that leaves to a prompt.
         scored_subsets: what is scored by itself beside the whole.
@@ -91,6 +93,7 @@ class CdmTask(AskedTask):
     options: CdmOptions
     subset: Subset | None = None
     recorded_export: str | None = None
+    asks_server: bool = True
     window: ContextWindow | None = None
     budget: ContextBudget = UNLIMITED
     scored_subsets: Sequence[Subset] = ()
@@ -111,6 +114,8 @@ class CdmTask(AskedTask):
         """
         from medeval.inference.python_model import PythonModel
 
+        if not self.asks_server:
+            return self
         options, has_tools = self.options, self.is_conversation
         is_function = isinstance(provider, PythonModel)
         if has_tools and options.tool_protocol == "native" and is_function:
