@@ -178,6 +178,7 @@ def score_of(
     method: Method,
     possible: Sequence[str] = SCORES,
     subsets: Sequence[Subset] = (),
+    version: int = 2,
 ) -> TaskScore:
     """Score what came of the cases.
 
@@ -189,9 +190,10 @@ def score_of(
         facts: the facts.
         model: as the user named it.
         about: the run.
-        method: of intervals and groups; its `score_version` says by which rules.
+        method: of intervals and groups.
         possible: the scores that there are for a case that is answered.
         subsets: cases that are scored by themselves, too.
+        version: of the scores: 1 for those of the published program, 2 for the repaired ones.
 
     Raises:
         UserError: a grouping that there is not.
@@ -238,7 +240,7 @@ def score_of(
     }
     told: dict[str, Any] = {
         **about,
-        "score_version": method.score_version,
+        "score_version": version,
         "n": len(cases),
         "n_failed": failures.total(),
         "failures": reasons,
@@ -246,7 +248,7 @@ def score_of(
             pathology: {name: one.as_json() for name, one in of.items()}
             for pathology, of in by_pathology.items()
         },
-        "rates_by_pathology": rates(cases, facts, method.score_version),
+        "rates_by_pathology": rates(cases, facts, version),
         "conduct": conduct,
         "about_metrics": {
             name: {
