@@ -22,7 +22,6 @@ from cdm_cases import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.errors import UserError
 from medeval.models.clinical_case import PATHOLOGIES
 from medeval.tasks.cdm.demo import best_scores, oracle_answer, oracle_calls
 from medeval.tasks.cdm.scores import COUNTS, SCORES, score_case
@@ -127,11 +126,6 @@ def test_without_tools_only_the_answer_is_scored() -> None:
     assert (score.counts, score.tool_calls) == ({}, None)
     first = score_case(case(), answer, None, facts(), version=1)
     assert first.as_json()["scores"] == {"Diagnosis": 1, "Gracious Diagnosis": 1}
-
-
-def test_an_unknown_version_is_refused() -> None:
-    with pytest.raises(UserError, match="Unknown version 3 of the scores"):
-        score_case(case(), ANSWER, [], facts(), version=3)
 
 
 CALLS = st.lists(

@@ -20,7 +20,7 @@ from medeval.tasks.cdm.groups import (
     gap_sentences,
     gap_table,
     gap_tests,
-    shown_groups,
+    shown,
     subgroups,
 )
 from medeval.tasks.cdm.run_scores import Transcript
@@ -105,7 +105,7 @@ def test_nothing_is_told_of_hidden_groups_in_tables_and_sentences() -> None:
     grouping, found = cells([[20, 15, 10, 12], [18, 17, 2, 24]])
     assert [group["scores"] for group in grouping["groups"]] == [{}, {}]
     assert (grouping["gaps"], gap_table(found).rows) == ([], [])
-    assert shown_groups(grouping["groups"], NAMES) == {
+    assert shown(grouping["groups"], NAMES) == {
         name: {"n": None, **dict.fromkeys(NAMES)} for name in ("g0", "g1")
     }
     assert list(gap_sentences(found)) == [

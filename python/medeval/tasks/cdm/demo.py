@@ -13,22 +13,15 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from medeval.inference.guard import IN_PROCESS, DataUseGuard
 from medeval.inference.openai_model import ParameterFallbacks
 from medeval.inference.types import Completion, Item, Message, Request, ToolCall, body_of
 from medeval.models.clinical_case import ClinicalCase
-from medeval.tasks.cdm.facts import Facts, canonical, prompt
-from medeval.tasks.cdm.scores import (
-    IMAGING,
-    LABORATORY,
-    MOST_IMAGING_POINTS,
-    SCORES,
-    required_treatments,
-)
-from medeval.tasks.cdm.tools import PHYSICAL_EXAMINATION, REQUEST_IMAGING, REQUEST_LAB_TEST
+from medeval.tasks.cdm import scores
+from medeval.tasks.cdm.facts import DATA, Facts, canonical, prompt
+from medeval.tasks.cdm.tools import EXAMINE, IMAGE, TEST
 from medeval.tasks.task import DEMO, EMPTY, ORACLE
 
 MODEL = "demo-policy-1"
@@ -36,9 +29,7 @@ MODEL = "demo-policy-1"
 _LONGEST_SUMMARY = 1200
 _SURE = 3
 
-_WORDS: dict[str, Any] = tomllib.loads(
-    (Path(__file__).with_name("data") / "demo.toml").read_text("utf-8")
-)
+_WORDS: dict[str, Any] = tomllib.loads((DATA / "demo.toml").read_text("utf-8"))
 # Words for a diagnosis, and how much they say.
 _SIGNS: Mapping[str, Mapping[str, int]] = {
     diagnosis: dict.fromkeys(words["where_it_hurts"], 1) | dict.fromkeys(words["what_was_found"], 2)
@@ -160,20 +151,20 @@ def _wish(
     seen: str, scores: Mapping[str, int], done: Sequence[str], tools: Sequence[str]
 ) -> tuple[str, dict[str, str]] | None:
     """Return what is to be asked for next; None if it is enough."""
-    if PHYSICAL_EXAMINATION in tools and PHYSICAL_EXAMINATION not in done:
-        return PHYSICAL_EXAMINATION, {}
-    if REQUEST_LAB_TEST in tools and REQUEST_LAB_TEST not in done:
-        return REQUEST_LAB_TEST, {"test_name": _WORDS["labs"]}
-    images = done.count(REQUEST_IMAGING)
+    if EXAMINE in tools and EXAMINE not in done:
+        return EXAMINE, {}
+    if TEST in tools and TEST not in done:
+        return TEST, {"test_name": _WORDS["labs"]}
+    images = done.count(IMAGE)
     first, second, *_ = sorted(scores.values(), reverse=True)
     is_enough = images > 1 or (images == 1 and first - second >= _SURE)
-    if REQUEST_IMAGING not in tools or is_enough:
+    if IMAGE not in tools or is_enough:
         return None
     # Ultrasound first, unless the colon is suspected; the other where that leaves doubt.
     is_ct = first > 0 and max(scores, key=lambda name: scores[name]) == "diverticulitis"
     if images:
         is_ct = "Modality: CT" not in seen and "Abdomen CT" not in seen
-    return REQUEST_IMAGING, {"region": "Abdomen", "modality": "CT" if is_ct else "Ultrasound"}
+    return IMAGE, {"region": "Abdomen", "modality": "CT" if is_ct else "Ultrasound"}
 
 
 def _scores(seen: str) -> dict[str, int]:
@@ -216,27 +207,23 @@ def oracle_calls(case: ClinicalCase, facts: Facts) -> list[tuple[str, dict[str, 
         tests.append(next(name for name, of in names if wanted.issuperset(canonical(of, labs))))
     best = max(facts.imaging.preferences[pathology], key=lambda preference: preference.points)
     imaging = {"region": best.region, "modality": best.modality}
-    return [
-        (PHYSICAL_EXAMINATION, {}),
-        (REQUEST_LAB_TEST, {"test_name": ", ".join(tests)}),
-        (REQUEST_IMAGING, imaging),
-    ]
+    return [(EXAMINE, {}), (TEST, {"test_name": ", ".join(tests)}), (IMAGE, imaging)]
 
 
 def oracle_answer(case: ClinicalCase, facts: Facts) -> dict[str, Any]:
     """Return the answer that is right: the pathology and all treatments that the case needs."""
-    required = required_treatments(case, facts, 2)
+    required = scores.required_treatments(case, facts, 2)
     treatment: list[str] = []
     for one in facts.treatments[str(case.pathology)]:
-        if not required[one.name]:
-            continue
         words = one.shown_or_requested + one.requested
         firsts = [group[0] for group in one.requested_groups] or [*words[:1]]
-        treatment += firsts or [" ".join(one.requested_pairs[0])]
+        if required[one.name]:
+            treatment += firsts or [" ".join(one.requested_pairs[0])]
     return {"final_diagnosis": str(case.pathology), "treatment": treatment}
 
 
 def best_scores(pathology: str, facts: Facts) -> dict[str, float]:
     """Return the most that each score can be for a pathology."""
-    most = {LABORATORY: len(facts.labs.required[pathology]), IMAGING: MOST_IMAGING_POINTS}
-    return {**dict.fromkeys(SCORES, 1), **most}
+    found: dict[str, float] = dict.fromkeys(scores.SCORES, 1)
+    found[scores.LABORATORY] = len(facts.labs.required[pathology])
+    return found | {scores.IMAGING: scores.MOST_IMAGING_POINTS}

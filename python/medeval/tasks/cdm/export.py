@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,9 +30,7 @@ from medeval.progress import Advance, progress
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
 NAME = "cdm"
-BENCHMARK = "benchmark.json"
-LINES = "benchmark.jsonl"
-PROVENANCE = "cases_provenance.jsonl"
+BENCHMARK, LINES, PROVENANCE = "benchmark.json", "benchmark.jsonl", "cases_provenance.jsonl"
 PATHOLOGIES = ("appendicitis", "cholecystitis", "diverticulitis", "pancreatitis")
 NO_PATHOLOGY = "none"
 REFERENCE = "reference"
@@ -41,11 +39,8 @@ TEXT_NAMES = {
     "specification": ("history_of_present_illness", "physical_exams"),
     REFERENCE: ("patient_history", "physical_exam_text"),
 }
-CASES = "cdm_cases"
-ISSUES = "cdm_case_issues"
-SETTINGS = "cdm_build_settings"
-LAB_TESTS = "cdm_lab_test_mapping"
-LAB_TEST_MAPPING = "lab_test_mapping.json"
+CASES, ISSUES, SETTINGS = "cdm_cases", "cdm_case_issues", "cdm_build_settings"
+LAB_TESTS, LAB_TEST_MAPPING = "cdm_lab_test_mapping", "lab_test_mapping.json"
 # Of each published table that a case is made of: the tables of all events and of the first ones,
 # the columns that a case needs, and their order within a case.
 _PARTS = {
@@ -78,11 +73,6 @@ TABLES = (
     *(CASES, ISSUES, SETTINGS),
     *sorted({table for tables, *_ in _PARTS.values() for table in tables}),
 )
-# Below it a whole number is written with its digits alone, from it on with an exponent.
-_EXPONENT_FROM = 1e15
-# The smallest doubles whose neighbours are so far apart that a short decimal can lie between two.
-_FAR_APART_FROM = 2.0**54
-
 Case = dict[str, Any]
 
 
@@ -269,19 +259,14 @@ def read_settings(warehouse: Warehouse) -> dict[str, Any]:
 def read_issues(warehouse: Warehouse, mode: str, last: int) -> dict[int, list[str]]:
     """Return what is wrong with the cases up to a place of the list, in the mode of the export."""
     cases = warehouse.relation(schema_name(NAME), CASES)
-    issues: dict[int, list[str]] = {}
-    for hadm_id, issue in flat(
-        warehouse.select(
-            ["c.hadm_id", "r.issue"],
-            schema_name(NAME),
-            ISSUES,
-            f"as r inner join {cases} as c on r.hadm_id = c.hadm_id"
-            f" where r.in_{mode} and c.list_position <= $1"
-            ' order by c.list_position, r.issue collate "C"',
-            (last,),
-        )
-    ):
-        issues.setdefault(hadm_id, []).append(issue)
+    rows = (
+        f"as r inner join {cases} as c on r.hadm_id = c.hadm_id"
+        f" where r.in_{mode} and c.list_position <= $1"
+        ' order by c.list_position, r.issue collate "C"'
+    )
+    columns, issues = ["c.hadm_id", "r.issue"], defaultdict[int, list[str]](list)
+    for hadm_id, issue in flat(warehouse.select(columns, schema_name(NAME), ISSUES, rows, (last,))):
+        issues[hadm_id].append(issue)
     return issues
 
 
@@ -430,11 +415,12 @@ def float8_text(number: float) -> str:
     """
     text = repr(number)
     size = abs(number)
-    if size < _EXPONENT_FROM:
+    if size < 1e15:
         return text.removesuffix(".0")
     if not math.isfinite(number):
         return "NaN" if math.isnan(number) else ("Infinity" if number > 0 else "-Infinity")
-    if size < _FAR_APART_FROM:
+    # Below it no neighbours are so far apart that a short decimal can lie between two.
+    if size < 2.0**54:
         n_digits = len(text.strip("-").rstrip("0").replace(".", "").rstrip("0"))
         return text if "e" in text else f"{number:.{n_digits - 1}e}"
     # Python also takes digits that lie half-way to a neighbour where rounding to even comes back to

@@ -22,8 +22,8 @@ from pydantic import BaseModel, ConfigDict
 from medeval.errors import UserError
 from medeval.sources import project_root
 
-_DATA = Path(__file__).with_name("data")
-_PROMPTS: Mapping[str, Any] = tomllib.loads((_DATA / "prompts.toml").read_text("utf-8"))
+DATA = Path(__file__).with_name("data")
+_PROMPTS: Mapping[str, Any] = tomllib.loads((DATA / "prompts.toml").read_text("utf-8"))
 PROMPT_VERSION: str = _PROMPTS["version"]
 # What each tool is for; and its arguments, texts that must be there, with what they mean.
 TOOL_DESCRIPTIONS: Mapping[str, str] = {
@@ -254,7 +254,7 @@ def load_facts(root: Path | None = None) -> Facts:
     Raises:
         UserError: a file of radiology keywords cannot be read.
     """
-    told = tomllib.loads((_DATA / "facts.toml").read_text("utf-8"))
+    told = tomllib.loads((DATA / "facts.toml").read_text("utf-8"))
     labs, imaging, organs = told["labs"], told["imaging"], told.pop("organs")
     labs["fillers_between_blanks"] += labs["fillers_anywhere"]
     for name, meant in labs["request_names"].items():

@@ -45,7 +45,6 @@ HIDDEN = (
     "hidden: fewer than {min_cell} cases, in all or of one pathology, or a group that has so few"
     " could be worked out from it"
 )
-_ZEROED = "mean_failures_as_zero"
 # Permuted places at a time.
 _BATCH_NUMBERS = 1 << 20
 # Equal in exact arithmetic, apart by rounding.
@@ -98,16 +97,16 @@ def subgroups(
         hide = hidden([cell.total() for cell in cells], cells, method.min_cell)
         groups: list[dict[str, Any]] = []
         for (group, of), is_hidden in zip(members.items(), hide or (), strict=hide is not None):
-            shown = {"name": group, "n": len(of), "suppressed": None, "scores": {}}
+            told_of = {"name": group, "n": len(of), "suppressed": None, "scores": {}}
             if is_hidden:
-                shown |= {"n": None, "suppressed": HIDDEN.format(min_cell=method.min_cell)}
+                told_of |= {"n": None, "suppressed": HIDDEN.format(min_cell=method.min_cell)}
             else:
                 found = means([one.score for one in of], scores, method)
-                shown["scores"] = {score: mean.as_json() for score, mean in found.items()}
-            groups.append(shown)
-        told_of = [one["name"] for one in groups if not one["suppressed"]]
+                told_of["scores"] = {score: mean.as_json() for score, mean in found.items()}
+            groups.append(told_of)
+        names = [one["name"] for one in groups if not one["suppressed"]]
         gaps = []
-        for first, second in combinations((one for one in told_of if one != UNKNOWN), 2):
+        for first, second in combinations((name for name in names if name != UNKNOWN), 2):
             both = [*members[first], *members[second]]
             tests = gap_tests(
                 np.array([[value_of(one.score, name, 0.0) for name in scores] for one in both]),
@@ -175,8 +174,8 @@ def gap_tests(
     return gap, expected, [float((1 + count) / (1 + n)) for count in reached]
 
 
-def shown_groups(
-    groups: Iterable[Mapping[str, Any]], scores: Sequence[str]
+def shown(
+    groups: Iterable[Mapping[str, Any]], scores: Iterable[str]
 ) -> dict[str, dict[str, float | None]]:
     """Return the values of each group as tables show them, None for what is hidden.
 
@@ -184,10 +183,11 @@ def shown_groups(
         groups: each with `name`, `n` and its means in `scores`, as JSON values.
         scores: whose values.
     """
+    key = "mean_failures_as_zero"
     return {
         group["name"]: {
             "n": None if group["n"] is None else float(group["n"]),
-            **{score: group["scores"].get(score, {}).get(_ZEROED) for score in scores},
+            **{score: group["scores"].get(score, {}).get(key) for score in scores},
         }
         for group in groups
     }

@@ -18,34 +18,11 @@ from medeval.inference.run import RESPONSES
 from medeval.inference.types import Outcome
 from medeval.models.clinical_case import PATHOLOGIES, ClinicalCase
 from medeval.scoring.table import mean
+from medeval.tasks.cdm import groups, scores
 from medeval.tasks.cdm.cases import Subset
 from medeval.tasks.cdm.facts import Facts
 from medeval.tasks.cdm.full_information import part_or_whole
-from medeval.tasks.cdm.groups import (
-    NOT_ASKED,
-    gap_sentences,
-    gap_table,
-    shown_groups,
-    subgroups,
-    subset_scores,
-    subset_sentences,
-)
-from medeval.tasks.cdm.scores import (
-    COUNTS,
-    DIAGNOSIS,
-    IMAGING,
-    LABORATORY,
-    LOWER_IS_BETTER,
-    MOST_IMAGING_POINTS,
-    SCORES,
-    TREATMENT,
-    CaseScore,
-    Mean,
-    means,
-    required_treatments,
-    score_case,
-    value_of,
-)
+from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, CaseScore, Mean, means, value_of
 from medeval.tasks.cdm.text_protocol import FinalAnswer
 from medeval.tasks.for_reports import reasons_table, task_score
 from medeval.tasks.task import Method, Table, TaskScore
@@ -101,7 +78,7 @@ class Transcript:
         if self.answer is not None:
             return None
         if self.outcome is None:
-            return NOT_ASKED
+            return groups.NOT_ASKED
         errored = self.outcome is Outcome.ERRORED
         return self.reason or (self.error if errored else str(self.outcome))
 
@@ -165,7 +142,7 @@ def scored(transcripts: Iterable[Transcript], facts: Facts, version: int) -> lis
     return [
         one
         if one.answer is None
-        else replace(one, score=score_case(one.case, one.answer, one.calls, facts, version))
+        else replace(one, score=scores.score_case(one.case, one.answer, one.calls, facts, version))
         for one in transcripts
     ]
 
@@ -176,7 +153,7 @@ def score_of(
     model: str,
     about: Mapping[str, Any],
     method: Method,
-    possible: Sequence[str] = SCORES,
+    possible: Sequence[str] = scores.SCORES,
     subsets: Sequence[Subset] = (),
     version: int = 2,
 ) -> TaskScore:
@@ -204,8 +181,8 @@ def score_of(
     if method.cluster is not None:
         raise UserError(f"--cluster {method.cluster}: cases are drawn by themselves.")
     cases = [one for one in transcripts if one.sample == 0]
-    failures = Counter(one.failure for one in cases if one.failure is not None)
-    reasons = dict(sorted((reason or "unknown", n) for reason, n in failures.items()))
+    failures = Counter(one.failure or "unknown" for one in cases if one.failure is not None)
+    failures = Counter(dict(sorted(failures.items())))
     counted = [name for name in COUNTS if any(one.score and one.score.counts for one in cases)]
     names = [*possible, *counted]
     overall = means([one.score for one in cases], names, method)
@@ -215,11 +192,9 @@ def score_of(
     }
     order = order_sensitivity(transcripts)
     measures = Counter(measure for one in cases for measure in one.context)
-    conduct: dict[str, Any] = {
-        **{name: sum(getattr(one, name) for one in cases) for name in CONDUCT},
-        "asked_again": sum(one.is_reasked for one in cases),
-        "context_measures": dict(sorted(measures.items())),
-    }
+    conduct: dict[str, Any] = {name: sum(getattr(one, name) for one in cases) for name in CONDUCT}
+    conduct["asked_again"] = sum(one.is_reasked for one in cases)
+    conduct["context_measures"] = dict(sorted(measures.items()))
     zeroed = {name: one.zeroed for name, one in overall.items() if one.zeroed}
     # Counts have no other mean than that over the answered cases.
     answered = {
@@ -238,51 +213,49 @@ def score_of(
         },
         "intervals": {name: one for name, one in intervals.items() if one.low is not None},
     }
+    parts = [
+        {
+            "name": pathology,
+            "n": of[DIAGNOSIS].n,
+            "scores": {name: one.as_json() for name, one in of.items()},
+        }
+        for pathology, of in by_pathology.items()
+    ]
+    directions = dict.fromkeys(scores.LOWER_IS_BETTER, "lower")
     told: dict[str, Any] = {
         **about,
         "score_version": version,
         "n": len(cases),
         "n_failed": failures.total(),
-        "failures": reasons,
-        "by_pathology": {
-            pathology: {name: one.as_json() for name, one in of.items()}
-            for pathology, of in by_pathology.items()
-        },
+        "failures": dict(failures),
+        "by_pathology": {part["name"]: part["scores"] for part in parts},
         "rates_by_pathology": rates(cases, facts, version),
         "conduct": conduct,
         "about_metrics": {
-            name: {
-                "direction": "lower" if name in LOWER_IS_BETTER else "neither",
-                "scale": "count",
-            }
+            name: {"direction": directions.get(name, "neither"), "scale": "count"}
             for name in COUNTS
         },
         **({} if order is None else {"order_sensitivity": order}),
     }
-    parts = [
-        {"name": name, "n": of[DIAGNOSIS]["n"], "scores": of}
-        for name, of in told["by_pathology"].items()
-    ]
-    groups = {PATHOLOGY: shown_groups(parts, list(zeroed))}
+    shown = {PATHOLOGY: groups.shown(parts, zeroed)}
     warnings: list[str] = []
-    tables = [_headline_table(by_pathology), *reasons_table("failed", reasons)]
+    tables = [_headline_table(by_pathology), *reasons_table("failed", failures)]
     notes = [] if order is None else [order_sentence(order)]
-    subset = about["data"].get("subset")
-    if subset is not None:
+    if (subset := about["data"].get("subset")) is not None:
         its = f"{subset['name']}: {subset['cases']:,} cases of the export."
         notes.insert(0, f"The run is of the subset {its}")
     if subsets:
-        told["subsets"], table = subset_scores(cases, subsets, method, possible)
-        groups["subset"] = shown_groups(told["subsets"], list(zeroed))
-        warnings += subset_sentences(told["subsets"])
+        told["subsets"], table = groups.subset_scores(cases, subsets, method, possible)
+        shown["subset"] = groups.shown(told["subsets"], zeroed)
+        warnings += groups.subset_sentences(told["subsets"])
         tables.append(table)
     persons = [name for name in GROUPINGS if name != PATHOLOGY and name in method.groupings]
     if persons:
-        told["subgroups"] = people = subgroups(cases, persons, possible, method)
+        told["subgroups"] = people = groups.subgroups(cases, persons, possible, method)
         for name, grouping in people["attributes"].items():
-            groups[name] = shown_groups(grouping["groups"], list(zeroed))
-        warnings += gap_sentences(people)
-        gaps = gap_table(people)
+            shown[name] = groups.shown(grouping["groups"], zeroed)
+        warnings += groups.gap_sentences(people)
+        gaps = groups.gap_table(people)
         tables += [gaps] if gaps.rows else []
     # No word of the model's, which may repeat the notes.
     outputs = [
@@ -293,17 +266,11 @@ def score_of(
         }
         for one in cases
     ]
+    inputs = [{"hadm_id": one.case.hadm_id, "pathology": one.case.pathology} for one in cases]
     return task_score(
-        "cdm",
-        model,
-        DIAGNOSIS,
-        fields,
-        method,
-        [{"hadm_id": one.case.hadm_id, "pathology": one.case.pathology} for one in cases],
-        outputs,
-        told,
+        *("cdm", model, DIAGNOSIS, fields, method, inputs, outputs, told),
         warnings=warnings,
-        groups=groups,
+        groups=shown,
         notes=notes,
         tables=tables,
         details=_detail_tables(by_pathology, conduct),
@@ -328,9 +295,7 @@ def case_lines(transcripts: Iterable[Transcript], version: int) -> str:
     return "".join(lines)
 
 
-def rates(
-    cases: Sequence[Transcript], facts: Facts, version: int
-) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
+def rates(cases: Sequence[Transcript], facts: Facts, version: int) -> dict[str, Any]:
     """Return how often each category, imaging and treatment was asked for, by pathology.
 
     A case that failed asked for nothing, so the shares are of all cases; those of a treatment are
@@ -344,28 +309,27 @@ def rates(
     Returns:
         For each pathology that has cases, then kind and name: `n`, `asked` and `share`.
     """
-    found: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    found: dict[str, Any] = {}
     for pathology in PATHOLOGIES:
         of = [one for one in cases if one.case.pathology == pathology]
-        answers = [{} if one.score is None else one.score.answers for one in of]
-        asked: dict[str, dict[str, list[bool]]] = {TREATMENT: {}}
-        for one, answer in zip(of, answers, strict=True):
+        asked: dict[str, dict[str, list[bool]]] = {scores.TREATMENT: {}}
+        if any(one.score is not None and scores.LABORATORY in one.score.scores for one in of):
+            required = facts.labs.required[pathology]
+            asked[scores.LABORATORY] = {name: [] for name in required}
+            asked[scores.IMAGING] = {"acceptable": [], "preferred": []}
+        for one in of:
+            answers = {} if one.score is None else one.score.answers
             # What a case needs is known of one that failed too.
-            for name, is_required in required_treatments(one.case, facts, version).items():
-                if is_required:
-                    is_asked = bool(answer.get(TREATMENT, {}).get(name))
-                    asked[TREATMENT].setdefault(name, []).append(is_asked)
-        if any(one.score is not None and LABORATORY in one.score.scores for one in of):
-            tests = [answer.get("Correct Laboratory Tests", {}) for answer in answers]
-            points = [value_of(one.score, IMAGING, 0.0) or 0.0 for one in of]
-            asked[LABORATORY] = {
-                name: [bool(its.get(name)) for its in tests]
-                for name in facts.labs.required[pathology]
-            }
-            asked[IMAGING] = {
-                name: [its >= least for its in points]
-                for name, least in (("acceptable", 1), ("preferred", MOST_IMAGING_POINTS))
-            }
+            needs = scores.required_treatments(one.case, facts, version).items()
+            for name in (name for name, is_required in needs if is_required):
+                is_asked = bool(answers.get(scores.TREATMENT, {}).get(name))
+                asked[scores.TREATMENT].setdefault(name, []).append(is_asked)
+            for name, each in asked.get(scores.LABORATORY, {}).items():
+                each.append(bool(answers.get("Correct Laboratory Tests", {}).get(name)))
+            if scores.IMAGING in asked:
+                points = value_of(one.score, scores.IMAGING, 0.0) or 0.0
+                asked[scores.IMAGING]["acceptable"].append(points >= 1)
+                asked[scores.IMAGING]["preferred"].append(points >= scores.MOST_IMAGING_POINTS)
         if of:
             found[pathology] = {
                 kind: {
@@ -434,16 +398,15 @@ def _detail_tables(
     by_pathology: Mapping[str, Mapping[str, Mean]], conduct: Mapping[str, Any]
 ) -> list[Table]:
     """Return every score with its interval for each pathology, and what the model did."""
-    scores = []
+    values, rows = [], []
     for name in next(iter(by_pathology.values())):
         cells = [of[name].cells() for of in by_pathology.values()]
-        scores.append((name, *(f"{one} ({ends})" if ends else one for one, ends in cells)))
-    rows = []
+        values.append((name, *(f"{one} ({ends})" if ends else one for one, ends in cells)))
     for name, value in conduct.items():
         counts = value if isinstance(value, Mapping) else {"": value}
         kind = "context: " if isinstance(value, Mapping) else name
         rows += [(f"{kind}{key}".replace("_", " "), f"{n:,}") for key, n in counts.items()]
     return [
-        Table("scores by pathology", ("score", *by_pathology), scores),
+        Table("scores by pathology", ("score", *by_pathology), values),
         Table("what was done, over all cases", ("", "number"), rows),
     ]

@@ -15,53 +15,34 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from medeval.errors import UserError
 from medeval.models.clinical_case import ClinicalCase
 from medeval.tasks.cdm import scores_v1
 from medeval.tasks.cdm.facts import Facts, canonical
 from medeval.tasks.cdm.negation import has_pair, is_spelt_like, negation
 from medeval.tasks.cdm.text_protocol import FinalAnswer
-from medeval.tasks.cdm.tools import (
-    PHYSICAL_EXAMINATION,
-    REQUEST_IMAGING,
-    REQUEST_LAB_TEST,
-    TOOLS,
-)
+from medeval.tasks.cdm.tools import EXAMINE, IMAGE, TEST, TOOLS
 from medeval.tasks.task import Method
 
 if TYPE_CHECKING:
     from medeval.models.scores import Interval
 
-LATE_EXAMINATION = "Late Physical Examination"
-EXAMINATION = "Physical Examination"
-LABORATORY = "Laboratory Tests"
-IMAGING = "Imaging"
-DIAGNOSIS = "Diagnosis"
-GRACIOUS_DIAGNOSIS = "Gracious Diagnosis"
-TREATMENT = "Treatment Requested"
 SCORES = (
-    LATE_EXAMINATION,
-    EXAMINATION,
-    LABORATORY,
-    IMAGING,
-    DIAGNOSIS,
-    GRACIOUS_DIAGNOSIS,
-    TREATMENT,
+    *("Late Physical Examination", "Physical Examination", "Laboratory Tests", "Imaging"),
+    *("Diagnosis", "Gracious Diagnosis", "Treatment Requested"),
 )
+LATE_EXAMINATION, EXAMINATION, LABORATORY, IMAGING, DIAGNOSIS, GRACIOUS, TREATMENT = SCORES
 # What was asked for, which full information leaves nothing to.
 TOOLS_ONLY = (LATE_EXAMINATION, EXAMINATION, LABORATORY, IMAGING)
 # Between 0 and 1; the others are points.
-SHARES = (LATE_EXAMINATION, EXAMINATION, DIAGNOSIS, GRACIOUS_DIAGNOSIS, TREATMENT)
-UNNECESSARY_TESTS = "Unnecessary Laboratory Tests"
-UNNECESSARY_IMAGING = "Unnecessary Imaging"
-ROUNDS = "Rounds"
-TOOL_CALLS = "Tool Calls"
-INVALID_CALLS = "Invalid Tool Calls"
-COUNTS = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, ROUNDS, TOOL_CALLS, INVALID_CALLS)
+SHARES = (LATE_EXAMINATION, EXAMINATION, DIAGNOSIS, GRACIOUS, TREATMENT)
+COUNTS = (
+    *("Unnecessary Laboratory Tests", "Unnecessary Imaging"),
+    *("Rounds", "Tool Calls", "Invalid Tool Calls"),
+)
+UNNECESSARY_TESTS, UNNECESSARY_IMAGING, ROUNDS, TOOL_CALLS, INVALID_CALLS = COUNTS
 # More rounds and calls are neither better nor worse.
 LOWER_IS_BETTER = (UNNECESSARY_TESTS, UNNECESSARY_IMAGING, INVALID_CALLS)
 MOST_IMAGING_POINTS = 2
-VERSIONS = (1, 2)
 _WORD = re.compile(r"[^\W_]+")
 
 # A call of a tool as a `Toolbox` records it.
@@ -115,12 +96,7 @@ def score_case(
             known; None where the model had no tools, which leaves their scores out.
         facts: the facts.
         version: 1 for the reference's scores, 2 for the repaired ones. A record serves both.
-
-    Raises:
-        UserError: an unknown version.
     """
-    if version not in VERSIONS:
-        raise UserError(f"Unknown version {version} of the scores. Versions: 1, 2.")
     pathology, treatments = str(case.pathology), answer.treatment
     diagnosis_of = scores_v1.diagnosis_scores if version == 1 else diagnosis_scores
     right, nearly = diagnosis_of(answer.final_diagnosis, pathology, facts)
@@ -137,7 +113,7 @@ def score_case(
     tool_calls = None
     if calls is not None:
         # An invalid call examines nobody.
-        examined = [call["tool"] == PHYSICAL_EXAMINATION and call["is_valid"] for call in calls]
+        examined = [call["tool"] == EXAMINE and call["is_valid"] for call in calls]
         tests, neutral, other_tests = laboratory_scores(calls, pathology, facts, version)
         points, imaging, other_imaging = imaging_scores(case, calls, facts, version)
         scores |= {
@@ -165,7 +141,7 @@ def score_case(
         # How often each tool was called with success; all calls are in the total.
         counted = Counter(call["tool"] for call in calls if call["is_valid"])
         tool_calls = {tool: counted[tool] for tool in TOOLS} | {"total": len(calls)}
-    scores |= {DIAGNOSIS: right, GRACIOUS_DIAGNOSIS: nearly, TREATMENT: sum(needed) / len(needed)}
+    scores |= {DIAGNOSIS: right, GRACIOUS: nearly, TREATMENT: sum(needed) / len(needed)}
     answers |= {TREATMENT: requested, "Treatment Required": required}
     return CaseScore(version, scores, counts, answers, tool_calls)
 
@@ -203,7 +179,7 @@ def laboratory_scores(
     asked = [
         item
         for call in calls
-        if call["tool"] == REQUEST_LAB_TEST
+        if call["tool"] == TEST
         for item in call.get("itemids", {}).get(str(version), ())
     ]
     required = {name: set(listed(labs.categories[name])) for name in labs.required[pathology]}
@@ -227,7 +203,7 @@ def imaging_scores(
     more than 2. Imaging that is not acceptable is unnecessary, and so is the same once more. A
     request in unknown words is an invalid call and no imaging.
     """
-    requests = [call for call in calls if call["tool"] == REQUEST_IMAGING and "scored_as" in call]
+    requests = [call for call in calls if call["tool"] == IMAGE and "scored_as" in call]
     if version == 1:
         return scores_v1.imaging_scores(case, requests, facts)
     affirms = negation(facts.negation_cues).affirms
@@ -263,14 +239,11 @@ def required_treatments(case: ClinicalCase, facts: Facts, version: int) -> dict[
     codes = [one.icd_code for one in truth.treatments if one.icd_code]
     found: dict[str, bool] = {}
     for one in facts.treatments[str(case.pathology)]:
-        if one.is_always_required or one.diagnosis:
-            by_diagnosis = affirmed(truth.primary_diagnosis, one.diagnosis)
-            found[one.name] = one.is_always_required or by_diagnosis
-            continue
         # A place in titles counts with a word in the same one or another.
         shown = affirmed(titles, one.shown_word) and affirmed(titles, one.shown_place)
-        by_words = shown or affirmed(titles, one.shown_or_requested)
-        found[one.name] = by_words or any(map(one.has_code, codes))
+        shown = shown or affirmed(titles, one.shown_or_requested) or any(map(one.has_code, codes))
+        by_diagnosis = affirmed(truth.primary_diagnosis, one.diagnosis)
+        found[one.name] = one.is_always_required or (by_diagnosis if one.diagnosis else shown)
     return found
 
 

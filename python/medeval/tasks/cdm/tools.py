@@ -22,11 +22,8 @@ from medeval.tasks.cdm.facts import (
     plain,
 )
 
-PHYSICAL_EXAMINATION = "physical_examination"
-REQUEST_LAB_TEST = "request_lab_test"
-REQUEST_IMAGING = "request_imaging"
-RETRIEVE_CRITERIA = "retrieve_diagnosis_criteria"
 TOOLS = tuple(ARGUMENTS)
+EXAMINE, TEST, IMAGE, RETRIEVE = TOOLS
 # What the model reads of a call, and the record from which the call is scored.
 Answer = tuple[str, dict[str, Any]]
 Result = LabResult | MicrobiologyEvent
@@ -103,7 +100,7 @@ class Toolbox:
         missing = [
             argument
             for argument in ARGUMENTS.get(name, ())
-            if not _is_given(arguments.get(argument), can_be_list=name == REQUEST_LAB_TEST)
+            if not _is_given(arguments.get(argument), can_be_list=name == TEST)
         ]
         is_valid = name in self._enabled and not missing
         if name not in self._enabled:
@@ -111,11 +108,11 @@ class Toolbox:
             text = f"There is no tool {name[:64]}. Tools: {tools}."
         elif missing:
             text = f"{name} needs the argument {missing[0]}, a text."
-        elif name == REQUEST_LAB_TEST:
+        elif name == TEST:
             text, is_valid = self._test(record, arguments["test_name"])
-        elif name == REQUEST_IMAGING:
+        elif name == IMAGE:
             text, is_valid = self._image(record, arguments["region"], arguments["modality"])
-        elif name == RETRIEVE_CRITERIA:
+        elif name == RETRIEVE:
             text = self._retrieve(record, arguments["condition"])
         else:
             text = self._case.physical_exams or "No physical exam data available."
@@ -133,7 +130,7 @@ class Toolbox:
             most = f"A request for tests has no more than {LONGEST_REQUEST:,} characters."
             return f"{most} Name fewer tests at a time.", False
         if not tests:
-            return f"{REQUEST_LAB_TEST} needs the name of a test.", False
+            return f"{TEST} needs the name of a test.", False
         results: list[Result] = [*self._case.lab_results, *self._case.microbiology_events]
         if not results:
             return "No laboratory results available for this patient.", True
