@@ -20,7 +20,7 @@ from medeval.inference.types import Completion, Episode, Outcome, Request, body_
 from medeval.models.clinical_case import ClinicalCase, read_case
 from medeval.tasks.cdm.demo import MODEL, LocalModel, reply_to
 from medeval.tasks.cdm.episode import ToolEpisode
-from medeval.tasks.cdm.facts import PROMPT_VERSION, LabNames, prompt, read_lab_tests
+from medeval.tasks.cdm.facts import PROMPT_VERSION, LabNames, read_lab_tests
 from medeval.tasks.cdm.full_information import FullInformation
 from medeval.tasks.cdm.run_scores import Transcript, read_transcripts
 from medeval.tasks.cdm.task import CdmOptions
@@ -101,14 +101,6 @@ def test_it_examines_then_orders_then_looks_and_looks_again_in_doubt(tmp_path: P
 def test_it_decides_by_the_words_that_it_is_given(text: str, diagnosis: str) -> None:
     messages = [{"role": "system", "content": ""}, {"role": "user", "content": text}]
     assert json.loads(reply_to(messages, {}).text)["final_diagnosis"] == diagnosis
-
-
-def test_it_summarises_by_keeping_the_beginning() -> None:
-    long = "word " * 1000
-    system = {"role": "system", "content": prompt("system_summary")}
-    said = reply_to([system, {"role": "user", "content": long}], {}).text
-    assert len(said) < len(long)
-    assert long.startswith(said)
 
 
 @pytest.fixture(scope="module")

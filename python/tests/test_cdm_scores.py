@@ -92,13 +92,6 @@ def test_a_clause_that_is_right_is_so_beside_any_other(diagnosis: str) -> None:
     assert is_right(f"perforated appendix; {diagnosis}")
 
 
-def test_codes_of_both_versions_are_told_apart_by_their_form() -> None:
-    treatments = [one for of in facts().treatments.values() for one in of]
-    assert {len(code) for one in treatments for code in one.icd_10} == {7}
-    assert {len(code) for one in treatments for code in one.icd_9} == {4}
-    assert all(one.has_code(code) for one in treatments for code in one.icd_9 | one.icd_10)
-
-
 def test_rounds_and_calls() -> None:
     of = case(of="bare")
     made = [EXAMINE, ask("CBC"), image("abdomen", "CT"), image("abdomen", "x"), ("order", {})]

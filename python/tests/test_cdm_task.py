@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from cdm_bedside import export_of
-from cdm_cases import case, facts, image, toolbox
+from cdm_cases import case, facts
 
 from medeval.inference.types import Outcome
-from medeval.tasks.cdm.run_scores import Transcript, order_sensitivity, rates, score_of, scored
+from medeval.tasks.cdm.run_scores import Transcript, order_sensitivity, score_of, scored
 from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS
 from medeval.tasks.cdm.task import CdmTask
 from medeval.tasks.cdm.text_protocol import FinalAnswer
@@ -72,32 +72,6 @@ def test_a_case_that_failed_has_a_score_of_0_and_no_counts() -> None:
     scores = item_scores([ended(RIGHT), ended(None, 0, 2, Outcome.ERRORED)])
     assert scores[DIAGNOSIS] == [1.0, 0.0]
     assert [scores[name] for name in COUNTS] == [[0.0, None]] * len(COUNTS)
-
-
-@pytest.mark.parametrize(
-    ("modality", "acceptable", "preferred"),
-    [("Radiograph", 0, 0), ("CT", 1, 0), ("Ultrasound", 1, 1)],
-)
-def test_imaging_is_acceptable_from_one_point_on_and_preferred_from_two(
-    modality: str, acceptable: int, preferred: int
-) -> None:
-    call = toolbox().call(*image("Abdomen", modality))[1]
-    found = rates([ended(RIGHT, calls=({**call, "round": 1},))], facts(), 2)["appendicitis"]
-    asked = {name: one["asked"] for name, one in found["Imaging"].items()}
-    assert asked == {"acceptable": acceptable, "preferred": preferred}
-
-
-def test_what_a_case_needs_is_known_of_one_that_failed_too() -> None:
-    other = case(2, treatments=[])
-    transcripts = [
-        Transcript(case(), 0, Outcome.ERRORED),
-        *scored([Transcript(other, 0, Outcome.ANSWERED, answer=RIGHT)], facts(), 2),
-    ]
-    # Without tools nothing could be asked for but treatments.
-    needed = rates(transcripts, facts(), 2)["appendicitis"].pop("Treatment Requested")
-    # Only the one that failed needs the operation, so that nobody asked for it.
-    counts = {name: (one["n"], one["asked"]) for name, one in needed.items()}
-    assert counts == {"Appendectomy": (1, 0), "Antibiotics": (2, 0), "Support": (2, 0)}
 
 
 def test_a_limit_that_nobody_named_is_asked_for_again_and_chance_is_of_one_pathology(

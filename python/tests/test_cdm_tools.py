@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from medeval.errors import UserError
 from medeval.models.clinical_case import PATHOLOGIES
 from medeval.tasks.cdm.facts import LabNames, canonical, read_lab_tests
-from medeval.tasks.cdm.text_protocol import definitions
 from medeval.tasks.cdm.tools import TOOLS, requested_names, requested_tests, understood
 
 ROWS = table("cdm_tools")
@@ -41,17 +40,6 @@ def test_a_call_that_does_not_fit_is_told_and_recorded(
     text, record = toolbox().call(name, arguments)
     assert text
     assert record == {"tool": name, "arguments": arguments, "is_valid": False}
-
-
-def test_definitions_are_what_an_endpoint_takes() -> None:
-    found = definitions(TOOLS)
-    assert [one["function"]["name"] for one in found] == list(TOOLS)
-    for one in found:
-        parameters = one["function"]["parameters"]
-        assert one["type"] == "function"
-        assert one["function"]["description"]
-        assert parameters["required"] == list(parameters["properties"])
-        assert parameters["additionalProperties"] is False
 
 
 def test_only_enabled_tools_are_offered_and_answer() -> None:
@@ -174,15 +162,6 @@ def test_every_modality_and_region_of_a_report_can_be_asked_for_by_its_name() ->
         assert modality in understood("Abdomen", modality, imaging)[1:], modality
     for region in {meaning for _, meaning in imaging.region_keywords}:
         assert understood(region, "CT", imaging)[0] == region
-
-
-@pytest.mark.parametrize("is_turned", [False, True])
-def test_a_longer_phrase_of_a_request_goes_before_a_shorter_one(is_turned: bool) -> None:
-    phrases = [("chest", "Chest"), ("chest wall", "Thorax")]
-    changed = {"region_phrases": dict(reversed(phrases) if is_turned else phrases)}
-    known = facts().imaging.model_copy(update=changed)
-    assert understood("the chest wall", "CT", known)[0] == "Thorax"
-    assert understood("the chest", "CT", known)[0] == "Chest"
 
 
 def test_reports_come_in_order_of_time_one_after_the_other() -> None:
