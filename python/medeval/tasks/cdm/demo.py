@@ -26,9 +26,7 @@ from medeval.tasks.task import DEMO, EMPTY, ORACLE
 
 MODEL = "demo-policy-1"
 
-_LONGEST_SUMMARY = 1200
 _SURE = 3
-
 _WORDS: dict[str, Any] = tomllib.loads((DATA / "demo.toml").read_text("utf-8"))
 # Words for a diagnosis, and how much they say.
 _SIGNS: Mapping[str, Mapping[str, int]] = {
@@ -107,7 +105,7 @@ def reply_to(messages: Sequence[Message], parameters: Mapping[str, Any]) -> Comp
         str(message["content"]) for message in messages[1:] if message["role"] != "assistant"
     )
     if system == prompt("system_summary"):
-        return _said(seen[:_LONGEST_SUMMARY])
+        return _said(seen[:1200])
     scores, support = _scores(seen), _WORDS["support"]
     best = max(scores, key=lambda name: scores[name])
     # Where the words say nothing there is none.

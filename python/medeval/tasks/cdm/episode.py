@@ -38,17 +38,10 @@ from medeval.text import split_thinking
 if TYPE_CHECKING:
     from medeval.tasks.cdm.task import CdmOptions
 
-STEP_LIMIT = "step_limit"
 CONTEXT_LIMIT = "context_limit"
-SUMMARISED = "summarised"
-TRUNCATED = "truncated"
+SUMMARISED, TRUNCATED = "summarised", "truncated"
 # Tokens that a conversation leaves free.
 MARGIN = 100
-# A text that is cut is cut a little more than its mean length of tokens says.
-_CAUTION = 0.97
-_MOST_CUTS = 12
-_MOST_SUMMARIES = 3
-_MOST_TRUNCATIONS = 4
 _ENDS = (Outcome.REFUSED, Outcome.TRUNCATED, Outcome.TRUNCATED_REASONING)
 
 
@@ -86,13 +79,12 @@ class ContextBudget:
             return text
         bare = await self.counter.count(item_with(""))
         room = max(0, self.size - bare)
-        for _ in range(_MOST_CUTS):
+        for _ in range(12):
             tokens = await self.counter.count(item_with(text)) - bare
             if tokens <= room:
                 return text
-            text = text[: int(len(text) * room / tokens * _CAUTION)]
-            if not text:
-                break
+            # A little more than the mean length of its tokens says.
+            text = text[: int(len(text) * room / tokens * 0.97)]
         return ""
 
 
@@ -212,12 +204,12 @@ class Conversation:
         Where the endpoint found too long what was counted as fitting, half of it is cut.
         """
         told = "\n".join(part for part in (self._found, *map(_told, self._steps)) if part)
-        if self._steps and self.measures.count(SUMMARISED) < _MOST_SUMMARIES:
+        if self._steps and self.measures.count(SUMMARISED) < 3:
             self.measures.append(SUMMARISED)
             self._found = await shortened(told, self._item, self._ask, self._budget)
             self._steps = []
             return True
-        if not told or self.measures.count(TRUNCATED) >= _MOST_TRUNCATIONS:
+        if not told or self.measures.count(TRUNCATED) >= 4:
             return False
         self.must_decide = True
         if last_words:
@@ -353,7 +345,7 @@ class ToolEpisode(CaseEpisode):
                 return self._unreadable(turn)
             else:
                 self._ask_again(turn, prompt(f"ask_again_{self.options.tool_protocol}"))
-        return await self._decision(STEP_LIMIT)
+        return await self._decision("step_limit")
 
     async def _decision(self, reason: str) -> Finished:
         """Have the model decide, without tools; a reply that does not is asked for once more."""

@@ -32,7 +32,6 @@ TOOL_DESCRIPTIONS: Mapping[str, str] = {
 ARGUMENTS: Mapping[str, Mapping[str, str]] = {
     name: tool.get("arguments", {}) for name, tool in _PROMPTS["tools"].items()
 }
-ICD_10_LENGTH = 7
 _NOT_A_WORD = re.compile(r"[\W_]+")
 # How like a panel or a label a name must be, of 100; the thresholds are the reference's.
 _PANEL_RATIO = 85
@@ -182,7 +181,7 @@ class TreatmentFacts(_Facts):
 
         The codes of ICD-10-PCS alone have seven characters, so that no code is of both versions.
         """
-        return code in (self.icd_10 if len(code) == ICD_10_LENGTH else self.icd_9)
+        return code in (self.icd_10 if len(code) == 7 else self.icd_9)
 
 
 class NegationCues(_Facts):

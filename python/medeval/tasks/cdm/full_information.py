@@ -30,18 +30,8 @@ from medeval.tasks.cdm.tools import by_time, reference_range
 
 # Tokens that a prompt leaves free.
 MARGIN = 25
-ABDOMEN_ONLY = "abdomen_only"
-REPORTS_SUMMARISED = "reports_summarised"
-SUMMARIES_SUMMARISED = "summaries_summarised"
-WITHOUT_IMAGING = "without_imaging"
+BLOCKS = ("History", "Physical examination", "Laboratory results", "Imaging", "Microbiology")
 _UNREAD = (Outcome.UNPARSED, Outcome.EMPTY)
-
-HISTORY = "History"
-EXAMINATION = "Physical examination"
-LABORATORY = "Laboratory results"
-IMAGING = "Imaging"
-MICROBIOLOGY = "Microbiology"
-BLOCKS = (HISTORY, EXAMINATION, LABORATORY, IMAGING, MICROBIOLOGY)
 
 _SCHEMA = {
     "type": "object",
@@ -81,13 +71,11 @@ class FullInformation(CaseEpisode):
         Args:
             imaging: the text of the imaging block.
         """
-        blocks = {
-            HISTORY: self.case.history_of_present_illness,
-            EXAMINATION: self.case.physical_exams,
-            LABORATORY: "\n".join(map(_lab_line, self.case.lab_results)),
-            IMAGING: imaging,
-            MICROBIOLOGY: "\n".join(map(_culture_line, self.case.microbiology_events)),
-        }
+        case = self.case
+        labs = "\n".join(map(_lab_line, case.lab_results))
+        cultures = "\n".join(map(_culture_line, case.microbiology_events))
+        texts = (case.history_of_present_illness, case.physical_exams, labs, imaging, cultures)
+        blocks = dict(zip(BLOCKS, texts, strict=True))
         shown = [(name, blocks[name].strip()) for name in self.order]
         text = "\n\n".join(f"# {name}\n{text}" for name, text in shown if text)
         system = {"role": "system", "content": prompt("system_full_information")}
@@ -118,19 +106,19 @@ class FullInformation(CaseEpisode):
             return
         abdomen = [report for report in reports if report.region == "Abdomen"]
         if abdomen and await self._fits(""):
-            yield ABDOMEN_ONLY, imaging_text(abdomen), False
+            yield "abdomen_only", imaging_text(abdomen), False
             # The earliest report of each modality.
             firsts = {one.modality: one for one in sorted(abdomen, key=by_time, reverse=True)}
             summaries = [
                 report_text(one, await shortened(report_text(one), bare, ask, self.budget))
                 for one in reversed(firsts.values())
             ]
-            yield REPORTS_SUMMARISED, "\n\n".join(summaries), False
+            yield "reports_summarised", "\n\n".join(summaries), False
             summary = await shortened("\n\n".join(summaries), bare, ask, self.budget)
-            yield SUMMARIES_SUMMARISED, summary, False
+            yield "summaries_summarised", summary, False
             kept = await self.budget.cut_to_fit(summary, lambda text: self.item(self._ask(text)))
             yield TRUNCATED, kept, False
-        yield WITHOUT_IMAGING, "", True
+        yield "without_imaging", "", True
 
     async def _fits(self, imaging: str) -> bool:
         return await self.budget.holds(self.item(self._ask(imaging)))

@@ -45,10 +45,6 @@ HIDDEN = (
     "hidden: fewer than {min_cell} cases, in all or of one pathology, or a group that has so few"
     " could be worked out from it"
 )
-# Permuted places at a time.
-_BATCH_NUMBERS = 1 << 20
-# Equal in exact arithmetic, apart by rounding.
-_ROUNDING = 1e-12
 
 
 def attributes_of(case: ClinicalCase) -> dict[str, str]:
@@ -163,9 +159,10 @@ def gap_tests(
     if not any(0 < is_first[part].sum() < len(is_first[part]) for part in slices):
         return gap, expected, [None] * values.shape[1]
     reached = np.zeros(values.shape[1], dtype=np.int64)
-    beyond = np.abs(gap - expected) - _ROUNDING
+    # Equal in exact arithmetic may be apart by rounding.
+    beyond = np.abs(gap - expected) - 1e-12
     random = np.random.default_rng([seed, len(values)])
-    size = max(1, _BATCH_NUMBERS // len(values))
+    size = max(1, (1 << 20) // len(values))  # permuted places at a time
     for start in range(0, n, size):
         permuted = np.tile(weights, (min(size, n - start), 1))
         for part in slices:

@@ -25,13 +25,11 @@ _ARTICLE = re.compile(r"\bA\s")
 # A comma behind which parentheses close belongs to a name.
 _COMMA = re.compile(r",(?![^()]*\))")
 
-_IMAGING_NAMES = {"us": "ultrasound"}
 # What the reference has among the scores of a case; it works the treatments out later.
 _SCORES = (
     *("Late Physical Examination", "Physical Examination", "Laboratory Tests", "Imaging"),
     *("Diagnosis", "Gracious Diagnosis"),
 )
-_NOT_AMONG_ANSWERS = "Unnecessary Laboratory Tests"
 
 
 def requested_items(request: str | Sequence[str], names: LabNames) -> list[int]:
@@ -81,7 +79,7 @@ def imaging_scores(
     unnecessary: list[dict[str, str]] = []
     for request in requests:
         given = {name: request["arguments"][name].lower() for name in ("region", "modality")}
-        modality = _IMAGING_NAMES.get(given["modality"], given["modality"])
+        modality = "ultrasound" if given["modality"] == "us" else given["modality"]
         worth = facts.imaging.worth(str(case.pathology), given["region"], modality)
         if worth is not None:
             word = worth.added_if_diagnosis_has
@@ -95,7 +93,5 @@ def imaging_scores(
 
 def as_json(answers: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
     """Return the `answers` and `scores` of a line of the reference's output."""
-    return {
-        "answers": {key: value for key, value in answers.items() if key != _NOT_AMONG_ANSWERS},
-        "scores": {name: scores[name] for name in _SCORES if name in scores},
-    }
+    kept = {key: value for key, value in answers.items() if key != "Unnecessary Laboratory Tests"}
+    return {"answers": kept, "scores": {name: scores[name] for name in _SCORES if name in scores}}

@@ -21,18 +21,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, count
-from typing import Any, Literal
+from typing import Any
 
 from medeval.inference.types import Completion, Message
 from medeval.json_reader import REPLY, NotJsonError, Values, fold_key, last_object, whole_value
 from medeval.tasks.cdm.facts import ARGUMENTS, TOOL_DESCRIPTIONS, prompt
 from medeval.text import split_thinking
 
-ToolProtocol = Literal["native", "text"]
-
 # What endpoints take as the name of a function: letters, digits, "_" and "-", at most 64 of them.
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
-_LONGEST_NAME = 64
 
 _FLAGS = re.IGNORECASE | re.MULTILINE
 _START, _STOP = r"^[ \t>*_`#-]{0,8}", r"[ \t*_`]{0,4}"
@@ -50,7 +47,6 @@ _KIND = "|".join(f"(?P<{kind}>{words})" for kind, words in _KINDS.items())
 _LABEL = re.compile(rf"{_START}{_NUMBER}(?:{_KIND}){_STEP}:{_STOP}", _FLAGS)
 # Behind an action a result that was made up may be a heading, or begin within a line.
 _MADE_UP = re.compile(rf"(?<=\s)Observation:|{_START}observations?{_STOP}(?:\uff1a|\r?$)", _FLAGS)
-_DIGIT = re.compile(r"\d")
 _FENCE = re.compile(r"```[\w+-]{0,20}")
 _MARKS = "*_`\"' \t\r\n"
 _SEPARATOR = re.compile(r"[;\n]")
@@ -213,7 +209,7 @@ def _sent_back(call: ToolCall, came: Any) -> dict[str, Any]:
     whole = dict(came) if isinstance(came, Mapping) else {}
     given = whole.get("function")
     function = dict(given) if isinstance(given, Mapping) else {}
-    function["name"] = _NOT_OF_A_NAME.sub("_", call.name)[:_LONGEST_NAME] or "unknown"
+    function["name"] = _NOT_OF_A_NAME.sub("_", call.name)[:64] or "unknown"
     arguments = function.get("arguments")
     try:
         read = json.loads(arguments) if isinstance(arguments, str) else arguments
@@ -248,7 +244,7 @@ class Text:
         return [{"role": "user", "content": f"Observation: {text}"} for _, text in answers]
 
 
-PROTOCOLS: Mapping[ToolProtocol, type[Native] | type[Text]] = {"native": Native, "text": Text}
+PROTOCOLS: Mapping[str, type[Native] | type[Text]] = {"native": Native, "text": Text}
 
 
 def read_text_reply(text: str, tools: Sequence[str]) -> Reply:
@@ -354,7 +350,7 @@ def _read_lines(text: str) -> tuple[list[_Line], str]:
         (
             str(label.lastgroup),
             _FENCE.sub("", text[label.end() : stop]).strip().strip("*_`").strip(),
-            _DIGIT.search(label[0]) is not None,
+            re.search(r"\d", label[0]) is not None,
         )
         for label, stop in zip(labels, stops, strict=False)  # without any there is one stop
     ]

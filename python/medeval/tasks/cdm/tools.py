@@ -33,18 +33,12 @@ Result = LabResult | MicrobiologyEvent
 Imaging = tuple[str | None, str | None, str | None]
 # No list of tests is as long; a model that repeats itself writes one that is.
 LONGEST_REQUEST = 4000
-# How like a known condition a name must be, of 100.
-CONDITION_RATIO = 85
-# A part of a name that is shorter than this is in too many names.
-_LEAST_PART = 3
 # What always ends a name, and what may be part of one: "OVA + PARASITES", "Calcium, Total". A plus
 # sign between a blank and a word belongs to the word ("Na+").
 _END = "\n;•"
 _SEPARATOR = re.compile(
     rf"[()]|[{_END}]|[,&]|(?<=\s)\+(?=\s)|(?<=\w)\+(?=\w)|\b(?:and|or|plus|with)\b", re.IGNORECASE
 )
-# The most parts of a name.
-_MOST_PARTS = 4
 # Bullets before a name, and an article; what ends a sentence behind it.
 _BEFORE_NAME = re.compile(r"^[\s\-*.:/]*(?:an?\s+)?", re.IGNORECASE)
 _AFTER_NAME = " .:?!/,&"
@@ -177,7 +171,7 @@ class Toolbox:
         name = plain(condition)
         if name not in names:
             name, ratio = closest(name, list(names))
-            name = name if ratio >= CONDITION_RATIO else ""
+            name = name if ratio >= 85 else ""
         found = names.get(name)
         record["condition"] = found and found.condition
         if found is None:
@@ -225,7 +219,8 @@ def _places(
 ) -> list[int]:
     """Return where the results of a test are, in the order of its items, then of the case."""
     words = plain(name)
-    if not items and len(words) >= _LEAST_PART:
+    # A shorter part of a name is in too many names.
+    if not items and len(words) >= 3:
         return [
             place
             for place, one in enumerate(results)
@@ -291,8 +286,8 @@ def requested_names(
     for parts in groups:
         place = 0
         while place < len(parts):
-            # The longest name; a part that is none is one, too.
-            for last in range(min(len(parts), place + _MOST_PARTS) - 1, place - 1, -1):
+            # The longest name, of four parts at most; a part that is none is one, too.
+            for last in range(min(len(parts), place + 4) - 1, place - 1, -1):
                 begin, end = parts[last]
                 if last > place and not plain(text[begin:end]):
                     continue
