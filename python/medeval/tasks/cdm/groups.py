@@ -203,39 +203,36 @@ def gap_sentences(found: Mapping[str, Any]) -> Iterator[str]:
                 f"By {name}, {n_hidden} of {len(groups)} groups are hidden, since one of them has"
                 f" {few}, or such a one could be worked out from it."
             )
-    for name, grouping in found["attributes"].items():
-        for gap in grouping["gaps"]:
-            if gap["p_holm"] is not None and gap["p_holm"] < 1 - LEVEL:
-                yield (
-                    f"{gap['score']} differs by {name}: {gap['first']} less {gap['second']} is"
-                    f" {gap['gap']:+.3f}, where their pathologies alone would make"
-                    f" {gap['expected_gap']:+.3f} (p = {gap['p_holm']:.4f} after Holm)."
-                )
+    for name, gap in _gaps(found):
+        if gap["p_holm"] is not None and gap["p_holm"] < 1 - LEVEL:
+            yield (
+                f"{gap['score']} differs by {name}: {gap['first']} less {gap['second']} is"
+                f" {gap['gap']:+.3f}, where their pathologies alone would make"
+                f" {gap['expected_gap']:+.3f} (p = {gap['p_holm']:.4f} after Holm)."
+            )
 
 
 def gap_table(found: Mapping[str, Any]) -> Table:
     """Return all gaps, tested or not."""
-    return Table(
-        "gaps between groups",
-        ("score", "by", "groups", "gap", "expected", "p (Holm)"),
-        [
-            (
-                gap["score"],
-                name,
-                f"{gap['first']} less {gap['second']}",
-                f"{gap['gap']:+.4f}",
-                f"{gap['expected_gap']:+.4f}",
-                "not tested" if gap["p_holm"] is None else f"{gap['p_holm']:.4f}",
-            )
-            for name, grouping in found["attributes"].items()
-            for gap in grouping["gaps"]
-        ],
-    )
+    rows = []
+    for name, gap in _gaps(found):
+        between = f"{gap['first']} less {gap['second']}"
+        p_value = "not tested" if gap["p_holm"] is None else f"{gap['p_holm']:.4f}"
+        sizes = (f"{gap['gap']:+.4f}", f"{gap['expected_gap']:+.4f}")
+        rows.append((gap["score"], name, between, *sizes, p_value))
+    columns = ("score", "by", "groups", "gap", "expected", "p (Holm)")
+    return Table("gaps between groups", columns, rows)
+
+
+def _gaps(found: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, grouping in found["attributes"].items():
+        for gap in grouping["gaps"]:
+            yield name, gap
 
 
 def subset_scores(
     cases: Sequence[Transcript], subsets: Sequence[Subset], method: Method, names: Sequence[str]
-) -> tuple[list[dict[str, Any]], Table]:
+) -> tuple[list[dict[str, Any]], Table, list[str]]:
     """Score each subset by itself.
 
     Args:
@@ -247,10 +244,10 @@ def subset_scores(
     Returns:
         JSON values: which subset; `n`, its cases among those of the run; how many of them failed,
         and since the run has not come to them; how many the run was not to ask, which are in no
-        value; and the mean of each score over the n cases. And a table of the values, the headline
-        of each subset first.
+        value; and the mean of each score over the n cases. A table of the values, the headline of
+        each subset first. And what is to be said of subsets that are not whole.
     """
-    found, rows = [], []
+    found, rows, told = [], [], []
     for subset in subsets:
         its = [one for one in cases if one.case.hadm_id in subset.hadm_ids]
         scores = means([one.score for one in its], names, method)
@@ -258,30 +255,23 @@ def subset_scores(
             (subset.name, name, *scores[name].cells(), str(len(its)))
             for name in sorted(scores, key=lambda name: name != DIAGNOSIS)
         ]
+        not_asked = sum(one.failure == NOT_ASKED for one in its)
+        not_in_run = len(subset.hadm_ids) - len(its)
+        of_cases = f"of its {len(subset.hadm_ids):,} cases are not in this run; its values are"
+        if not_in_run:
+            told.append(f"subset {subset.name}: {not_in_run:,} {of_cases} of the others only.")
+        of_cases = f"of its {len(subset.hadm_ids):,} cases were never asked and count as failed."
+        if not_asked:
+            told.append(f"subset {subset.name}: {not_asked:,} {of_cases}")
         found.append(
             {
                 **subset.about(),
                 "n": len(its),
                 "n_failed": sum(one.score is None for one in its),
-                "not_asked": sum(one.failure == NOT_ASKED for one in its),
-                "not_in_run": len(subset.hadm_ids) - len(its),
+                "not_asked": not_asked,
+                "not_in_run": not_in_run,
                 "scores": {name: mean.as_json() for name, mean in scores.items()},
             }
         )
-    return found, Table("by subset", ("subset", "metric", "value", "95 % interval", "n"), rows)
-
-
-def subset_sentences(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Say which subsets are not whole."""
-    for one in found:
-        its = f"of its {one['cases']:,} cases"
-        if one["not_in_run"]:
-            yield (
-                f"subset {one['name']}: {one['not_in_run']:,} {its} are not in this run; its"
-                " values are of the others only."
-            )
-        if one["not_asked"]:
-            yield (
-                f"subset {one['name']}: {one['not_asked']:,} {its} were never asked and count as"
-                " failed."
-            )
+    columns = ("subset", "metric", "value", "95 % interval", "n")
+    return found, Table("by subset", columns, rows), told

@@ -190,7 +190,7 @@ def score_of(
         name: means([one.score for one in cases if one.case.pathology == name], names, method)
         for name in PATHOLOGIES
     }
-    order = order_sensitivity(transcripts)
+    order, notes = order_sensitivity(transcripts)
     measures = Counter(measure for one in cases for measure in one.context)
     conduct: dict[str, Any] = {name: sum(getattr(one, name) for one in cases) for name in CONDUCT}
     conduct["asked_again"] = sum(one.is_reasked for one in cases)
@@ -235,19 +235,18 @@ def score_of(
             name: {"direction": directions.get(name, "neither"), "scale": "count"}
             for name in COUNTS
         },
-        **({} if order is None else {"order_sensitivity": order}),
+        **({"order_sensitivity": order} if order else {}),
     }
     shown = {PATHOLOGY: groups.shown(parts, zeroed)}
     warnings: list[str] = []
     tables = [_headline_table(by_pathology), *reasons_table("failed", failures)]
-    notes = [] if order is None else [order_sentence(order)]
     if (subset := about["data"].get("subset")) is not None:
         its = f"{subset['name']}: {subset['cases']:,} cases of the export."
         notes.insert(0, f"The run is of the subset {its}")
     if subsets:
-        told["subsets"], table = groups.subset_scores(cases, subsets, method, possible)
+        told["subsets"], table, said = groups.subset_scores(cases, subsets, method, possible)
         shown["subset"] = groups.shown(told["subsets"], zeroed)
-        warnings += groups.subset_sentences(told["subsets"])
+        warnings += said
         tables.append(table)
     persons = [name for name in GROUPINGS if name != PATHOLOGY and name in method.groupings]
     if persons:
@@ -341,8 +340,10 @@ def rates(cases: Sequence[Transcript], facts: Facts, version: int) -> dict[str, 
     return found
 
 
-def order_sensitivity(transcripts: Iterable[Transcript]) -> dict[str, Any] | None:
-    """Return how the order of the information moves the diagnosis; None with one order.
+def order_sensitivity(transcripts: Iterable[Transcript]) -> tuple[dict[str, Any], list[str]]:
+    """Return how the order of the information moves the diagnosis, and a sentence that says so.
+
+    With one order there is neither.
 
     A case that was not asked in every order says nothing of it and is left out, counted.
     """
@@ -354,13 +355,13 @@ def order_sensitivity(transcripts: Iterable[Transcript]) -> dict[str, Any] | Non
         if one.outcome is not None:
             values[one.sample] = value_of(one.score, DIAGNOSIS, 0.0) or 0.0
     if len(orders) < 2:
-        return None
+        return {}, []
     whole = [found for found in by_case.values() if len(found) == len(orders)]
     changed = [float(len(set(found.values())) > 1) for found in whole]
     share = mean(changed, is_share=True)
     by_order = [fmean(found[order] for found in whole) for order in sorted(orders) if whole]
     ends = share.model_dump(include={"low", "high", "level", "method"})
-    return {
+    told = {
         "orders": len(orders),
         "cases": len(whole),
         "n_incomplete": len(by_case) - len(whole),
@@ -369,21 +370,16 @@ def order_sensitivity(transcripts: Iterable[Transcript]) -> dict[str, Any] | Non
         "share_of_cases_that_change": share.value,
         "interval": None if share.low is None else ends,
     }
-
-
-def order_sentence(order: Mapping[str, Any]) -> str:
-    """Say it in words."""
-    left_out = f" Left out are {order['n_incomplete']:,} cases that were not asked in every order."
-    rest = left_out if order["n_incomplete"] else ""
-    if order["interval"] is None:
-        return f"No case was asked in all {order['orders']} orders of the information.{rest}"
-    ends = order["interval"]
-    return (
-        f"In {order['n_changed']:,} of {order['cases']:,} cases the diagnosis is right in some of"
-        f" {order['orders']} orders of the information and wrong in others:"
-        f" {order['share_of_cases_that_change']:.1%} (95 % interval {ends['low']:.1%} to"
-        f" {ends['high']:.1%}, Wilson).{rest}"
-    )
+    said = f"No case was asked in all {len(orders)} orders of the information."
+    if share.low is not None:
+        said = (
+            f"In {sum(changed):,.0f} of {len(whole):,} cases the diagnosis is right in some of"
+            f" {len(orders)} orders of the information and wrong in others: {share.value:.1%} (95 %"
+            f" interval {share.low:.1%} to {share.high:.1%}, Wilson)."
+        )
+    if left_out := len(by_case) - len(whole):
+        said += f" Left out are {left_out:,} cases that were not asked in every order."
+    return told, [said]
 
 
 def _headline_table(by_pathology: Mapping[str, Mapping[str, Mean]]) -> Table:
