@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tables import table
 
 from medeval.errors import UserError
-from medeval.models.csv_rows import rows_to_csv
+from medeval.models.rows import rows_to_csv
 from medeval.models.schemas import Row
 from medeval.models.task_types import TASK_CLASSES, CommunicationTask, EvaluatedTask, MedicalQATask
 
@@ -40,7 +40,7 @@ def test_a_task_made_of_an_id_has_the_defaults_of_its_class(kind: type[Evaluated
     task = kind("demo", "A demo.")
     assert (task.task_id, task.name, task.description) == ("demo", "demo", "A demo.")
     assert task.task_type == kind.own_type
-    assert task.input_schema == {"required": [kind.own_input]}
+    assert task.input_schema == {"required": [kind.own_input, *kind.other_inputs]}
     assert task.output_schema == {"required": [kind.own_output]}
     assert task.metrics == list(kind.simple_metrics)
     assert task.inputs == [{kind.own_input: ""}]
@@ -142,6 +142,21 @@ def write(folder: Path, name: str, content: object) -> Path:
     text = content if isinstance(content, str) else json.dumps(content)
     path.write_text(text, encoding="utf-8")
     return path
+
+
+@pytest.mark.parametrize(("options", "gold", "expected"), TABLES["choices"])
+def test_the_right_options_are_named_by_letter_text_or_place(
+    options: Any, gold: Row, expected: str
+) -> None:
+    def answer() -> Any:
+        row = {"question": "q", "options": options, **gold}
+        return CLASSES["MultipleChoiceTask"]("x", dataset=[row]).pairs()[1][0]["answer"]
+
+    if expected.replace(", ", "").isupper():
+        assert answer() == expected
+    else:
+        with pytest.raises(ValueError, match=re.escape(expected)):
+            answer()
 
 
 @pytest.mark.parametrize("kind", CLASSES)

@@ -16,7 +16,7 @@ from medeval.metrics.concepts import Lexicon
 from medeval.metrics.text import text_of
 from medeval.models.medical_task import MedicalTask, TaskType
 from medeval.models.schemas import Row
-from medeval.models.yaml_text import packaged_yaml
+from medeval.models.text_files import packaged_yaml
 
 # The tables of the file that comes along; it says what they hold.
 _TABLES: dict[str, Any] = packaged_yaml("medeval.evaluation", "demo_answers")

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, urljoin, urlsplit
 
+from medeval.inference.endpoints import is_loopback
 from medeval.models.text_files import write_text
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -36,7 +37,8 @@ class FetchRules:
 
     Attributes:
         allow_http: also without TLS.
-        allow_private_hosts: also from private, loopback and other addresses that are not public.
+        allow_private_hosts: also from private, loopback and other addresses that are not public,
+            and without TLS from this machine.
         timeout: seconds for the whole fetch.
         max_bytes: the largest file.
         max_redirects: the longest chain of redirects.
@@ -144,7 +146,8 @@ def _checked(url: str, rules: FetchRules) -> SplitResult:
         raise ValueError(f"{url}: not a web address: {error}") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{url}: not a web address")
-    if parts.scheme == "http" and not rules.allow_http:
+    may_be_plain = rules.allow_http or (rules.allow_private_hosts and is_loopback(url))
+    if parts.scheme == "http" and not may_be_plain:
         raise ValueError(f"{url}: only https is allowed")
     if parts.username is not None:
         raise ValueError("a web address with a user name or password is not allowed")

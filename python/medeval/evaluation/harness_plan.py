@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
 
 from pydantic import ValidationError
 
@@ -17,7 +18,7 @@ from medeval.models.documents import described
 from medeval.models.medical_task import task_hash
 from medeval.models.schemas import Row, required_keys
 from medeval.models.task_types import EvaluatedTask
-from medeval.models.yaml_text import packaged_yaml
+from medeval.models.text_files import packaged_yaml
 
 CategoryMap = Mapping[str, Sequence[str]]
 
@@ -29,7 +30,8 @@ class Planned:
     """One task of an evaluation.
 
     Attributes:
-        task_id: its id.
+        task_id: its id, or what it was asked for by.
+        reason: why it cannot be run; None if it can, and without the rest if not.
         task: with its own `score`.
         metrics: the names that are scored.
         inputs: what the model is shown, one mapping an item.
@@ -39,25 +41,13 @@ class Planned:
     """
 
     task_id: str
-    task: EvaluatedTask
-    metrics: tuple[str, ...]
-    inputs: tuple[Row, ...]
-    has_gold: bool
-    hash: str
-    violations: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class NotPlanned:
-    """A task that cannot be run.
-
-    Attributes:
-        task_id: its id, or what it was asked for by.
-        reason: why not.
-    """
-
-    task_id: str
-    reason: Exception
+    reason: Exception | None = None
+    task: EvaluatedTask = field(default=cast("EvaluatedTask", None))
+    metrics: Sequence[str] = ()
+    inputs: Sequence[Row] = ()
+    has_gold: bool = False
+    hash: str | None = None
+    violations: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -140,7 +130,7 @@ class Scoring:
             )
 
 
-def plan(refs: Iterable[str], tasks: TaskRegistry, scoring: Scoring) -> list[Planned | NotPlanned]:
+def plan(refs: Iterable[str], tasks: TaskRegistry, scoring: Scoring) -> list[Planned]:
     """Load the tasks and check all that can be checked without a model.
 
     Args:
@@ -157,7 +147,7 @@ def plan(refs: Iterable[str], tasks: TaskRegistry, scoring: Scoring) -> list[Pla
     planned = [_planned(ref, tasks) for ref in dict.fromkeys(map(str, refs))]
     if not planned:
         raise UserError("No task to evaluate. Name at least one.")
-    ready = [one for one in planned if isinstance(one, Planned)]
+    ready = [one for one in planned if one.reason is None]
     counts = Counter(one.task_id for one in ready)
     if twice := sorted(task_id for task_id in counts if counts[task_id] > 1):
         raise UserError(
@@ -173,24 +163,22 @@ def plan(refs: Iterable[str], tasks: TaskRegistry, scoring: Scoring) -> list[Pla
     return planned
 
 
-def _planned(ref: str, tasks: TaskRegistry) -> Planned | NotPlanned:
+def _planned(ref: str, tasks: TaskRegistry) -> Planned:
     task_id = ref
     try:
-        found = tasks.get(ref)
-        task_id = found.task_id
-        task = found
+        task = tasks.get(ref)
+        task_id = task.task_id
         if not isinstance(task, EvaluatedTask):
             # In the class of its type, which knows how outputs are scored.
-            task = build_task(found.model_dump(), task_id, task_id)
+            task = build_task(task.model_dump(), task_id, task_id)
         inputs, expected = task.pairs()
         if not task.dataset and not any(any(row.values()) for row in inputs):
             raise UserError(f"Task {task_id!r} has no rows, so there is nothing to ask.")
         expected = expected if task.dataset and any(expected) else list(task.expected_outputs)
         wanted, gold = task.schemas()
         # An item of which nothing is expected is asked, and not scored.
-        golds = [row or None for row in expected]
-        broken = [*violations(inputs, wanted, "inputs")]
-        broken += violations(golds, gold, "expected_outputs")
+        broken = violations(inputs, wanted, "inputs")
+        broken += violations([row or None for row in expected], gold, "expected_outputs")
         try:
             task.validate()
         except ValidationError as error:
@@ -198,18 +186,21 @@ def _planned(ref: str, tasks: TaskRegistry) -> Planned | NotPlanned:
             broken[:0] = [rule for rule in described(error) if not rule.startswith("dataset")]
         except ValueError:
             pass  # a row that lacks a key
-        names = tuple(task.metrics or task.simple_metrics)
+        names = task.metrics or list(task.simple_metrics)
         content = task_hash(task)
     except (OSError, ValueError, TypeError, AttributeError, UserError) as error:
-        return NotPlanned(task_id, error)
-    return Planned(task_id, task, names, tuple(inputs), any(expected), content, tuple(broken))
+        return Planned(task_id, error)
+    return Planned(task_id, None, task, names, inputs, any(expected), content, broken)
 
 
-def violations(
-    rows: Iterable[Row | None], schema: Mapping[str, object], label: str
-) -> Iterator[str]:
-    """Yield which rows lack which keys; None stands for no row."""
-    for index, row in enumerate(rows):
-        missing = [] if row is None else [key for key in required_keys(schema) if key not in row]
-        if missing:
-            yield f"{label}[{index}] missing required keys: {missing}"
+def violations(rows: Iterable[Row | None], schema: Mapping[str, object], label: str) -> list[str]:
+    """Return which rows lack which keys; None stands for no row."""
+    lacking = [
+        [key for key in required_keys(schema) if key not in row] if row is not None else []
+        for row in rows
+    ]
+    return [
+        f"{label}[{index}] missing required keys: {keys}"
+        for index, keys in enumerate(lacking)
+        if keys
+    ]

@@ -6,13 +6,10 @@ text is taken out of whatever else quotes it.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +39,6 @@ class ModelSettings:
         model_id: its name.
         recorded: name, type, parameters and the runner's description as JSON values, without
             secrets.
-        decisive: the same with the state of the model's files, for keys of caches.
-        prompt_version: of the text that the runner puts around inputs; empty for none.
         is_data: it is told apart by these: no parameter is an object of the program, and the model
             was not loaded elsewhere.
         scrubbed: takes the secrets out of a text.
@@ -51,8 +46,6 @@ class ModelSettings:
 
     model_id: str
     recorded: Mapping[str, Any]
-    decisive: Mapping[str, Any]
-    prompt_version: str
     is_data: bool
     scrubbed: Callable[[str], str]
 
@@ -82,10 +75,7 @@ def model_settings(
         "parameters": _written(parameters, scrubbed, objects),
         "described": _written(described, scrubbed, objects),
     }
-    decisive = {**recorded, "files": _states(parameters)}
-    prompt_version = str(described.get("prompt_version", ""))
-    is_data = model_type is not None and not objects
-    return ModelSettings(model_id, recorded, decisive, prompt_version, is_data, scrubbed)
+    return ModelSettings(model_id, recorded, model_type is not None and not objects, scrubbed)
 
 
 def _written(
@@ -126,29 +116,3 @@ def _secrets_in(value: Any, is_hidden: bool = False) -> Iterator[str]:
         own = [text, *_SCHEME.findall(text)] if is_hidden else []
         found = [*secrets_in_text(text), *own]
         yield from (secret for secret in found if len(secret) >= _SHORTEST_SECRET)
-
-
-def _states(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state of the files that a model is made of, as far as parameters name them."""
-    given = {name: parameters.get(name) for name in ("path", "model_path")}
-    if isinstance(module := parameters.get("module_path"), str):
-        spec = None
-        with suppress(ImportError, ValueError):  # the runner says so when it loads the model
-            spec = find_spec(module)
-        given["module_path"] = spec.origin or "" if spec else ""
-    states: dict[str, Any] = {}
-    for name, one in given.items():
-        if not isinstance(one, str | Path):
-            continue
-        path, states[name] = Path(one), None
-        if path.is_file():
-            with path.open("rb") as file:
-                states[name] = hashlib.file_digest(file, "sha256").hexdigest()
-        elif one and path.is_dir():
-            # Weights are large: their sizes and times stand for what they hold.
-            states[name] = [
-                [str(file.relative_to(path)), (status := file.stat()).st_size, status.st_mtime_ns]
-                for file in sorted(path.rglob("*"))
-                if file.is_file()
-            ]
-    return states

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from medeval.evaluation.model_kinds import BatchModel, Call, failed
-from medeval.inference.endpoints import normalized
+from medeval.inference.endpoints import is_loopback, normalized
 from medeval.inference.errors import (
     CallFailedError,
     Failure,
@@ -32,7 +32,8 @@ class ApiModel(BatchModel):
         name: what the audit calls the model.
         gate: passed by every request before its first byte.
         endpoint: the address.
-        api_key: sent as a bearer token; kept in memory and written nowhere.
+        api_key: sent as a bearer token; kept in memory and written nowhere. An address of this
+            machine needs none.
         key_variable: the environment variable that holds the key, instead of the key itself.
         timeout: seconds for one request as a whole.
         max_retries: further requests after a failed one.
@@ -61,21 +62,24 @@ class ApiModel(BatchModel):
     ) -> None:
         if not endpoint:
             raise ValueError("an api model needs endpoint, the address that batches are posted to")
-        if not api_key and key_variable is None:
+        self.address = normalized(endpoint)
+        if not api_key and key_variable is None and not is_loopback(self.address):
             raise ValueError(
-                "an api model needs api_key, or key_variable with the name of the environment"
-                " variable that holds it"
+                "an api model that is not on this machine needs api_key, or key_variable with the"
+                " name of the environment variable that holds it"
             )
-        key = api_key or key_from_environment(key_variable, os.environ)
+        key = api_key or ""
+        if not key and key_variable is not None:
+            key = key_from_environment(key_variable, os.environ)
         if not (key.isascii() and key.isprintable()):
             raise ValueError("the key of the endpoint has characters that no header can carry")
-        self.address = normalized(endpoint)
         settings = {"endpoint": self.address, "header_names": sorted(headers or {})}
         retries = RetryPolicy(max_retries + 1, backoff_factor, seed=seed)
         super().__init__(name, self, settings, retries=retries)
         self._gate, self._key, self._timeout = gate, key, timeout
         own = {"Content-Type": "application/json", "Accept-Encoding": "gzip"}
-        self._headers = {"Authorization": f"Bearer {key}", **(headers or {}), **own}
+        bearer = {"Authorization": f"Bearer {key}"} if key else {}
+        self._headers = {**bearer, **(headers or {}), **own}
         self._client: Any = None
 
     def answering(self, call: Call) -> Self:
