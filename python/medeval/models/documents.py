@@ -137,7 +137,9 @@ class Document(BaseModel):
 
 def described(error: ValidationError, whole: str = "the task") -> list[str]:
     """Say which fields break which rules, one line each; never what stands in them."""
-    return [
-        f"{'.'.join(map(str, each['loc'])) or whole}: {each['msg']}"
-        for each in error.errors(include_input=False, include_url=False, include_context=False)
-    ]
+    told = []
+    for each in error.errors(include_input=False, include_url=False, include_context=False):
+        message, place = each["msg"].removeprefix("Value error, "), ".".join(map(str, each["loc"]))
+        is_own = not place and each["type"] == "value_error"
+        told.append(message if is_own else f"{place or whole}: {message}")
+    return told
