@@ -101,9 +101,9 @@ class TaskLoader:
         self._rules = rules or FetchRules()
         self._web = UrlCache(Path(cache_dir)) if cache_dir is not None else None
         # By file or web address: a task, and the state of each file when it was read.
-        self._loaded: dict[Path | str, tuple[MedicalTask, dict[Path, tuple[int, int]]]] = {}
+        self._loaded: dict[Path | str, tuple[EvaluatedTask, dict[Path, tuple[int, int]]]] = {}
 
-    def load_task(self, ref: str | Path, *, reload: bool = False) -> MedicalTask:
+    def load_task(self, ref: str | Path, *, reload: bool = False) -> EvaluatedTask:
         """Return the task of an id, a path or a URL.
 
         An id is looked up in the folder: a plain name among the names of files first, then any id
