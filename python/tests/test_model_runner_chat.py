@@ -18,6 +18,7 @@ from medeval.evaluation.task_prompts import messages_for, response_format_for
 from medeval.inference.guard import DataUseGuard, RefusedError
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
+from medeval.models.task_types import MultipleChoiceTask
 
 TABLES = table("model_runner")
 TASK = TaskLoader().load_task("clinical_qa_basic")
@@ -87,6 +88,19 @@ def test_a_reply_without_answer_is_an_error(tmp_path: Path, reply: Any, output: 
     with model_server(Script(reply=lambda body: reply)) as server:
         outputs = chat_runner(server.url, tmp_path).run_model("m", TASK.inputs[:1], task=TASK)
     assert outputs == [output]
+
+
+def test_a_question_with_options_is_answered_by_letters(tmp_path: Path) -> None:
+    rows = [{"question": "one", "options": ["x", "y"], "answer": "B"}]
+    rows.append({"question": "two", "options": ["x", "y", "z"], "answer": "A"})
+    task = MultipleChoiceTask("quiz", dataset=rows, data_class="open")
+    replies = {"one": "The answer is B.", "two": "None of these."}
+    script = Script(reply=lambda body: replies["one" if "one" in prompt_of(body) else "two"])
+    with model_server(script) as server:
+        outputs = chat_runner(server.url, tmp_path).run_model("m", task.inputs, task=task)
+        assert not any("response_format" in body for body in server.seen.bodies)
+    assert outputs == [{"answer": "B"}, {"error": {"type": "unparsed", "attempts": 1}}]
+    assert task.score([outputs[0], {}])["accuracy"].value == 0.5
 
 
 def test_the_key_is_written_nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,8 +13,10 @@ from medeval.errors import UserError
 from medeval.evaluation.harness_plan import (
     CATEGORIES,
     CategoryMap,
+    ModelSettings,
     Planned,
     Scoring,
+    model_settings,
     plan,
 )
 from medeval.evaluation.harness_report import (
@@ -24,7 +26,6 @@ from medeval.evaluation.harness_report import (
     finish_report,
     scored_result,
 )
-from medeval.evaluation.harness_settings import ModelSettings, model_settings
 from medeval.evaluation.model_kinds import failed, writable
 from medeval.evaluation.model_runner import ModelRunner
 from medeval.evaluation.task_loader import TaskLoader, bundled_tasks_dir

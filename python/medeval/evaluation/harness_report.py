@@ -10,8 +10,7 @@ from typing import Any
 
 from medeval import __version__
 from medeval.errors import UserError
-from medeval.evaluation.harness_plan import Planned, Scoring, violations
-from medeval.evaluation.harness_settings import ModelSettings
+from medeval.evaluation.harness_plan import ModelSettings, Planned, Scoring, violations
 from medeval.inference.types import Ledger, Outcome
 from medeval.metrics.text import text_of
 from medeval.models.benchmark_report import BenchmarkReport

@@ -158,7 +158,7 @@ class HuggingFaceModel(BatchModel):
         (text,) = self._generated([prompt], shows_prompt=True)
         read: Row = {}
         if task:
-            read = output_from_reply(task, text) or failed("unparsed" if text else "empty", 1)
+            read = output_from_reply(task, text, row) or failed("unparsed" if text else "empty", 1)
         return {"text": text, "prediction": text, **read}
 
     def _generated(self, texts: Sequence[str], shows_prompt: bool = False) -> list[str]:

@@ -42,6 +42,7 @@ class Call:
         task: which the inputs are of; None if the caller does not say.
         data_class: of the inputs; what is not `open` may not go to an endpoint at will.
         options: more for the model's own function.
+        asked: the inputs by the names of their items, where these are no places.
     """
 
     rows: Sequence[Row] = ()
@@ -49,6 +50,7 @@ class Call:
     task: MedicalTask | None = None
     data_class: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    asked: dict[str, Row] = field(default_factory=dict)
 
 
 class LoadedModel:
