@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
@@ -18,7 +17,7 @@ from medeval.evaluation.fetching import FetchRules, UrlCache, fetch, is_url
 from medeval.evaluation.task_prompts import PLACE
 from medeval.models.documents import described
 from medeval.models.medical_task import MedicalTask, TaskType, row_files, with_rows_of_files
-from medeval.models.schemas import task_type_of, validate_rows
+from medeval.models.schemas import ensure_task_schemas, task_type_of, validate_rows
 from medeval.models.task_types import TASK_CLASSES, EvaluatedTask
 from medeval.models.text_files import Format, format_of, packaged_yaml, parse_mapping
 
@@ -229,52 +228,41 @@ def build_task(
         ValueError: a field breaks a rule, or a row cannot be run; naming the place and the field.
     """
     try:
-        return _built(data, fallback_id, place, folder)
-    except FileNotFoundError as error:
-        raise ValueError(f"{place}: {error}") from None
-    except ValueError as error:
+        if folder is None and row_files(data, Path()):
+            raise ValueError("dataset: rows of a task from the web stand in its own file")
+        fields = {"metrics": [], **with_rows_of_files(data, folder or Path())}
+        if fields.get("task_id") is None:
+            fields["task_id"] = fallback_id
+        if "task_type" not in fields:
+            warnings.warn(f"{place}: no task_type, read as qa", TaskFileWarning, stacklevel=3)
+            fields["task_type"] = TaskType.QA
+        if fields.get("dataset") or not fields.get("inputs"):
+            fields.pop("inputs", None)
+        if not fields.get("dataset"):
+            # What fails here fails by the rules of all tasks: a task of a class has a blank input.
+            MedicalTask.model_validate(fields)
+        own = fields.get("input_schema")
+        kind = MedicalTask.model_validate({**fields, "dataset": [{}]}).task_type
+        # The class knows other names of the input: `case` for `symptoms`, `text` for `document`.
+        schemas = [own] if own else [ensure_task_schemas(kind, None, None)[0], {}]
+        faults: list[ValueError] = []
+        for schema in schemas:
+            try:
+                task = TASK_CLASSES[kind].model_validate({**fields, "input_schema": schema})
+                task.validate()
+                for label in ("dataset", "few_shot"):
+                    rows = getattr(task, label)
+                    validate_rows(rows, *task.schemas(), label=label, need_gold=True)
+                _check_prompts(task)
+                if not any(task.expected_outputs):
+                    task.expected_outputs = []
+                return task
+            except ValueError as error:
+                faults.append(error)
+        raise faults[0]
+    except (ValueError, FileNotFoundError) as error:
         rules = described(error) if isinstance(error, ValidationError) else [str(error)]
         raise ValueError(f"{place}: {'; '.join(rules)}") from None
-
-
-def _built(
-    data: Mapping[str, Any], fallback_id: str, place: str, folder: Path | None
-) -> EvaluatedTask:
-    if folder is None and row_files(data, Path()):
-        raise ValueError("dataset: rows of a task from the web stand in its own file")
-    fields = with_rows_of_files(data, folder or Path())
-    if fields.get("task_id") is None:
-        fields["task_id"] = fallback_id
-    if "task_type" not in fields:
-        warnings.warn(f"{place}: no task_type, read as qa", TaskFileWarning, stacklevel=4)
-        fields["task_type"] = TaskType.QA.value
-    # The rows are left to the class, which knows other names of the input: `case` for `symptoms`,
-    # `text` for `document`. A row without keys stands in for them.
-    rows = {"dataset": fields["dataset"]} if fields.get("dataset") else {}
-    if rows and not fields.get("inputs"):
-        fields.pop("inputs", None)
-    plain = MedicalTask.model_validate({**fields, **({"dataset": [{}]} if rows else {})})
-    fields = dict(plain) | rows
-    if rows or not plain.inputs:
-        del fields["inputs"]
-    shown, fields["output_schema"] = plain.schemas()
-    in_class = TASK_CLASSES[plain.task_type].model_validate
-    task: EvaluatedTask | None = None
-    for schema in () if plain.input_schema else (shown, {}):
-        with suppress(ValueError):
-            task = in_class({**fields, "input_schema": schema})
-            task.validate()
-            break
-    else:
-        task = in_class({**fields, "input_schema": shown})
-        task.validate()
-    validate_rows(task.dataset, *task.schemas(), need_gold=True)
-    if task.few_shot:
-        validate_rows(task.few_shot, *task.schemas(), need_gold=True)
-    _check_prompts(task)
-    if rows and not (any(task.expected_outputs) and len(task.expected_outputs) == len(task.inputs)):
-        task.expected_outputs = []
-    return task
 
 
 def _check_key(key: str) -> None:

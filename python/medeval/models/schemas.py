@@ -107,6 +107,7 @@ def validate_rows(
     input_schema: Mapping[str, Any] | None,
     output_schema: Mapping[str, Any] | None,
     *,
+    label: str = "dataset",
     sides_only: bool = False,
     need_gold: bool = False,
 ) -> None:
@@ -116,6 +117,7 @@ def validate_rows(
         rows: of a data set.
         input_schema: what an input must have.
         output_schema: what an output must have.
+        label: what they are called in messages.
         sides_only: look at the sides of nested rows that are there, and at nothing else.
         need_gold: a flat row needs the keys of the output, too.
 
@@ -124,17 +126,17 @@ def validate_rows(
     """
     for index, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise ValueError(f"dataset[{index}] is not a mapping")
+            raise ValueError(f"{label}[{index}] is not a mapping")
         for side, schema in (("input", input_schema), ("output", output_schema)):
             if isinstance(row.get(side), Mapping):
-                validate_record_against_schema(row[side], schema, f"dataset.{side}", index)
+                validate_record_against_schema(row[side], schema, f"{label}.{side}", index)
         if sides_only:
             continue
         if not is_nested(row):
             for schema in (input_schema, output_schema)[: 1 + need_gold]:
-                validate_record_against_schema(row, schema, "dataset", index)
+                validate_record_against_schema(row, schema, label, index)
         elif not isinstance(row.get("input"), Mapping):
-            raise ValueError(f"dataset.input[{index}] is not a mapping: the row cannot be run")
+            raise ValueError(f"{label}.input[{index}] is not a mapping: the row cannot be run")
 
 
 def answer_keys(
