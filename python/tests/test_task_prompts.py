@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness_runs import BUNDLED, BUNDLED_IDS, Model, always, evaluate
+from harness_runs import BUNDLED, BUNDLED_IDS, always, evaluate
 from hypothesis import given
 from hypothesis import strategies as st
 from model_server import Script, model_server, prompt_of
@@ -24,7 +24,7 @@ from medeval.evaluation.task_prompts import (
 )
 from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
-from medeval.models.task_types import TASK_CLASSES, DiagnosticReasoningTask, MedicalQATask
+from medeval.models.task_types import TASK_CLASSES, MedicalQATask
 
 TABLES = table("task_prompts")
 GOLD = "GOLDX"
@@ -160,13 +160,3 @@ def test_an_answer_among_inputs_is_shown_to_no_model(tmp_path: Path, fields: Row
     model = always({"answer": "x"})
     evaluate(tmp_path, model, [task])
     assert model.asked == [LEAKY]
-
-
-def test_the_runner_shows_a_model_no_answer_of_the_task_it_is_told_of() -> None:
-    model = Model(lambda row: {"diagnosis": "x"})
-    runner = ModelRunner()
-    runner.load_model("m", "interface", model=model)
-    rows = [{"case": "c", "diagnosis": GOLD, "label": GOLD}]
-    runner.run_model("m", rows, task=DiagnosticReasoningTask("d"))
-    assert model.asked == [{"case": "c"}]
-    assert rows == [{"case": "c", "diagnosis": GOLD, "label": GOLD}]

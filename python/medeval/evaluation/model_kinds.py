@@ -236,11 +236,7 @@ class BatchModel(LoadedModel):
 
     def _aligned(self, text: str, count: int, attempts: int) -> list[Row]:
         """Return one output for each input of a batch, none of them shifted."""
-        kind, wrong = "NotAList", {"batch": count}
-        try:
-            given = json.loads(text)
-        except (ValueError, RecursionError):
-            kind, given = str(Kind.BROKEN), None
+        given, kind, wrong = json.loads(text), "NotAList", {"batch": count}
         if isinstance(given, list):
             if len(given) == count:
                 return [self.output(each, attempts) for each in given]

@@ -29,8 +29,6 @@ NOT_A_TASK = "tasks.json"
 # No separator of folders, and neither of the two names that lead out of one.
 _PLAIN_NAME = re.compile(r"(?!\.{1,2}$)[^/\\]+")
 _CONTENT_TYPE = re.compile(r"(?:application|text)/(?:json|(?:x-)?yaml)|.*\+json")
-# Keys that a file may have beside the fields of a task, and what other programs call ours.
-_KEYS = packaged_yaml("medeval.evaluation", "task_keys")
 _SIMILAR = 0.8
 
 
@@ -268,10 +266,11 @@ def build_task(
 def _check_key(key: str) -> None:
     """Refuse a key that is a known one with a slip, or another program's word for one."""
     folded = re.sub(r"[\s-]+", "_", key.strip()).lower()
-    known = [*MedicalTask.model_fields, *_KEYS["others"]]
+    keys = packaged_yaml("medeval.evaluation", "task_keys")
+    known = [*MedicalTask.model_fields, *keys["others"]]
     if key in known:
         return
-    if meant := _KEYS["elsewhere"].get(folded):
+    if meant := keys["elsewhere"].get(folded):
         raise ValueError(f"{key}: no key of a task file; {meant}")
     parts = set(folded.split("_"))
     for near in get_close_matches(folded, known, 1, _SIMILAR):

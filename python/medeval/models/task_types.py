@@ -100,7 +100,7 @@ class EvaluatedTask(MedicalTask):
         try:
             given = read_rows(Path(path), (".json", ".csv"))
             rows = [self._renamed_row(row, shown) for row in given]
-            validate_rows(rows, shown, expected)
+            validate_rows(rows, shown, expected, need_gold=True)
             inputs, outputs = split_rows(rows, self.task_type, shown, expected)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None

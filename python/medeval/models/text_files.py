@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Hashable
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -169,6 +170,7 @@ def read_yaml(text: str) -> Any:
         raise ValueError("not valid YAML: nested too deeply") from None
 
 
+@cache
 def packaged_yaml(package: str, name: str) -> Any:
     """Read a table that comes with a package, from its folder `data`."""
     return read_yaml(files(package).joinpath("data", f"{name}.yaml").read_text(encoding="utf-8"))
