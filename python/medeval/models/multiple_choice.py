@@ -9,6 +9,8 @@ from typing import Any
 
 LETTERS = ascii_uppercase
 
+# "A. Fever", "(B) Cough": a letter of the file's own before the text.
+_LABELLED = re.compile(r"\(?([A-Z])[).:\uff1a\u3001\uff0e]\s*(?=\S)")
 _BETWEEN_ANSWERS = re.compile(r"[\s,;/&，；、]+(?:and\s+)?")
 
 
@@ -17,7 +19,8 @@ def options_of(given: Any) -> tuple[list[str], list[str]]:
 
     Args:
         given: a list of texts, which are called by the letters from A on, or a mapping of names to
-            texts. Empty ones at the end are left out: a table has a column for each.
+            texts. Empty ones at the end are left out: a table has a column for each. Running
+            letters before the texts ("A. Fever") are taken off.
 
     Raises:
         ValueError: these are no options, or fewer than two, more than 26, empty or alike.
@@ -32,6 +35,9 @@ def options_of(given: Any) -> tuple[list[str], list[str]]:
         raise ValueError(f"options: there are {len(texts)}; a question has 2 to {len(LETTERS)}")
     if not all(texts):
         raise ValueError(f"options: the one at {LETTERS[texts.index('')]} is empty")
+    labels = [_LABELLED.match(text) for text in texts]
+    if all(label and label[1] == letter for label, letter in zip(labels, LETTERS, strict=False)):
+        texts = [_LABELLED.sub("", text, 1) for text in texts]
     if len({_folded(text) for text in texts}) < len(texts):
         raise ValueError("options: two of them are alike")
     names = list(map(str, given)) if isinstance(given, Mapping) else list(LETTERS)
@@ -57,6 +63,9 @@ def letters_of(answer: Any, texts: Sequence[str], names: Sequence[str]) -> str:
         by_name = [place for place, name in enumerate(names) if _folded(name) == said]
         if by_text and by_name and by_text != by_name:
             raise ValueError("answer: it is the name of one option and the text of another")
+        if not by_text and (label := _LABELLED.match(text := str(one).strip())):
+            by_label, rest = places(label[1]), places(text[label.end() :])
+            return by_label if by_label == rest else []
         return by_text or by_name
 
     parts = answer if isinstance(answer, list | tuple) else [answer]
