@@ -18,6 +18,7 @@ from medeval.evaluation.task_loader import TaskLoader
 from medeval.evaluation.task_registry import TaskRegistry
 from medeval.models import MedicalTask
 from medeval.models.schemas import Row
+from medeval.tasks.registry import start
 
 TABLES = table("task_loader_web")
 
@@ -102,6 +103,8 @@ def test_plain_http_and_private_hosts_must_be_allowed(site: Site) -> None:
     site.pages["/t.json"] = QA
     loader = TaskLoader(rules=FetchRules(allow_private_hosts=True))
     assert loader.load_task(site.url + "/t.json").task_id == "t"
+    # On the command line, naming it allows it.
+    assert start(site.url + "/t.json", {}).name == "t"
 
 
 @pytest.mark.parametrize("host", TABLES["hosts"])

@@ -138,7 +138,7 @@ class TaskLoader:
 
     def load_tasks(
         self, ids: Iterable[str | Path], task_type: TaskType | str | None = None
-    ) -> dict[str, MedicalTask]:
+    ) -> dict[str, EvaluatedTask]:
         """Load several tasks.
 
         Args:
@@ -174,7 +174,7 @@ class TaskLoader:
             for path, task in self.discovered()
         ]
 
-    def discovered(self) -> list[tuple[Path, MedicalTask]]:
+    def discovered(self) -> list[tuple[Path, EvaluatedTask]]:
         """Return the tasks of the folder with their files; a broken one is left out, warned of."""
         tasks = []
         for path in self.discover_tasks().values():
