@@ -25,6 +25,9 @@ def options_of(given: Any) -> tuple[list[str], list[str]]:
     Raises:
         ValueError: these are no options, or fewer than two, more than 26, empty or alike.
     """
+    if isinstance(given, Mapping) and given.keys() == {"label", "text"}:
+        # As ARC and CommonsenseQA are published: two lists side by side.
+        given = dict(zip(given["label"], given["text"], strict=False))
     if not isinstance(given, Mapping | list | tuple):
         raise ValueError("options: write a list of texts, or a mapping of letters to texts")
     members = list(given.values() if isinstance(given, Mapping) else given)

@@ -341,7 +341,7 @@ class MultipleChoiceTask(EvaluatedTask):
     def _lettered(
         self, label: str, shown: list[Row], expected: list[Row]
     ) -> tuple[list[Row], list[Row]]:
-        key, answers = self.own_output, []
+        key, answers = self.target, []
         for index, (row, gold) in enumerate(zip(shown, expected, strict=True)):
             answers.append(dict(gold))
             if "options" not in row:
