@@ -136,7 +136,8 @@ def test_a_broken_line_in_the_midst_is_told_by_number(
 def test_outcomes_to_be_asked_again_are_taken_out_and_the_others_stay(tmp_path: Path) -> None:
     path = tmp_path / "j"
     path.write_bytes(as_file(line("a"), line("b", "errored"), line("c", "empty")))
-    with Journal(path, lambda line: line["outcome"] == Outcome.ERRORED) as journal:
+    with Journal(path) as journal:
+        journal.discard(lambda line: line["outcome"] == Outcome.ERRORED)
         assert [read["item"] for read in journal.lines()] == ["a", "c"]
         assert journal.read("b", 0) is None
         journal.append(line("b"))

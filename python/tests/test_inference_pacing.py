@@ -16,10 +16,10 @@ def test_as_many_go_on_as_were_taken_and_one_more_after_some_rounds() -> None:
         for _ in range(4):
             await limiter.enter()
         for _ in range(3):
-            await limiter.refused()
+            limiter.refused()
             limiter.leave()
         # One call goes on however often it is refused.
-        await limiter.refused()
+        limiter.refused()
         assert limiter.allowed == 1
         for allowed in (1, 2, 3):
             for _ in range(ROUNDS_BEFORE_ONE_MORE * allowed):
@@ -48,7 +48,7 @@ def test_no_place_is_lost_whatever_happens(most: int, steps: list[str]) -> None:
                 waiting.pop().cancel()
             elif step in ("leave", "refuse", "succeed") and inside:
                 if step == "refuse":
-                    await limiter.refused()
+                    limiter.refused()
                 elif step == "succeed":
                     limiter.succeeded()
                 limiter.leave()

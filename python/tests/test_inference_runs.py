@@ -48,9 +48,8 @@ from tables import rows_of
 
 from medeval.errors import UserError
 from medeval.inference.cost import Price, Prices
-from medeval.inference.endpoints import Endpoint
 from medeval.inference.errors import CallFailedError, Failure, Kind, RetryPolicy
-from medeval.inference.guard import DataUseGuard
+from medeval.inference.guard import DataUseGuard, Endpoint
 from medeval.inference.run import AUDIT, RESPONSES, STEPS, Progress, RunConfig, read_answers
 from medeval.inference.types import Ask, AskModel, Episode, Finished, Item, Outcome, failed
 
@@ -173,6 +172,7 @@ def hold(
     found |= {"outcomes": [line["outcome"] for line in journal], "unchanged": journal == before}
     found |= {"last": [line["item"] for line in lines(folder)][-1:]}
     found["learned"] = run_record(folder)["learned"]
+    found["recorded"] = run_record(folder).get("errored", {})
     found["turns"] = [f"{line['item']}/{line['turn']}" for line in turns_in(folder)]
     assert {name: found[name] for name in expected} == expected
 

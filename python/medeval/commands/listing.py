@@ -36,7 +36,7 @@ def models(
     """List the models that come along, and the endpoints that are declared."""
     from datetime import UTC, datetime
 
-    from medeval.inference.endpoints import read_endpoints
+    from medeval.inference.guard import read_endpoints
     from medeval.tasks.mimic3.baseline import MODELS
     from medeval.tasks.task import DEMO
     from medeval.terminal import Terminal, table_of

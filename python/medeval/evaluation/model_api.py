@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from medeval.evaluation.model_kinds import BatchModel, Call, failed
-from medeval.inference.endpoints import normalized
 from medeval.inference.errors import (
     CallFailedError,
     Failure,
@@ -18,8 +17,8 @@ from medeval.inference.errors import (
     RetryPolicy,
     failure_of_response,
 )
-from medeval.inference.guard import DataUseGuard, key_from_environment
-from medeval.inference.secrets import without_key
+from medeval.inference.guard import DataUseGuard, normalized
+from medeval.inference.secrets import key_from_environment, without_key
 from medeval.inference.types import Request, texts_of
 from medeval.models.schemas import Row
 from medeval.text import whole_json

@@ -18,7 +18,7 @@ from medeval.evaluation.task_prompts import (
 )
 from medeval.inference.errors import RetryPolicy
 from medeval.inference.guard import DataUseGuard
-from medeval.inference.lines import Line
+from medeval.inference.journal import Line
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.run import RunConfig, settings_of
 from medeval.inference.types import Item, Model, Outcome, canonical

@@ -20,19 +20,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from medeval.errors import UserError
-from medeval.inference.endpoints import normalized
-from medeval.inference.error_bodies import CODES, TEXTS
 from medeval.inference.errors import (
+    CODES,
     NO_SYSTEM_ROLE,
     NOT_CONNECTED,
+    TEXTS,
     CallFailedError,
     Failure,
     Kind,
     failure_of_response,
 )
-from medeval.inference.guard import DataUseGuard, Purpose, RefusedError, key_from_environment
+from medeval.inference.guard import DataUseGuard, Purpose, RefusedError, normalized
 from medeval.inference.openai_replies import read_reply
-from medeval.inference.secrets import secret_places, without_key
+from medeval.inference.secrets import key_from_environment, secret_places, without_key
 from medeval.inference.types import Completion, Message, Request, body_of, texts_of
 
 if TYPE_CHECKING:
