@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -147,7 +148,7 @@ def _json_in(body: str) -> Any:
         return read
     completion: dict[str, Any] = {}
     choice: dict[str, Any] = {}
-    message: dict[str, Any] = {}
+    messages: list[Any] = []
     lines: list[str] = []
     for event in _events(text, lines):
         if not isinstance(event, dict) or error_of(event):
@@ -157,10 +158,10 @@ def _json_in(body: str) -> Any:
         for piece in pieces if isinstance(pieces, list) else ():
             if isinstance(piece, dict) and not piece.get("index"):
                 choice |= {name: value for name, value in piece.items() if value is not None}
-                _grow(message, piece.get("delta") or piece.get("message"))
+                messages.append(piece.get("delta") or piece.get("message"))
     if _DONE not in lines and not choice.get("finish_reason"):
         raise NoCompletionError("the event stream breaks off", "stream_cut")
-    choices = {"choices": [{**choice, "message": _joined(message)}]} if choice else {}
+    choices = {"choices": [{**choice, "message": _merged(messages)}]} if choice else {}
     return {**completion, **choices}
 
 
@@ -178,47 +179,36 @@ def _events(text: str, lines: list[str]) -> Iterator[Any]:
             return
 
 
-class _Pieces(list[str]):
-    """A text that is still growing."""
-
-
-class _Parts(dict[str, Any]):
-    """A list that is still growing, by the index of each part."""
-
-
-def _grow(grown: dict[str, Any], piece: Any) -> None:
-    """Put a piece of a message to what there is of it.
+def _merged(pieces: Iterable[Any]) -> dict[str, Any]:
+    """Return the object that pieces of it come to; of a name that changes its kind, the last one.
 
     Raises:
-        ValueError: it comes to more parts than a message has.
+        ValueError: a list in it has more parts than a message has.
     """
-    for name, value in piece.items() if isinstance(piece, dict) else ():
-        kind: type | None = dict if isinstance(value, dict) else None
-        if isinstance(value, list) and all(isinstance(each, dict) for each in value):
-            kind = _Parts
-            value = {str(each.get("index", n)): each for n, each in enumerate(value)}
-        elif isinstance(value, str) and name not in _SENT_WHOLE:
-            kind = _Pieces
-        if kind is None:
-            if value not in (None, "") or name not in grown:
-                grown[name] = value
-            continue
-        there: Any = grown.get(name)
-        there = grown[name] = there if type(there) is kind else kind()
-        if isinstance(there, _Pieces):
-            there.append(value)
-        else:
-            _grow(there, value)
-        if isinstance(there, _Parts) and len(there) > _MOST_PARTS:
-            raise ValueError("too many parts")
+    values: defaultdict[str, list[Any]] = defaultdict(list)
+    for piece in pieces:
+        for name, value in piece.items() if isinstance(piece, dict) else ():
+            values[name].append(value)
+    return {name: _grown(name, own) for name, own in values.items()}
 
 
-def _joined(grown: Any) -> Any:
-    if isinstance(grown, _Pieces):
-        return "".join(grown)
-    if isinstance(grown, _Parts):
-        return [_joined(part) for part in grown.values()]
-    return {n: _joined(part) for n, part in grown.items()} if isinstance(grown, dict) else grown
+def _grown(name: str, values: list[Any]) -> Any:
+    """Return what values of one name come to: texts joined, parts of lists merged by index."""
+    told = [value for value in values if value not in (None, "")]
+    last = told[-1] if told else values[-1]
+    if isinstance(last, dict):
+        return _merged(told)
+    if isinstance(last, str) and name not in _SENT_WHOLE:
+        return "".join(value for value in told if isinstance(value, str))
+    if not isinstance(last, list) or not all(isinstance(each, dict) for each in last):
+        return last
+    parts: defaultdict[str, list[Any]] = defaultdict(list)
+    for value in told:
+        for n, each in enumerate(value if isinstance(value, list) else ()):
+            parts[str(each.get("index", n) if isinstance(each, dict) else n)].append(each)
+    if len(parts) > _MOST_PARTS:
+        raise ValueError("too many parts")
+    return [_merged(own) for own in parts.values()]
 
 
 @lru_cache(maxsize=256)
