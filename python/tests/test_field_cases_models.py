@@ -178,6 +178,15 @@ def test_a_disk_that_fills_up_stops_the_run_which_then_goes_on(tmp_path: Path) -
     assert [line["item"] for line in content(tmp_path)] == [item.id for item in open_items(60)]
 
 
+def test_what_stands_in_no_audit_as_a_whole_is_not_sent(tmp_path: Path) -> None:
+    with model_server() as server:
+        ask(server.url, tmp_path, open_items(1))
+        room = (tmp_path / AUDIT).stat().st_size + 10
+        told = told_with_little_room(room, server.url, str(tmp_path))
+        assert (told.startswith(str(tmp_path / AUDIT)), server.seen.requests) == (True, 1)
+    assert "the disk is full. Nothing was sent." in told
+
+
 def test_a_journal_that_cannot_be_written_anew_stays_as_it_was(tmp_path: Path) -> None:
     asked_with(lambda item: None if item.id == "item-001" else "A", tmp_path, open_items(3))
     assert [line["outcome"] for line in lines(tmp_path)].count("errored") == 1

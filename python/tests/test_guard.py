@@ -318,13 +318,6 @@ def test_a_declared_local_endpoint_is_asked_and_audited(
     assert stat.S_IMODE((tmp_path / AUDIT).stat().st_mode) == 0o600
 
 
-def test_every_call_is_audited_retries_too(tmp_path: Path) -> None:
-    script = Script(lambda body, before: error(500, "failed") if before < 2 else None)
-    with model_server(script) as server:
-        ask(server.url, tmp_path, [open_item("one")])
-    assert len(audit_of(tmp_path)) == 3
-
-
 def test_without_an_audit_nothing_is_sent(tmp_path: Path, server: ModelServer) -> None:
     (tmp_path / AUDIT).mkdir()
     with pytest.raises(UserError, match="audit cannot be written"):
