@@ -158,7 +158,7 @@ def hold(
         found["stopped"], counts = ended.stopped, ended.progress.ledger.as_json()
         assert counts.pop("asked") == sum(counts.values())
         found["counts"] = {name: count for name, count in counts.items() if count}
-        found |= {"errors": dict(ended.progress.errors), "reasons": dict(ended.reasons)}
+        found["errors"] = dict(ended.progress.errors)
         found |= {"before": ended.progress.before, "cost": str(ended.progress.known_cost)}
     for name in ("raises", "stopped"):
         told = expected.pop(name, "")
@@ -174,6 +174,7 @@ def hold(
     assert_has(journal, expected.pop("lines", []))
     found |= {"outcomes": [line["outcome"] for line in journal], "unchanged": journal == before}
     found |= {"last": [line["item"] for line in lines(folder)][-1:]}
+    found["reasons"] = [each for line in journal if (each := line.get("episode", {}).get("reason"))]
     found["learned"] = run_record(folder)["learned"]
     found["recorded"] = run_record(folder).get("errored", {})
     found["turns"] = [f"{line['item']}/{line['turn']}" for line in turns_in(folder)]

@@ -278,18 +278,19 @@ class CostLedger(AbstractContextManager["CostLedger"]):
 
     def _write(self, *lines: dict[str, Any]) -> None:
         """Write lines, until one of them cannot be written."""
-        try:
-            if self._file is None:
+        if self._file is None:
+            try:
                 self._file = LineFile(self.path)
-                self.is_kept = True
-                if not self._file.end and self.before != Spent():
-                    before = {name: str(getattr(self.before, name)) for name in ("cost", "charged")}
-                    lines = ({"call": 0, **before, "unknown": self.before.unknown}, *lines)
-            for line in lines:
-                text = (json.dumps(line, separators=(",", ":")) + "\n").encode()
-                self._fault = self._fault or self._file.append(text)
-        except OSError as error:
-            self._fault = error.strerror or type(error).__name__
+            except UserError as error:
+                self._fault = str(error).rstrip(".")
+                return
+            self.is_kept = True
+            if not self._file.end and self.before != Spent():
+                before = {name: str(getattr(self.before, name)) for name in ("cost", "charged")}
+                lines = ({"call": 0, **before, "unknown": self.before.unknown}, *lines)
+        for line in lines:
+            text = (json.dumps(line, separators=(",", ":")) + "\n").encode()
+            self._fault = self._fault or self._file.append(text)
 
 
 def kept_spending(journal: Path) -> Spent | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
@@ -86,7 +86,7 @@ async def process(run: Run, samples: Iterable[Item | Episode], config: RunConfig
             await run.model.close()
     run.record_errors(loop.progress)
     spent = ledger.total if ledger.is_kept else None
-    return RunResult(loop.progress, executor.stopped, spent, dict(sorted(loop.reasons.items())))
+    return RunResult(loop.progress, executor.stopped, spent)
 
 
 def _discard(journal: Journal, steps: Journal | None, retry: frozenset[Outcome]) -> None:
@@ -129,7 +129,6 @@ class _Loop:
     steps: Journal | None
     executor: RequestExecutor
     progress: Progress = field(default_factory=Progress)
-    reasons: Counter[str] = field(default_factory=Counter)
     further: deque[Item] = field(default_factory=deque)
     seen: set[tuple[str, int]] = field(default_factory=set)
     # Those that reached nobody, until it is known whether that is an error of theirs.
@@ -322,8 +321,6 @@ class _Loop:
             further = self.config.follow_up(sample, line)
             self.further += [] if further is None else [further]
         self.progress.add(line, is_new)
-        if reason := line.get("episode", {}).get("reason"):
-            self.reasons[reason] += 1
         if self.config.on_progress is not None:
             self.config.on_progress(self.progress)
 

@@ -272,8 +272,10 @@ def failure_of_response(
     code = code or kind_of_error
     named = {code.lower(), kind_of_error.lower()}
     wait = told = _told_wait({name.lower(): value for name, value in headers.items()}, said, now)
-    if told is None and (status == 429 or status >= 500):
-        wait = _wait_in_words(message)
+    in_words = message.find("wait") if status == 429 or status >= 500 else None
+    if told is None and in_words is not None and any(in_words.groups()):
+        whole = sum(float(in_words[unit] or 0) * each for unit, each in _SECONDS_IN.items())
+        wait = whole + float(in_words["milliseconds"] or 0) / 1000
     kind = _kind(status, named, message, wait)
     if kind in (Kind.REQUEST, Kind.SERVER) and status in _MENDED_BY_THE_PROMPT:
         # Of the whole body, since gateways put the endpoint's own answer beside a sentence of
@@ -310,15 +312,6 @@ def _told_wait(headers: Mapping[str, str], body: Words, now: datetime | None) ->
             pass  # no moment of this calendar; the body may say it better
     delay = body.find("delay")
     return float(delay[1]) if delay else None
-
-
-def _wait_in_words(message: Words) -> float | None:
-    """Return the seconds that a sentence asks to wait; None if it asks for none."""
-    told = message.find("wait")
-    if told is None or not any(told.groups()):
-        return None
-    whole = sum(float(told[unit] or 0) * seconds for unit, seconds in _SECONDS_IN.items())
-    return whole + float(told["milliseconds"] or 0) / 1000
 
 
 def _kind(status: int, codes: Set[str], message: Words, wait: float | None) -> Kind:

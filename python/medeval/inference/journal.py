@@ -141,29 +141,27 @@ class LineFile(AbstractContextManager["LineFile"]):
 
     Args:
         path: the file; made with mode 0600 if it is not there. A torn last line is cut off.
-        is_locked: nobody else may have it open so.
 
     Raises:
-        BlockingIOError: another process holds it.
-        OSError: it cannot be opened.
+        UserError: another process holds it, or it cannot be opened.
     """
 
-    def __init__(self, path: Path, *, is_locked: bool = False) -> None:
-        self.descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    def __init__(self, path: Path) -> None:
+        self.descriptor = _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+        self._synced = time.monotonic()
         try:
             with suppress(OSError):
                 os.fchmod(self.descriptor, 0o600)
             # It may have been replaced between being opened and being locked.
-            is_held = not is_locked or (
-                hold(self.descriptor) and os.path.samestat(path.stat(), os.fstat(self.descriptor))
-            )
-            if not is_held:
-                raise BlockingIOError
+            is_held = hold(self.descriptor)
+            if not (is_held and os.path.samestat(path.stat(), os.fstat(self.descriptor))):
+                raise UserError(
+                    f"Another run is writing to {path}. Wait until it has ended, or stop it."
+                )
             self.end = drop_torn_line(self.descriptor)
         except BaseException:
             os.close(self.descriptor)
             raise
-        self._synced = time.monotonic()
 
     def __exit__(self, *_: object) -> None:
         try:
@@ -199,7 +197,7 @@ class Journal(AbstractContextManager["Journal"]):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = _opened(path)
+        self._file = LineFile(path)
         try:
             self._index()
         except BaseException:
@@ -250,7 +248,7 @@ class Journal(AbstractContextManager["Journal"]):
         """
         beside = self.path.with_name(self.path.name + ".new")
         beside.unlink(missing_ok=True)
-        new = _opened(beside)
+        new = LineFile(beside)
         try:
             for place in self._places.values():
                 if is_out(self._read(place)):
@@ -305,10 +303,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     Raises:
         UserError: it cannot be read.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}.") from None
+    descriptor = _opened(path, os.O_RDONLY)
     try:
         for number, _, text in numbered_lines(descriptor, end_of_whole_lines(descriptor)):
             yield number, text
@@ -316,13 +311,9 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         os.close(descriptor)
 
 
-def _opened(path: Path) -> LineFile:
+def _opened(path: Path, how: int) -> int:
     try:
-        return LineFile(path, is_locked=True)
-    except BlockingIOError:
-        raise UserError(
-            f"Another run is writing to {path}. Wait until it has ended, or stop it."
-        ) from None
+        return os.open(path, how, 0o600)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}.") from None
 

@@ -167,13 +167,11 @@ class RunResult:
             started again goes on where it stopped.
         spent: on all calls of this start and those before it, also those whose item has no line;
             None if none of them had a price.
-        reasons: conversations by the word that says why they ended otherwise than usual.
     """
 
     progress: Progress
     stopped: str = ""
     spent: Spent | None = None
-    reasons: Mapping[str, int] = field(default_factory=dict)
 
 
 def settings_of(model: Model, prompt_version: str) -> dict[str, Any]:
