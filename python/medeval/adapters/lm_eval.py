@@ -17,8 +17,7 @@ import yaml
 
 from medeval.adapters.replay import asked, score_lines
 from medeval.errors import UserError
-from medeval.inference.endpoints import normalized, read_endpoints
-from medeval.inference.guard import DataUseGuard
+from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT
 from medeval.inference.types import Item

@@ -46,8 +46,7 @@ def _judge_audit(
     # Here, not above: every other command starts without the client of endpoints.
     from medeval.commands.judge_audit_tables import audit_tables
     from medeval.commands.run_progress import shown_progress
-    from medeval.inference.endpoints import read_endpoints
-    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.guard import DataUseGuard, read_endpoints
     from medeval.inference.run import AUDIT
     from medeval.judging.audit import ATTACKS, FOLDER, PARTS, audit
     from medeval.judging.human import read_human_ratings

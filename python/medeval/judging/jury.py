@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic.dataclasses import dataclass
 
 from medeval.errors import UserError
-from medeval.inference.endpoints import is_loopback
+from medeval.inference.guard import is_loopback
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard

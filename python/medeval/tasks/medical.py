@@ -21,7 +21,7 @@ from medeval.evaluation.task_prompts import (
     output_from_reply,
     response_format_for,
 )
-from medeval.inference.endpoints import is_loopback
+from medeval.inference.guard import is_loopback
 from medeval.inference.run import RESPONSES, read_answers
 from medeval.inference.types import Item, Outcome
 from medeval.metrics.metric import rationale_of, text_of

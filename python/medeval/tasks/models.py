@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from medeval.errors import UserError
-from medeval.inference.endpoints import normalized
-from medeval.inference.guard import DataUseGuard
+from medeval.inference.guard import DataUseGuard, normalized
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.python_model import FileFailedError, PythonModel, module_of
 from medeval.inference.types import Message, Model
