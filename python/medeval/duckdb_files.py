@@ -8,18 +8,33 @@ dbt-duckdb that profiles.yml names closes the warehouse's files to others.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dbt.adapters.duckdb.plugins import BasePlugin
 
 from medeval.data_class import strictest
 from medeval.errors import UserError
-from medeval.files import exposed_warehouse, make_private
+from medeval.files import (
+    exposed_warehouse,
+    make_private,
+    read_json,
+    read_json_lines,
+    read_text,
+)
+from medeval.raw_files import (
+    check_columns,
+    check_rows,
+    find_tables,
+    form_of,
+    module_folders,
+    one_file,
+    read_cohort_file,
+    read_parquet,
+)
 from medeval.sources import Place, absolute_path, columns_of, is_list, is_optional
 
 if TYPE_CHECKING:
@@ -29,11 +44,9 @@ if TYPE_CHECKING:
 Table = Mapping[str, Any]
 
 _MAGIC = slice(8, 12)
-_PATTERN = re.compile(r"[*?[]")
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """Where a table's rows are: a place for messages, its columns, and an expression of SQL."""
 
     location: str
@@ -80,32 +93,30 @@ def source_views(
     Raises:
         UserError: what the user must mend: a table or column that is not there, a file that is cut.
     """
-    # It imports numpy and pyarrow, for which the commands that lay no source need not wait.
-    from medeval.raw_files import check_columns, read_cohort_file
-
-    views, extra = Views(), []
-    files = [table for table in tables if not is_list(table)]
-    found = _find(files, place, catalogue, views, counts_rows=counts_rows)
-    for table in sorted(tables, key=lambda table: str(table["name"])):
-        name, columns = table["name"], columns_of(table)
-        if is_list(table) and cohort_file:
-            path = absolute_path(cohort_file)
-            read_cohort_file(Path(path))
-            views.queries[name] = _sql("cohort_list", file=_one_file(path))
-        elif there := found.get(name):
-            known = [*columns, *table["config"]["meta"].get("columns_not_read", ())]
-            extra += check_columns(name, there.location, there.columns, columns, known)
-            views.locations[name] = there.location
+    views, extra, source = Views(), [], tables[0]["source_name"]
+    of_files = [table for table in tables if not is_list(table)]
+    found = _find(of_files, place, catalogue, views if counts_rows else None)
+    for entry in sorted(tables, key=lambda entry: str(entry["name"])):
+        name, columns = entry["name"], columns_of(entry)
+        if is_list(entry) and cohort_file:
+            path = Path(absolute_path(cohort_file))
+            read_cohort_file(path)
+            views.queries[name] = _sql("cohort_list", file=one_file(path))
+        elif name in found:
+            table = found[name]
+            known = [*columns, *entry["config"]["meta"].get("columns_not_read", ())]
+            extra += check_columns(name, table.location, table.columns, columns, known)
+            views.locations[name] = table.location
             cells = ", ".join(f'cast("{column}" as varchar) as "{column}"' for column in columns)
-            views.queries[name] = f"select {cells} from {there.relation}"
+            views.queries[name] = f"select {cells} from {table.relation}"
         else:
             views.absent.append(name)
-            views.queries[name] = empty_query(table)
+            views.queries[name] = empty_query(entry)
     if place.kind != "absent":
-        views.notes.append(f"{tables[0]['source_name']} is read from {place.description}.")
+        views.notes.append(f"{source} is read from {place.description}.")
     if extra:
         views.warnings.append(
-            f"Columns that {tables[0]['source_name']} does not have are ignored: {', '.join(extra)}"
+            f"Columns that {source} does not have are ignored: {', '.join(extra)}"
         )
     return views
 
@@ -158,61 +169,56 @@ def _find(
     tables: Sequence[Table],
     place: Place,
     catalogue: Iterable[Sequence[str]],
-    views: Views,
-    *,
-    counts_rows: bool,
+    counted: Views | None,
 ) -> dict[str, Found]:
-    """Return where the tables are; optional ones may be absent from the answer."""
+    """Return where the tables are; optional ones may be absent from the answer.
+
+    Args:
+        tables: of one source.
+        place: of the source.
+        catalogue: see `source_views`.
+        counted: is told where forms of one table have as many rows; None counts none.
+    """
     if not tables or place.kind == "absent":
         return {}
-    meta = tables[0]["config"]["meta"]
-    name = tables[0]["name"]
-    if meta.get("holds") == "notes":
-        return {name: _notes(place.location)}
-    if meta.get("file_variable"):
-        return {name: _records(place.location)}
-    optional = [table["name"] for table in tables if is_optional(table)]
+    meta, path = tables[0]["config"]["meta"], Path(place.location)
     names = sorted(table["name"] for table in tables)
+    if meta.get("holds") == "notes":
+        return {names[0]: _notes(path)}
+    if meta.get("file_variable"):
+        return {names[0]: _records(path)}
+    optional = [table["name"] for table in tables if is_optional(table)]
     if place.kind == "database":
         alias = database_alias(meta["database_variable"])
         return _tables_in_database(alias, place.location, names, optional, catalogue)
-    return _tables_in_folder(place, meta.get("subfolders", ()), names, optional, views, counts_rows)
+    return _tables_in_folder(path, meta.get("subfolders", ()), names, optional, counted)
 
 
 def _tables_in_folder(
-    place: Place,
+    folder: Path,
     modules: Sequence[str],
     names: Sequence[str],
     optional: Sequence[str],
-    views: Views,
-    counts_rows: bool,
+    counted: Views | None,
 ) -> dict[str, Found]:
     """Return the tables of a folder: `.csv.gz` before `.csv` before `.parquet`, any case."""
-    from medeval.raw_files import checked_tables, module_folders
-
-    if _PATTERN.search(place.location):
-        raise UserError(
-            f"The path {place.location} has one of the characters * ? [ in it, which DuckDB reads"
-            " as a pattern. Rename the folder."
-        )
     found = {}
-    folders = module_folders(Path(place.location), modules)
-    for name, table in checked_tables(folders, names, optional).items():
-        path, form, columns = table.file.path, table.file.form, table.columns
-        reader = f"read_parquet({_literal(str(path))}, hive_partitioning = false)"
-        if form != ".parquet":
+    tables = find_tables(module_folders(folder, modules), names, optional)
+    for name, (paths, columns) in tables.items():
+        reader = read_parquet(paths[0])
+        if form_of(paths[0]) != ".parquet":
             reader = _sql(
                 "csv_file",
-                file=_literal(str(path)),
+                file=one_file(paths[0]),
                 types=", ".join(f"{_literal(column)}: 'varchar'" for column in columns),
-                compression="gzip" if form == ".csv.gz" else "none",
+                compression="gzip" if form_of(paths[0]) == ".csv.gz" else "none",
                 longest=", max_line_size = 16777216" if "text" in columns else "",
             )
-        found[name] = Found(str(path), columns, reader)
-        if table.others and counts_rows:
-            views.notes.append(
-                f"The table {name} is there in {1 + len(table.others)} forms with"
-                f" {table.check_rows()} rows each; {path} is read."
+        found[name] = Found(str(paths[0]), columns, reader)
+        if counted and paths[1:]:
+            counted.notes.append(
+                f"The table {name} is there in {len(paths)} forms with {check_rows(paths)} rows"
+                f" each; {paths[0]} is read."
             )
     return found
 
@@ -249,55 +255,25 @@ def _tables_in_database(
     return found
 
 
-def _records(path: str) -> Found:
+def _records(path: Path) -> Found:
     """Return the records of a JSON file with their places: one array, or one record a line."""
-    form, problem = "", ""
-    if _PATTERN.search(path):
-        problem = "has one of the characters * ? [ in its path, which DuckDB reads as a pattern"
-    else:
-        try:
-            form = _form_of_records(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            problem = f"cannot be read: {error.strerror}"
-        except UnicodeDecodeError:
-            problem = "is not text in UTF-8"
-        except ValueError as error:
-            problem = str(error)
-    if problem:
-        advice = "`python -m medeval load yier FILE --out CLEAN` mends a file."
-        raise UserError(f"The file {path} {problem}. {advice}")
-    query = _sql(f"records_{form}", file=_literal(path))
-    return Found(path, ("line_number", "record"), f"({query}) as records")
-
-
-def _form_of_records(text: str) -> str:
-    if text.lstrip().startswith("["):
-        try:
-            records = json.loads(text)
-        except ValueError as error:
-            raise ValueError(f"is not valid JSON: {error}") from None
-        numbered: Iterable[tuple[int, Any]] = enumerate(records, start=1)
-        form, place = "array", "record"
-    else:
-        numbered = (
-            (number, json.loads(line))
-            for number, line in enumerate(text.split("\n"), start=1)
-            if line.strip()
-        )
-        form, place = "lines", "line"
     number = 0
     try:
-        for number, record in numbered:
+        is_array = read_text(path).lstrip().startswith("[")
+        for number, record in enumerate(read_json(path), 1) if is_array else read_json_lines(path):
             if not isinstance(record, dict):
-                raise ValueError(f"holds something else than an object in {place} {number}")
-    except json.JSONDecodeError as error:
-        raise ValueError(f"has a line behind line {number} that is not JSON: {error}") from None
-    if not number:
-        raise ValueError("holds no record")
-    return form
+                unit = "record" if is_array else "line"
+                raise UserError(f"{path}: {unit} {number} is no JSON object.")
+        if not number:
+            raise UserError(f"{path} holds no record.")
+    except UserError as error:
+        advice = "`python -m medeval load yier FILE --out CLEAN` mends a file."
+        raise UserError(f"{error} {advice}") from None
+    query = _sql("records_array" if is_array else "records_lines", file=one_file(path))
+    return Found(str(path), ("line_number", "record"), f"({query}) as records")
 
 
-def _notes(path: str) -> Found:
+def _notes(path: Path) -> Found:
     """Return the notes of a folder of text files or of a JSON Lines file, whichever is there.
 
     Raises:
@@ -305,14 +281,14 @@ def _notes(path: str) -> Found:
     """
     from medeval.tasks.mtsamples.notes import read_notes
 
-    found = read_notes(Path(path))
+    found = read_notes(path)
     query = _sql(
         "notes_folder" if found.form == "folder" else "notes_lines",
-        files=", ".join(_one_file(str(file)) for file in found.paths),
+        files=", ".join(map(one_file, found.paths)),
         data_class=_literal(strictest(note.data_class for note in found.notes)),
         compression="gzip" if found.form == "lines.gz" else "none",
     )
-    return Found(path, ("filename", "text", "data_class"), f"({query}) as notes")
+    return Found(str(path), ("filename", "text", "data_class"), f"({query}) as notes")
 
 
 def _sql(name: str, **parts: str) -> str:
@@ -323,11 +299,6 @@ def _sql(name: str, **parts: str) -> str:
 
 def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _one_file(path: str) -> str:
-    """Return the literal of a pattern that matches this one path, whatever is in its name."""
-    return _literal(_PATTERN.sub(r"[\g<0>]", path))
 
 
 class Plugin(BasePlugin):

@@ -18,8 +18,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from medeval.data_class import OPEN
 from medeval.errors import UserError
-from medeval.files import unpacked
-from medeval.strict_json import ConstantError, RepeatedKeyError, strict_decoder
+from medeval.files import ConstantError, RepeatedKeyError, strict_decoder, unpacked
 
 Form = Literal["folder", "lines", "lines.gz"]
 
