@@ -1,14 +1,10 @@
-"""The user's files as views of DuckDB: which they are, what is wrong with them, how SQL reads them.
+"""The views of DuckDB over the user's data: files, one attached database, records, notes, a list.
 
-DuckDB reads a plain CSV file that is cut inside its last cell without a word, guesses types and
-quotes from the first rows, and has no function for a file's header as it is written. So the files
-are looked at here, and each is read by a statement that leaves nothing to guess. The plugin of
-dbt-duckdb that profiles.yml names closes the warehouse's files to others.
+The plugin of dbt-duckdb that profiles.yml names closes the warehouse's files to others.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,11 +25,11 @@ from medeval.raw_files import (
     check_columns,
     check_rows,
     find_tables,
-    form_of,
+    literal,
     module_folders,
     one_file,
     read_cohort_file,
-    read_parquet,
+    sql_text,
 )
 from medeval.sources import Place, absolute_path, columns_of, is_list, is_optional
 
@@ -101,7 +97,7 @@ def source_views(
         if is_list(entry) and cohort_file:
             path = Path(absolute_path(cohort_file))
             read_cohort_file(path)
-            views.queries[name] = _sql("cohort_list", file=one_file(path))
+            views.queries[name] = sql_text("cohort_list", file=one_file(path))
         elif name in found:
             table = found[name]
             known = [*columns, *entry["config"]["meta"].get("columns_not_read", ())]
@@ -156,7 +152,7 @@ def attach(place: Place, variable: str, attached: Iterable[Sequence[str]]) -> li
         return []
     return [
         *([f'detach "{alias}"'] if path else []),
-        f'attach {_literal(place.location)} as "{alias}" (read_only)',
+        f'attach {literal(place.location)} as "{alias}" (read_only)',
     ]
 
 
@@ -203,22 +199,13 @@ def _tables_in_folder(
 ) -> dict[str, Found]:
     """Return the tables of a folder: `.csv.gz` before `.csv` before `.parquet`, any case."""
     found = {}
-    tables = find_tables(module_folders(folder, modules), names, optional)
-    for name, (paths, columns) in tables.items():
-        reader = read_parquet(paths[0])
-        if form_of(paths[0]) != ".parquet":
-            reader = _sql(
-                "csv_file",
-                file=one_file(paths[0]),
-                types=", ".join(f"{_literal(column)}: 'varchar'" for column in columns),
-                compression="gzip" if form_of(paths[0]) == ".csv.gz" else "none",
-                longest=", max_line_size = 16777216" if "text" in columns else "",
-            )
-        found[name] = Found(str(paths[0]), columns, reader)
-        if counted and paths[1:]:
+    for name, files in find_tables(module_folders(folder, modules), names, optional).items():
+        path, columns = files[0]
+        found[name] = Found(str(path), columns, files[0].relation)
+        if counted and files[1:]:
             counted.notes.append(
-                f"The table {name} is there in {len(paths)} forms with {check_rows(paths)} rows"
-                f" each; {paths[0]} is read."
+                f"The table {name} is there in {len(files)} forms with {check_rows(name, files)}"
+                f" rows each; {path} is read."
             )
     return found
 
@@ -269,7 +256,7 @@ def _records(path: Path) -> Found:
     except UserError as error:
         advice = "`python -m medeval load yier FILE --out CLEAN` mends a file."
         raise UserError(f"{error} {advice}") from None
-    query = _sql("records_array" if is_array else "records_lines", file=one_file(path))
+    query = sql_text("records_array" if is_array else "records_lines", file=one_file(path))
     return Found(str(path), ("line_number", "record"), f"({query}) as records")
 
 
@@ -282,23 +269,13 @@ def _notes(path: Path) -> Found:
     from medeval.tasks.mtsamples.notes import read_notes
 
     found = read_notes(path)
-    query = _sql(
+    query = sql_text(
         "notes_folder" if found.form == "folder" else "notes_lines",
         files=", ".join(map(one_file, found.paths)),
-        data_class=_literal(strictest(note.data_class for note in found.notes)),
+        data_class=literal(strictest(note.data_class for note in found.notes)),
         compression="gzip" if found.form == "lines.gz" else "none",
     )
     return Found(str(path), ("filename", "text", "data_class"), f"({query}) as notes")
-
-
-def _sql(name: str, **parts: str) -> str:
-    """Return a text of the folder `sql` without its remarks, and with its parts."""
-    text = (Path(__file__).with_name("sql") / f"{name}.sql").read_text(encoding="utf-8")
-    return re.sub("^--.*\n", "", text, flags=re.MULTILINE).strip().format(**parts)
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 class Plugin(BasePlugin):

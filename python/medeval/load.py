@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -18,16 +17,16 @@ from medeval import __version__
 from medeval.errors import UserError
 from medeval.progress import Advance, progress
 from medeval.raw_files import (
-    RowCounter,
+    RawFile,
     check_columns,
     check_rows,
     find_tables,
     module_folders,
-    read_blocks,
+    read_rows,
 )
 from medeval.registry import LoadRequest
 from medeval.sources import Source, project_variable
-from medeval.warehouse import Target, connect, kind_of_fault, load_target, shown_line
+from medeval.warehouse import Target, connect, load_target, shown_line
 
 if TYPE_CHECKING:
     from medeval.warehouse import Connection
@@ -97,7 +96,7 @@ def load_parts(
         settings = ", ".join(part.schema_setting for part in parts)
         raise UserError(f"Each source needs a schema of its own ({settings}).")
     found = [_find_tables(part, say) for part in parts]
-    total = sum(paths[0].stat().st_size for tables in found for paths, _ in tables.values())
+    total = sum(files[0].path.stat().st_size for tables in found for files in tables.values())
     connection = connect(target)
     try:
         # Committed at its end, or undone by whatever is raised.
@@ -105,7 +104,7 @@ def load_parts(
             for part in parts:
                 _make_schema(connection, part, replace=replace, say=say)
             return [
-                _load_table(connection, part, table, tables.get(table), advance)
+                _load_table(connection, part, table, tables.get(table, ()), advance)
                 for part, tables in zip(parts, found, strict=True)
                 for table in [*tables, *sorted(part.plan.tables.keys() - tables)]
             ]
@@ -141,7 +140,7 @@ def load_rows(
     return loaded
 
 
-def _find_tables(part: Part, say: Say) -> dict[str, tuple[list[Path], list[str]]]:
+def _find_tables(part: Part, say: Say) -> dict[str, list[RawFile]]:
     """Choose each table's file and check all that can be checked before a long load."""
     plan = part.plan
     if part.folder is None:
@@ -155,10 +154,10 @@ def _find_tables(part: Part, say: Say) -> dict[str, tuple[list[Path], list[str]]
     for name in plan.file_tables:
         if name not in found:
             say(f"{plan.name}: {folder} has no file of {name}, so that table is empty.")
-    for name, ((path, *others), columns) in found.items():
+    for name, ((path, columns), *others) in found.items():
         check_columns(name, str(path), columns, plan.tables[name], plan.tables[name])
         if others:
-            forms = ", ".join(map(str, others))
+            forms = ", ".join(str(other.path) for other in others)
             say(f"{name}: {path} is loaded; {forms} must have as many rows.")
     return found
 
@@ -215,17 +214,17 @@ def _load_table(
     connection: Connection,
     part: Part,
     table: str,
-    found: tuple[list[Path], list[str]] | None,
+    files: Sequence[RawFile],
     advance: Advance,
 ) -> LoadedTable:
     """Make a table of its file; one without a file is empty, but for the list of admissions."""
     start, rows = time.perf_counter(), 0
-    paths, columns = found or ([], part.plan.tables[table])
+    columns = files[0].columns if files else part.plan.tables[table]
     name = sql.Identifier(part.schema, table)
     typed = (sql.SQL("{} text").format(sql.Identifier(column)) for column in columns)
     connection.execute(sql.SQL("create table {} ({})").format(name, sql.SQL(", ").join(typed)))
-    if paths:
-        rows = check_rows(paths, _copy(connection, name, table, paths[0], advance))
+    if files:
+        rows = check_rows(table, files, _copy(connection, name, files[0], advance))
     elif table == part.plan.list_table and part.admissions:
         statement = sql.SQL("copy {} (list_position, hadm_id) from stdin").format(name)
         rows = len(part.admissions)
@@ -237,34 +236,28 @@ def _load_table(
     return LoadedTable(part.schema, table, rows, time.perf_counter() - start)
 
 
-def _copy(
-    connection: Connection, name: sql.Identifier, table: str, path: Path, advance: Advance
-) -> int:
+def _copy(connection: Connection, name: sql.Identifier, file: RawFile, advance: Advance) -> int:
     """Copy a file into its table, and return how many rows it has."""
     # FREEZE: the table is of this transaction, so its rows need no second writing by VACUUM.
-    statement = sql.SQL(
-        "copy {} from stdin (format csv, header true, freeze true, encoding 'UTF8')"
-    ).format(name)
-    counter = RowCounter()
+    statement = sql.SQL("copy {} from stdin (format csv, freeze true, encoding 'UTF8')")
+    count = 0
     with connection.cursor() as cursor:
-        try:
-            with cursor.copy(statement) as copy:
-                for block in read_blocks(path, advance):
-                    counter.feed(block)
-                    copy.write(block)
-        except psycopg.DataError as error:
-            # The context also quotes the row, which must not go into a message.
-            found = re.match(
-                rf"COPY {re.escape(table)}\D*(?P<line>\d+)(?:, column (?P<column>[^:]+):)?",
-                error.diag.context or "",
-            )
-            place = f", line {found['line']}" if found else ""
-            place += f", column {found['column']}" if found and found["column"] else ""
-            raise UserError(f"{path}{place}: {kind_of_fault(error)}.") from None
+        with cursor.copy(statement.format(name)) as copy:
+            for rows, text in read_rows(file, advance):
+                if (place := text.find(b"\0")) >= 0:
+                    # Line ends in quotes, which end no row, stand in every other part.
+                    before = text[:place].split(b'"')[::2]
+                    row = count + 1 + sum(part.count(b"\n") for part in before)
+                    raise UserError(
+                        f"{file.path}, row {row} (the header not counted): a zero byte, which no"
+                        " text of PostgreSQL can hold."
+                    )
+                copy.write(text)
+                count += rows
         # Before PostgreSQL 18 a line with nothing but \. ends COPY, and the rest is lost silently.
-        if cursor.rowcount != counter.rows:
+        if cursor.rowcount != count:
             raise UserError(
-                f"{path} has {counter.rows:,} rows, but PostgreSQL took {cursor.rowcount:,}: "
+                f"{file.path} has {count:,} rows, but PostgreSQL took {cursor.rowcount:,}: "
                 "is there a line with nothing but \\. in it?"
             )
-        return cursor.rowcount
+    return count

@@ -1,7 +1,10 @@
-"""The raw tables of a source as files: found in a folder, and read as one stream of CSV.
+"""The raw tables of a source as files: found in a folder, and read by DuckDB, whatever the target.
 
 Nothing here knows a benchmark. A file is never repaired: what is cut, damaged or ambiguous stops
-with the file's name. The user's list of admissions is read here too.
+with the file's name. DuckDB reads a plain CSV file that is cut inside its last cell without a word,
+guesses types and quotes from the first rows, and has no function for a file's header as it is
+written. So the files are looked at here, and each is read by an expression that leaves nothing to
+guess. The user's list of admissions is read here too.
 """
 
 from __future__ import annotations
@@ -15,23 +18,45 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import duckdb
 
 from medeval.errors import UserError
 from medeval.files import read_text
+from medeval.warehouse import shown
 
 # In the order of preference where a folder holds several forms of one table.
 FORMS = (".csv.gz", ".csv", ".parquet")
 
 _BLOCK = 1 << 20
-_PARQUET_ROWS = 1 << 14
+_BATCH_ROWS = 1 << 16
 # PostgreSQL cuts longer names.
 _NAME = re.compile(r"[\w .:()/%#-]{1,63}")
 # Of the types of Parquet.
 _NO_CELL = re.compile(r"TIME ZONE|STRUCT|MAP|UNION|\[")
 _BOM = b"\xef\xbb\xbf"
 _ADVICE = "Check the file against SHA256SUMS and download it again."
+
+
+class RawFile(NamedTuple):
+    """One file of a table, and its columns in lower case."""
+
+    path: Path
+    columns: list[str]
+
+    @property
+    def relation(self) -> str:
+        """The expression of DuckDB's SQL that reads it, all cells of CSV as text."""
+        if _form(self.path) == ".parquet":
+            return _parquet(self.path)
+        return sql_text(
+            "csv_file",
+            file=one_file(self.path),
+            types=", ".join(f"{literal(column)}: 'varchar'" for column in self.columns),
+            compression="gzip" if _form(self.path) == ".csv.gz" else "none",
+            longest=", max_line_size = 16777216" if "text" in self.columns else "",
+        )
 
 
 # Folders of tables
@@ -57,7 +82,7 @@ def module_folders(folder: Path, modules: Sequence[str]) -> list[Path]:
 
 def find_tables(
     folders: Sequence[Path], tables: Sequence[str], optional: Sequence[str] = ()
-) -> dict[str, tuple[list[Path], list[str]]]:
+) -> dict[str, list[RawFile]]:
     """Return the files of tables, with all checked that can be before a long reading.
 
     Names are compared without regard to case (`ADMISSIONS.csv`, `Admissions.CSV.GZ`): the full
@@ -70,7 +95,7 @@ def find_tables(
         optional: those of them that may have no file; they are left out of the answer then.
 
     Returns:
-        Of each table its files in all forms, the one that is read first, and the columns of that.
+        Of each table its files in all forms, the one that is read first.
 
     Raises:
         UserError: no such folder, a table without a file, or one whose header or end is wrong.
@@ -83,44 +108,40 @@ def find_tables(
             raise UserError(f"The folder {folder} cannot be read: {error.strerror}.") from error
         for path in entries:
             table, _, _ = path.name.lower().partition(".")
-            if form_of(path) in FORMS and table in paths:
+            if _form(path) in FORMS and table in paths:
                 paths[table].append(path)
     missing = [table for table, found in paths.items() if not found and table not in optional]
     if missing:
         names = "; ".join(" or ".join(f"{table}{form}" for form in FORMS) for table in missing)
         places = " and ".join(map(str, folders))
         raise UserError(f"Missing in {places}: {names} (names in upper or lower case).")
-    tables_found = {}
+    files: dict[str, list[RawFile]] = {}
     for table, found in paths.items():
-        found.sort(key=lambda path: FORMS.index(form_of(path)))
-        headers = [read_header(path) for path in found]
-        for path in found:
+        for path in sorted(found, key=lambda path: FORMS.index(_form(path))):
+            files.setdefault(table, []).append(RawFile(path, read_header(path)))
             check_last_line(path)
-        if found:
-            tables_found[table] = found, headers[0]
-    return tables_found
+    return files
 
 
-def check_rows(paths: Sequence[Path], rows: int | None = None) -> int:
-    """Return how many rows all forms of a table have.
+def check_rows(table: str, files: Sequence[RawFile], rows: int | None = None) -> int:
+    """Return how many rows all files of a table have.
 
     Args:
-        paths: its files.
+        table: its name.
+        files: it in all forms.
         rows: those of the first, if they are known.
 
     Raises:
         UserError: they differ, or a file is truncated, damaged or unreadable.
     """
-    first, *others = paths
-    counts = {first: count_rows(first) if rows is None else rows}
-    counts |= {path: count_rows(path) for path in others}
-    if len({*counts.values()}) > 1:
-        forms = ", ".join(f"{path} ({count} rows)" for path, count in counts.items())
+    counts = [rows, *map(count_rows, files[1:])] if rows is not None else [*map(count_rows, files)]
+    if len({*counts}) > 1:
+        forms = (f"{file.path} ({n} rows)" for file, n in zip(files, counts, strict=True))
         raise UserError(
-            f"The table {first.name.lower().partition('.')[0]} is there in forms that differ:"
-            f" {forms}. Keep the one that is complete."
+            f"The table {table} is there in forms that differ: {', '.join(forms)}."
+            " Keep the one that is complete."
         )
-    return counts[first]
+    return counts[0]
 
 
 def check_columns(
@@ -152,7 +173,7 @@ def check_columns(
 # One file
 
 
-def form_of(path: Path) -> str:
+def _form(path: Path) -> str:
     """Return what follows the name of the table."""
     return "".join(path.name.lower().partition(".")[1:])
 
@@ -165,9 +186,9 @@ def read_header(path: Path) -> list[str]:
             column of Parquet that is no text, number or time without a zone.
     """
     with _reading(path):
-        if form_of(path) == ".parquet":
+        if _form(path) == ".parquet":
             with closing(duckdb.connect()) as database:
-                columns = database.execute(f"describe from {read_parquet(path)}").fetchall()
+                columns = database.execute(f"describe from {_parquet(path)}").fetchall()
                 # As they are written: a query makes two names of one that stands twice.
                 schema = f"select name from parquet_schema({one_file(path)}) offset 1"
                 cells = [name for (name,) in database.execute(schema).fetchall()]
@@ -178,7 +199,8 @@ def read_header(path: Path) -> list[str]:
                         " time without a zone in each cell."
                     )
         else:
-            head = next(_csv_blocks(path), b"")
+            with gzip.open(path) if _form(path) == ".csv.gz" else path.open("rb") as file:
+                head = file.read(_BLOCK).removeprefix(_BOM)
             if len(head) + len(_BOM) > _BLOCK and b"\n" not in head:
                 raise UserError(f"{path}: the header is longer than {_BLOCK:,} bytes.")
             # Text that is not UTF-8 is for the database to report: it knows the line.
@@ -203,7 +225,7 @@ def check_last_line(path: Path) -> None:
     Raises:
         UserError: the last byte is not a line end.
     """
-    if form_of(path) != ".csv" or not path.stat().st_size:
+    if _form(path) != ".csv" or not path.stat().st_size:
         return
     with _reading(path), path.open("rb") as stream:
         stream.seek(-1, os.SEEK_END)
@@ -217,97 +239,81 @@ def check_last_line(path: Path) -> None:
     )
 
 
-def read_blocks(
-    path: Path, advance: Callable[[int], object] = lambda count: None
-) -> Iterator[bytes]:
-    """Yield a file as blocks of UTF-8 CSV with a header line, about a megabyte each.
-
-    CSV passes through unread, but for a byte order mark. In the CSV made from Parquet, a missing
-    value is an empty cell and an empty text a quoted empty cell, as COPY wants it (case C-38).
-
-    Args:
-        path: the file.
-        advance: told after each block how many more bytes of the file are done.
+def count_rows(file: RawFile) -> int:
+    """Return how many rows a file has.
 
     Raises:
         UserError: a file that is truncated, damaged or unreadable.
     """
-    check_last_line(path)
-    with _reading(path):
-        yield from (
-            _parquet_blocks(path) if form_of(path) == ".parquet" else _csv_blocks(path, advance)
-        )
+    with _database(file.path) as database:
+        ((count,),) = database.execute(f"select count(*) from {file.relation}").fetchall()
+    return int(count)
 
 
-def _csv_blocks(
-    path: Path, advance: Callable[[int], object] = lambda count: None
-) -> Iterator[bytes]:
-    with path.open("rb") as raw:
-        # The position of the file on disk is the progress.
-        stream = gzip.GzipFile(fileobj=raw) if form_of(path) == ".csv.gz" else raw
-        done, block = 0, stream.read(_BLOCK).removeprefix(_BOM)
-        while block:
-            yield block
-            advance(raw.tell() - done)
-            done, block = raw.tell(), stream.read(_BLOCK)
+def read_rows(
+    file: RawFile, advance: Callable[[int], object] = lambda count: None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the rows of a file as CSV without a header, some thousands at a time, and their number.
+
+    A missing value is an empty cell and an empty text a quoted one, as COPY wants it (case C-38).
+
+    Args:
+        file: the file.
+        advance: told after each of them about how many more bytes of the file are done.
+
+    Raises:
+        UserError: a file that is truncated, damaged or unreadable.
+    """
+    import pyarrow as pa
+    import pyarrow.csv as pa_csv
+
+    size, done = file.path.stat().st_size, 0
+    if _form(file.path) == ".csv.gz":
+        # DuckDB sees a stream that is cut off, and does not compare the checksum behind it.
+        with _reading(file.path), gzip.open(file.path) as stream:
+            while stream.read(_BLOCK):
+                pass
+    with _database(file.path) as database:
+        database.execute("set enable_progress_bar = true; set enable_progress_bar_print = false")
+        query = f"select cast(columns(*) as varchar) from {file.relation}"
+        for batch in database.sql(query).to_arrow_reader(_BATCH_ROWS):
+            text = pa.BufferOutputStream()
+            pa_csv.write_csv(batch, text, pa_csv.WriteOptions(include_header=False))
+            yield batch.num_rows, text.getvalue().to_pybytes()
+            share = min(max(int(size * database.query_progress() / 100), done), size)
+            advance(share - done)
+            done = share
+    advance(size - done)
 
 
-def _parquet_blocks(path: Path) -> Iterator[bytes]:
-    with closing(duckdb.connect()) as connection:
-        rows = connection.execute(f"select cast(columns(*) as varchar) from {read_parquet(path)}")
-        batch = [tuple(column[0] for column in rows.description)]
-        while batch:
-            cells = ([_cell(text) for text in row] for row in batch)
-            yield "".join(",".join(line) + "\n" for line in cells).encode()
-            batch = rows.fetchmany(_PARQUET_ROWS)
+@contextmanager
+def _database(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open an empty database, and turn what it says of a file into what may be said of it."""
+    with _reading(path), closing(duckdb.connect()) as database:
+        try:
+            yield database
+        except duckdb.Error as error:
+            raise UserError(shown(error)) from None
 
 
-def _cell(text: str | None) -> str:
-    return "" if text is None else '"' + text.replace('"', '""') + '"'
-
-
-def read_parquet(path: Path) -> str:
-    """Return the expression of DuckDB's SQL that reads a file of Parquet."""
+def _parquet(path: Path) -> str:
     return f"read_parquet({one_file(path)}, hive_partitioning = false, binary_as_string = true)"
 
 
 def one_file(path: Path) -> str:
     """Return the literal of a pattern of DuckDB that matches this one path, whatever its name."""
-    return "'" + re.sub(r"[*?[]", r"[\g<0>]", f"{path}").replace("'", "''") + "'"
+    return literal(re.sub(r"[*?[]", r"[\g<0>]", str(path)))
 
 
-class RowCounter:
-    """Counts the logical rows of a CSV stream: a line break inside quotes ends no row."""
-
-    def __init__(self) -> None:
-        self._lines = 0
-        self._is_inside = False
-        self._last = b"\n"
-
-    def feed(self, block: bytes) -> None:
-        """Count one more block; a block may end anywhere, but is not empty."""
-        # Every other part is outside of quotes; a doubled quote has nothing between its halves.
-        parts = block.split(b'"')
-        self._lines += sum(part.count(b"\n") for part in parts[self._is_inside :: 2])
-        self._is_inside ^= len(parts) % 2 == 0
-        self._last = block[-1:]
-
-    @property
-    def rows(self) -> int:
-        """Rows below the header so far; a last line without a line end is one."""
-        return max(0, self._lines + (self._last != b"\n") - 1)
+def literal(text: str) -> str:
+    """Return a text as a literal of SQL."""
+    return "'" + text.replace("'", "''") + "'"
 
 
-def count_rows(path: Path) -> int:
-    """Return how many logical rows a file has below its header.
-
-    Raises:
-        UserError: a file that is truncated, damaged or unreadable.
-    """
-    counter = RowCounter()
-    for block in read_blocks(path):
-        counter.feed(block)
-    return counter.rows
+def sql_text(name: str, **parts: str) -> str:
+    """Return a text of the folder `sql` without its remarks, and with its parts."""
+    text = (Path(__file__).with_name("sql") / f"{name}.sql").read_text(encoding="utf-8")
+    return re.sub("^ *--.*\n", "", text, flags=re.MULTILINE).strip().format(**parts)
 
 
 @contextmanager

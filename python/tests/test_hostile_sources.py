@@ -11,7 +11,7 @@ import pytest
 from medeval import files
 from medeval.errors import UserError
 from medeval.models.yaml_text import read_yaml
-from medeval.raw_files import count_rows, read_header
+from medeval.raw_files import RawFile, count_rows, read_header
 from medeval.tasks.mimic3.files import open_columns, source_of
 from medeval.tasks.mtsamples.notes import read_notes
 
@@ -66,7 +66,7 @@ def test_a_raw_table_is_streamed_however_large_it_is(tmp_path: Path, small: int)
     path = tmp_path / "labevents.csv.gz"
     path.write_bytes(gzip.compress(b"subject_id,value\n" + b"1,2\n" * 1_000_000))
     assert read_header(path) == ["subject_id", "value"]
-    assert count_rows(path) == 1_000_000
+    assert count_rows(RawFile(path, read_header(path))) == 1_000_000
 
 
 @pytest.mark.slow
