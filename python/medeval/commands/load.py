@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from medeval.commands.shared_options import flags_in
 from medeval.errors import UserError
 from medeval.registry import LOADERS, RAW_KINDS, LoadRequest, flags_of, options_of, with_options
 
@@ -32,24 +33,6 @@ def _load(
             " docs/bring_your_own_mimic.md. Default: what the kind's variables name, or the demo.",
         ),
     ] = None,
-    schema: Annotated[
-        str | None,
-        typer.Option(help="The schema to make, for a kind of one. Default: the dbt variable."),
-    ] = None,
-    cohort_file: Annotated[
-        Path | None,
-        typer.Option(
-            help="mimic4: the admissions of the benchmark, one hadm_id a line. Default: the dbt"
-            " variable."
-        ),
-    ] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace the schemas if `load` made them.")
-    ] = False,
-    target: Annotated[
-        str | None,
-        typer.Option(help=f"The PostgreSQL target of profiles.yml. Default: {DEFAULT_TARGET}."),
-    ] = None,
     **given: Any,
 ) -> None:
     """Copy raw files into PostgreSQL: every table in one transaction, or nothing."""
@@ -66,15 +49,16 @@ def _load(
             flags = flags_of(loader.Options)
             are = "is" if len(flags) == 1 else "are"
             raise UserError(f"{' and '.join(flags)} {are} for {name}, not for {kind}.")
+    cohort_file = given["cohort_file"]
     if cohort_file is not None and not any(plan.list_table for plan in plans):
         raise UserError(f"{kind} has no list of admissions; --cohort-file is for mimic4.")
-    request = LoadRequest(folder, schema, replace, target or DEFAULT_TARGET, root)
+    target = given["target"] or DEFAULT_TARGET
+    request = LoadRequest(folder, given["schema"], given["replace"], target, root)
     if plans:
         _load_tables(plans, cohort_file, request)
         return
     options = options_of(_LOADERS[kind].Options, given)
-    settings = {"--schema": schema, "--replace": replace, "--target": target}
-    unused = [flag for flag, value in settings.items() if value not in (None, False)]
+    unused = flags_of(_FLAGS, given)
     if options.instead and unused:
         # A database is described, and another flag says that nothing is loaded.
         raise UserError(
@@ -84,7 +68,8 @@ def _load(
     _LOADERS[kind].load(request, options)
 
 
-load = with_options(_load, (loader.Options for loader in _LOADERS.values()))
+_FLAGS = flags_in("load_flags.toml")
+load = with_options(_load, [_FLAGS, *(loader.Options for loader in _LOADERS.values())])
 
 
 def _load_tables(plans: list[Source], cohort_file: Path | None, request: LoadRequest) -> None:
