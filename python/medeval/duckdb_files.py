@@ -22,6 +22,7 @@ from medeval.files import (
     read_text,
 )
 from medeval.raw_files import (
+    RawFile,
     check_columns,
     check_rows,
     find_tables,
@@ -43,11 +44,19 @@ _MAGIC = slice(8, 12)
 
 
 class Found(NamedTuple):
-    """Where a table's rows are: a place for messages, its columns, and an expression of SQL."""
+    """Where a table's rows are.
+
+    Attributes:
+        location: for messages.
+        columns: their names in lower case.
+        relation: the expression of SQL that reads it.
+        files: it in all forms, if it is in a folder.
+    """
 
     location: str
     columns: Sequence[str]
     relation: str
+    files: Sequence[RawFile] = ()
 
 
 @dataclass
@@ -90,8 +99,13 @@ def source_views(
         UserError: what the user must mend: a table or column that is not there, a file that is cut.
     """
     views, extra, source = Views(), [], tables[0]["source_name"]
-    of_files = [table for table in tables if not is_list(table)]
-    found = _find(of_files, place, catalogue, views if counts_rows else None)
+    found = _find([table for table in tables if not is_list(table)], place, catalogue)
+    for name, table in found.items():
+        if counts_rows and table.files[1:]:
+            views.notes.append(
+                f"The table {name} is there in {len(table.files)} forms with"
+                f" {check_rows(name, table.files)} rows each; {table.location} is read."
+            )
     for entry in sorted(tables, key=lambda entry: str(entry["name"])):
         name, columns = entry["name"], columns_of(entry)
         if is_list(entry) and cohort_file:
@@ -162,19 +176,9 @@ def database_alias(variable: str) -> str:
 
 
 def _find(
-    tables: Sequence[Table],
-    place: Place,
-    catalogue: Iterable[Sequence[str]],
-    counted: Views | None,
+    tables: Sequence[Table], place: Place, catalogue: Iterable[Sequence[str]]
 ) -> dict[str, Found]:
-    """Return where the tables are; optional ones may be absent from the answer.
-
-    Args:
-        tables: of one source.
-        place: of the source.
-        catalogue: see `source_views`.
-        counted: is told where forms of one table have as many rows; None counts none.
-    """
+    """Return where the tables of a source are; optional ones may be absent from the answer."""
     if not tables or place.kind == "absent":
         return {}
     meta, path = tables[0]["config"]["meta"], Path(place.location)
@@ -186,59 +190,39 @@ def _find(
     optional = [table["name"] for table in tables if is_optional(table)]
     if place.kind == "database":
         alias = database_alias(meta["database_variable"])
-        return _tables_in_database(alias, place.location, names, optional, catalogue)
-    return _tables_in_folder(path, meta.get("subfolders", ()), names, optional, counted)
-
-
-def _tables_in_folder(
-    folder: Path,
-    modules: Sequence[str],
-    names: Sequence[str],
-    optional: Sequence[str],
-    counted: Views | None,
-) -> dict[str, Found]:
-    """Return the tables of a folder: `.csv.gz` before `.csv` before `.parquet`, any case."""
-    found = {}
-    for name, files in find_tables(module_folders(folder, modules), names, optional).items():
-        path, columns = files[0]
-        found[name] = Found(str(path), columns, files[0].relation)
-        if counted and files[1:]:
-            counted.notes.append(
-                f"The table {name} is there in {len(files)} forms with {check_rows(name, files)}"
-                f" rows each; {path} is read."
+        found = _tables_in_database(alias, place.location, names, catalogue)
+        if missing := [name for name in names if name not in (*found, *optional)]:
+            raise UserError(
+                f"Missing in {path}: the table {', the table '.join(missing)} (names in upper or"
+                " lower case)."
             )
-    return found
+        return found
+    folders = module_folders(path, meta.get("subfolders", ()))
+    return {
+        name: Found(str(files[0].path), files[0].columns, files[0].relation, files)
+        for name, files in find_tables(folders, names, optional).items()
+    }
 
 
 def _tables_in_database(
-    alias: str,
-    path: str,
-    names: Sequence[str],
-    optional: Sequence[str],
-    catalogue: Iterable[Sequence[str]],
+    alias: str, path: str, names: Sequence[str], catalogue: Iterable[Sequence[str]]
 ) -> dict[str, Found]:
     """Return the tables of the attached file, by their names in any case."""
-    places: dict[str, dict[str, list[str]]] = {name: {} for name in names}
+    columns: dict[tuple[str, str], list[str]] = {}
     for schema, table, column in catalogue:
+        if table.lower() in names:
+            columns.setdefault((schema, table), []).append(column.lower())
+    found: dict[str, Found] = {}
+    for (schema, table), of_table in columns.items():
+        name, place = table.lower(), f"{alias}.{schema}.{table}"
+        if name in found:
+            first = found[name].location.removeprefix(f"{path} (").removesuffix(")")
+            raise UserError(
+                f"The table {name} stands more than once in {path}: {first}, {place}. Keep one."
+            )
         # The file is the user's, and a schema of it may be called anything.
         relation = ".".join(f'"{part}"' for part in (alias, schema.replace('"', '""'), table))
-        if table.lower() in places:
-            places[table.lower()].setdefault(relation, []).append(column.lower())
-    missing = [name for name in names if not places[name] and name not in optional]
-    if missing:
-        raise UserError(
-            f"Missing in {path}: the table {', the table '.join(missing)} (names in upper or lower"
-            " case)."
-        )
-    found = {}
-    for name, relations in places.items():
-        plain = [relation.replace('"', "") for relation in relations]
-        if len(relations) > 1:
-            raise UserError(
-                f"The table {name} stands more than once in {path}: {', '.join(plain)}. Keep one."
-            )
-        for relation, columns in relations.items():
-            found[name] = Found(f"{path} ({plain[0]})", columns, relation)
+        found[name] = Found(f"{path} ({place})", of_table, relation)
     return found
 
 

@@ -23,7 +23,7 @@ import medeval
 from medeval.builds import Build, newest_build, read_source, require_named
 from medeval.data_class import CREDENTIALED, OPEN, strictest
 from medeval.errors import UserError
-from medeval.files import create_private, lock, make_folder, replace_file, sha256
+from medeval.files import create_private, hold, make_folder, replace_file, sha256
 from medeval.progress import progress
 from medeval.warehouse import Row, Warehouse, flat, load_target, schema_name
 
@@ -178,11 +178,13 @@ class ExportFolder:
 
     def __enter__(self) -> Self:
         make_folder(self.folder)
-        held = lock(self.folder)
-        if held is None:
-            raise UserError(f"Another export is writing to {self.folder}. Wait until it has ended.")
+        descriptor = os.open(self.folder, os.O_RDONLY)
         with ExitStack() as opened:
-            opened.callback(os.close, held)
+            opened.callback(os.close, descriptor)
+            if not hold(descriptor):
+                raise UserError(
+                    f"Another export is writing to {self.folder}. Wait until it has ended."
+                )
             self.previous = _read_list(self.folder / MANIFEST)
             # An export that was killed while it renamed left no manifest, but its list of files.
             for listed in (self.previous, _read_list(self.staging / _OWNED)):

@@ -65,23 +65,13 @@ def replace_file(path: Path, content: bytes) -> None:
         raise
 
 
-def lock(path: Path) -> int | None:
-    """Hold a file or folder until the descriptor is closed or the process ends, however it ends.
-
-    Returns:
-        The descriptor; None if another process holds it.
-    """
-    descriptor = os.open(path, os.O_RDONLY)
-    if hold(descriptor):
-        return descriptor
-    os.close(descriptor)
-    return None
-
-
 def hold(descriptor: int) -> bool:
-    """Hold an open file or folder; return whether no other process does.
+    """Hold an open file or folder until it is closed or the process ends, however it ends.
 
     Some network file systems lock nothing; then nothing guards against a second process.
+
+    Returns:
+        Whether no other process holds it.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
