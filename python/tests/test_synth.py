@@ -8,22 +8,17 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pytest
 import yaml
 from commands import PROJECT_ROOT, run_medeval
 from in_process import Main, main_in
 
-from synth import mimic4
 from synth.files import CsvFile
-from synth.mimic4 import make_admissions
 from synth.mimic4_stay import CASES as MIMIC4_CASES
 from synth.run import write_synthetic
 
@@ -163,20 +158,6 @@ def test_arguments_alone_decide_the_bytes(kind: str, events: int, tmp_path: Path
             assert content[3:8] == bytes(5)
 
 
-@pytest.mark.slow
-def test_subjects_lie_in_the_range_at_the_largest_scale() -> None:
-    admissions = make_admissions(1, mimic4.SCALES[-1])
-    for ids, first in ((admissions.subject_id, 10_000_000), (admissions.hadm_id, 20_000_000)):
-        assert first < ids.min()
-        assert ids.max() < first + 10_000_000
-    assert len(np.unique(admissions.hadm_id)) == len(admissions.hadm_id)
-
-
-def test_events_are_as_many_as_asked(tmp_path: Path) -> None:
-    rows = make("mimic4", tmp_path / "a", scale=100, events=400)
-    assert 350 < rows["hosp/labevents"] / rows["hosp/admissions"] < 450
-
-
 def test_a_disk_that_is_full_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, main: Main
 ) -> None:
@@ -214,27 +195,3 @@ def test_the_installed_package_needs_a_checkout(tmp_path: Path) -> None:
         assert sentence in done.stderr
         assert done.stderr.count("\n") == (status == 2)
         assert (tmp_path / "out").is_dir() == (status == 0)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads Linux's peak memory")
-@pytest.mark.parametrize("kind", KINDS)
-def test_memory_does_not_grow_with_events(tmp_path: Path, kind: str) -> None:
-    """Ten pieces and more in less than 300 MB, libraries included."""
-    program = f"""
-from pathlib import Path
-from synth.run import write_synthetic
-rows = write_synthetic("{kind}", 200, 3, 4000, Path({str(tmp_path / "out")!r}))
-status = Path("/proc/self/status").read_text()
-print(sum(rows.values()), status.split("VmHWM:")[1].split()[0])
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=PROJECT_ROOT / "tools",
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    rows, peak = map(int, done.stdout.split())
-    assert rows > 1_000_000
-    assert peak < 300_000  # kB
