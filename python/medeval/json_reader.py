@@ -50,6 +50,7 @@ _ALLOWED = {
     "comma": {"comma", "close"},
 }
 DEEPEST = 100
+_MOST_DIGITS = 4300
 _START = re.compile(rf"[{{｛](?={BLANK}[}}｝{QUOTES}])")
 _LIST = re.compile(rf"{BLANK}[\[［【]")
 _FENCED = re.compile(r"```[\w+-]{0,20}+[ \t]*+\r?\n?(.*?)```", re.DOTALL)
@@ -228,7 +229,8 @@ class Values:
             strict=False,
             object_pairs_hook=self._object,
             parse_float=lambda text: x if math.isfinite(x := float(text)) else NO_VALUE,
-            parse_int=_int,
+            # Python reads no more digits.
+            parse_int=lambda text: int(text) if len(text) < _MOST_DIGITS else NO_VALUE,
             parse_constant=lambda _: NO_VALUE,
         )
         self._text, self._allow, self._rest, self._begin = text, allow, text, 0
@@ -266,13 +268,6 @@ class Values:
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         self._is_clear = self._is_clear and len({fold_key(key) for key, _ in pairs}) == len(pairs)
         return dict(pairs)
-
-
-def _int(text: str) -> Any:
-    try:
-        return int(text)
-    except ValueError:  # of more digits than Python reads
-        return NO_VALUE
 
 
 def tolerant_value(
