@@ -24,8 +24,7 @@ from medeval.raw_files import (
     module_folders,
     read_rows,
 )
-from medeval.registry import LoadRequest
-from medeval.sources import Source, project_variable
+from medeval.sources import LoadRequest, Source, project_variable
 from medeval.warehouse import Target, connect, load_target, shown_line
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -194,6 +195,29 @@ class Source:
     def is_optional(self) -> bool:
         """Whether the source as a whole may be absent."""
         return self.optional.issuperset(self.file_tables)
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """What a user asked of `load`: the place of the files, if one is named, and the database.
+
+    Attributes:
+        place: a file or folder.
+        schema: the schema to make; None takes that of the dbt variable.
+        replace: replace the schema if `load` made it.
+        target: of profiles.yml.
+        root: the project's folder.
+    """
+
+    place: Path | None
+    schema: str | None
+    replace: bool
+    target: str
+    root: Path
+
+    def say(self, line: str) -> None:
+        """Print a line beside the results, on the error stream."""
+        print(line, file=sys.stderr)
 
 
 def variables(root: Path) -> list[str]:

@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from medeval.commands.shared_options import flags_in
+from medeval.commands.options import flags_in, flags_of, options_of, with_options
 from medeval.errors import UserError
-from medeval.registry import (
-    benchmark_exports,
-    chosen_tasks,
-    flags_of,
-    options_of,
-    with_options,
-)
+from medeval.tasks.registry import benchmark_exports, chosen_exports
 
 if TYPE_CHECKING:
     from medeval.warehouse import Warehouse
@@ -46,7 +40,7 @@ def _export(
         given[name] for name in ("out", "strict", "target", "as_built")
     )
     options = {name: options_of(one.options, given) for name, one in _EXPORTS.items()}
-    chosen = chosen_tasks(task or [])
+    chosen = chosen_exports(task or [])
     if chosen:
         _check_options(given, list(chosen))
     if out == STANDARD_OUTPUT and [len(tasks) for tasks in chosen.values()] != [1]:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from medeval.commands.shared_options import flags_in
+from medeval.commands.options import flags_in, flags_of, options_of, with_options
 from medeval.errors import UserError
-from medeval.registry import LOADERS, RAW_KINDS, LoadRequest, flags_of, options_of, with_options
+from medeval.sources import LoadRequest
+from medeval.tasks.registry import LOADERS, RAW_KINDS
 
 if TYPE_CHECKING:
     from medeval.sources import Source

@@ -10,7 +10,7 @@ import typer
 
 import medeval
 from medeval.errors import UserError
-from medeval.registry import RAW_KINDS
+from medeval.tasks.registry import RAW_KINDS
 
 
 def synth(

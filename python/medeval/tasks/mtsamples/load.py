@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from medeval.errors import UserError
-from medeval.registry import LoadRequest
-from medeval.sources import Source
+from medeval.sources import LoadRequest, Source
 
 NOTES_VARIABLE = "MEDEVAL_MTSAMPLES"
 SOURCE = Source(

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from medeval.errors import UserError
-from medeval.registry import LoadRequest
-from medeval.sources import Source
+from medeval.sources import LoadRequest, Source
 
 SOURCE = Source("yier", "yier", "yier_schema", {"records": ("line_number", "record")})
 
