@@ -124,9 +124,9 @@ class FolderScores:
         self._found: dict[str, float] = {}
         self._replies: list[tuple[str, int, str]] | None = None
 
-    def dataset(self, **given: Any) -> dict[str, Any]:
+    def dataset(self, **given: Any) -> Any:
         """Return the documents."""
-        import datasets
+        import datasets  # type: ignore[import-untyped]
 
         text = (self._folder / _DOCUMENTS).read_text(encoding="utf-8")
         rows = [json.loads(line) for line in text.splitlines()]
