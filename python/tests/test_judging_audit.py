@@ -27,10 +27,9 @@ from medeval.judging.injection import (
     WeakAnswers,
     injection_signs,
 )
-from medeval.judging.jury import Judge
-from medeval.judging.local import LocalJudge
+from medeval.judging.jury import Judge, LocalJudge
 from medeval.judging.prompt import blocks_in
-from medeval.judging.rubric import shipped_rubric, shipped_rubrics
+from medeval.judging.rubric import read_rubric, shipped_rubric, shipped_rubrics
 
 LOW = verdict(2, 2, 2)
 HIGH = verdict(5, 5, 5)
@@ -114,14 +113,19 @@ def test_an_audit_finds_a_judge_that_goes_by_the_order_of_the_prompt(tmp_path: P
         return GOOD if next(iter(blocks_in(item.messages))) == "question" else verdict(2, 3, 5)
 
     one = judging(subjects(5), [Judge("ordered", function=ordered)], tmp_path)
-    report = audit(one, parts=["order", "reference"])
-    shift = report["order"]["answer_first"]
-    assert shift["accuracy"]["change"]["value"] == -2.0
-    assert shift["accuracy"]["absolute_change"]["value"] == 2.0
-    assert shift["accuracy"]["unchanged"]["value"] == 0.0
-    assert shift["clarity"]["unchanged"]["value"] == 1.0
-    assert report["order"]["criteria_reversed"]["accuracy"]["change"]["value"] == 0.0
-    assert report["reference"]["no_reference"]["accuracy"]["change"]["value"] == 0.0
+    report = audit(one, parts=["order", "reference", "agreement"])
+    found = {
+        (row["effect"], row["criterion"], row["figure"]): row["value"] for row in report["effects"]
+    }
+    for effect, criterion, *figures in (
+        ("answer_first", "accuracy", -2.0, 2.0, 0.0),
+        ("answer_first", "clarity", 0.0, 0.0, 1.0),
+        ("criteria_reversed", "accuracy", 0.0, 0.0, 1.0),
+        ("no_reference", "accuracy", 0.0, 0.0, 1.0),
+    ):
+        names = ("change", "absolute_change", "unchanged")
+        assert [found[effect, criterion, name] for name in names] == figures
+    assert report["not_done"] == {"agreement": "there is one judge; agreement needs two"}
     assert (report["exit_code"], report["warnings"]) == (0, [])
 
 
@@ -136,7 +140,9 @@ def test_an_audit_in_python_asks_nothing_twice_and_names_a_part_that_there_is_no
 
     one = judging(subjects(6), [Judge("one", function=count), Judge("local")], tmp_path, repeats=2)
     report = audit(one)
-    assert set(PARTS) < set(report)
+    effects = {row["part"] for row in report["effects"]}
+    assert {*PARTS} == effects | {"agreement", "attacks"}
+    assert {"agreement", "attacks"} < report.keys()
     made = len(asked)
     assert audit(one) == report
     # What was judged for the run itself is not judged again for the audit.
@@ -156,6 +162,9 @@ def test_the_example_of_the_page_runs(
     exec(example, names)
     assert names["results"].exit_code == 0
     assert (tmp_path / "run" / "judgments.jsonl").is_file()
+    (form,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "own.yaml").write_text(form)
+    assert read_rubric(tmp_path / "own.yaml").names == ("medication", "follow_up")
     for part in PARTS:
         assert f"| `{part}` |" in page
     for rubric in shipped_rubrics():

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from medeval.commands.graceful_exit import graceful_exit
-from medeval.commands.judging import JudgeFlags
+from medeval.commands.judge import JudgeFlags
 from medeval.commands.shared_options import flags_in
 from medeval.errors import UserError
 from medeval.registry import with_options

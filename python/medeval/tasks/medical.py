@@ -215,8 +215,7 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         task = self.task.model_copy(update=asked_rows)
         outputs = self._outputs(folder, record.limit)
         facts = facts_of_run(record, self.items(record.limit))
-        is_judged = self.rubric is not None and record.judgings
-        judging = results_of_run(self, record) if is_judged else None
+        judging = results_of_run(self, record) if record.judgings else None
         return score_of(task, self.headline, record.model, outputs, method, facts, judging)
 
     def compare(

@@ -17,7 +17,7 @@ from medeval.scoring.table import (
     ScoreTable,
 )
 from medeval.tasks.for_reports import task_score
-from medeval.tasks.judged_score import judged_table, judging_facts
+from medeval.tasks.judged import judged_table, judging_facts
 from medeval.tasks.task import Method, TaskScore
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from medeval.errors import UserError
 from medeval.inference.run import Answer
 from medeval.models.text_files import write_text
 from medeval.tasks.for_reports import task_score
-from medeval.tasks.judged_score import (
+from medeval.tasks.judged import (
     HEADLINE,
     by_group,
     item_ids,

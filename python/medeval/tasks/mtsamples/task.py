@@ -131,7 +131,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
     def chance(self) -> float:
         """See `AskedTask`; by the rule-based judge."""
         from medeval.judging.judgments import rewards_of
-        from medeval.judging.local import LocalJudge
+        from medeval.judging.jury import LocalJudge
 
         judge = LocalJudge(self.rubric)
         rewards = [
