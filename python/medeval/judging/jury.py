@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass
 
-from medeval.errors import UserError
+from medeval.errors import UserError, first_fault
 from medeval.inference.endpoints import is_loopback
 from medeval.judging.rubric import Rubric
 
@@ -116,10 +116,9 @@ class Judge:
         """Return what is asked for, before an endpoint refuses some of it."""
         from medeval.inference.cost import TOKEN_LIMITS
 
-        usual: dict[str, Any] = {"temperature": 0}
-        if not any(name in self.parameters for name in TOKEN_LIMITS):
-            usual["max_completion_tokens"] = 4096 if _REASONING.search(self.model) else 1024
-        asked = {**usual, "response_format": rubric.response_format(), **self.parameters}
+        asked = {"temperature": 0, "response_format": rubric.response_format(), **self.parameters}
+        if not asked.keys() & set(TOKEN_LIMITS):
+            asked["max_completion_tokens"] = 4096 if _REASONING.search(self.model) else 1024
         return {name: value for name, value in asked.items() if value is not None}
 
     def provider(self, rubric: Rubric, gate: DataUseGuard) -> Model:
@@ -289,12 +288,12 @@ def jury_of(
         )
     urls = base_urls if len(base_urls) > 1 else [*base_urls, None][:1] * len(models)
     with _meant():
-        named = [Judge(model=model, base_url=url) for model, url in zip(models, urls, strict=True)]
-        judges = (
+        named = (Judge(model=model, base_url=url) for model, url in zip(models, urls, strict=True))
+        judges = tuple(
             one if one.is_rule else replace(one, base_url=one.endpoint, key_variable=key_variable)
             for one in named
         )
-        return Jury(judges=tuple(judges), **choices)
+        return Jury(judges=judges, **choices)
 
 
 @contextmanager
@@ -303,8 +302,7 @@ def _meant() -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from None
+        raise UserError(f"{first_fault(error)}.") from None
 
 
 def warnings_of_kinship(judges: Sequence[Judge], answering_model: str) -> list[str]:
@@ -312,13 +310,13 @@ def warnings_of_kinship(judges: Sequence[Judge], answering_model: str) -> list[s
 
     Models of one house share the beginning of their names.
     """
-    own, *others = (
-        re.match(r"[^\W\d_]*", model.rpartition("/")[2].lower())
-        for model in (answering_model, *(judge.model for judge in judges))
-    )
+
+    def house(model: str) -> str:
+        return re.split(r"[\W\d_]", model.rpartition("/")[2].lower(), maxsplit=1)[0]
+
     return [
         f"The judge {judge.label} and the model {answering_model} share a name: judges tend to"
         " prefer answers of their own kind. Add a judge of another house."
-        for judge, other in zip(judges, others, strict=True)
-        if own and other and own[0] and not judge.is_rule and other[0] == own[0]
+        for judge in judges
+        if house(answering_model) == house(judge.model) != "" and not judge.is_rule
     ]
