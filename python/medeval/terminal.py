@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from medeval.errors import UserError
 from medeval.text import visible
 
 
@@ -36,6 +40,8 @@ class Results:
         warnings: in sentences, for the error stream.
         files: what writes each file.
         left: what is still to be done, in a sentence; empty if all is.
+        content: what is printed instead of tables and sentences where JSON is wanted.
+        bare_nan: the JSON may have NaN.
     """
 
     tables: Sequence[Table]
@@ -43,9 +49,14 @@ class Results:
     warnings: Sequence[str] = ()
     files: Mapping[Path, Callable[[Path], object]] = field(default_factory=dict)
     left: str = ""
+    content: Any = None
+    bare_nan: bool = False
 
-    def show(self) -> None:
+    def show(self, *, as_json: bool = False) -> None:
         """Write the files, and print everything.
+
+        Args:
+            as_json: print the content and nothing else on the output stream.
 
         Raises:
             UserError: a file cannot be written.
@@ -53,6 +64,10 @@ class Results:
         warn(*self.warnings)
         for place, write in self.files.items():
             write(place)
+        if as_json:
+            print_json(self.content, bare_nan=self.bare_nan)
+            warn(*filter(None, [self.left]))
+            return
         console = Terminal()
         for table in self.tables:
             console.print(table)
@@ -62,6 +77,39 @@ class Results:
             warn(self.left)
         for place in self.files:
             print(f"saving the results in {place}")
+
+
+def print_json(content: Any, *, bare_nan: bool = False) -> None:
+    """Print what a program reads: JSON with an indent of two."""
+    print(json.dumps(content, ensure_ascii=False, allow_nan=bare_nan, indent=2))
+
+
+def require_writable(path: Path) -> None:
+    """Stop before the work is done if its result will have no place.
+
+    Raises:
+        UserError: the folder is not there or closed, or the path is a folder.
+    """
+    if path.is_dir():
+        raise UserError(f"--out {path} is a folder; name a file.")
+    if not path.parent.is_dir():
+        raise UserError(f"--out {path}: there is no folder {path.parent}.")
+    if not os.access(path.parent, os.W_OK):
+        raise UserError(f"--out {path}: the folder {path.parent} cannot be written.")
+
+
+def shown(value: float | None) -> str:
+    """Return a number as tables show it: four decimals, fewer of a large one."""
+    if value is None or not math.isfinite(value):
+        return "undefined"
+    size = abs(value)
+    return f"{value:.4f}" if size < 100 else f"{value:,.1f}" if size < 1e9 else f"{value:.1e}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval as tables show it."""
+    ends = shown(low), shown(high)
+    return "undefined" if "undefined" in ends else " to ".join(ends)
 
 
 def warn(*sentences: str) -> None:

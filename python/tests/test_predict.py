@@ -18,11 +18,11 @@ import pytest
 from builds import Build
 from commands import PROJECT_ROOT
 from marks import slow_after
-from medeval.baselines import samples
 from postgres_server import connect
 from scipy.stats import skew
 from tables import table
 
+from medeval.tasks.mimic3 import samples
 from medeval.tasks.mimic3.baseline import predict_to_run
 from medeval.tasks.mimic3.learning import LOGISTIC, RIDGE, Part, train
 from medeval.tasks.mimic3.samples import (

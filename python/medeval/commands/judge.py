@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medeval.commands.graceful_exit import command_of, graceful_exit, same_command, with_flags
-from medeval.commands.shared_options import amount, flags_in, read_price_file
+from medeval.commands.options import amount, flags_in, read_price_file, with_options
 from medeval.errors import UserError
-from medeval.registry import with_options
 
 # What is slow to load is imported where it is used: other commands start without it.
 if TYPE_CHECKING:
@@ -37,11 +36,11 @@ def _judge(
     folder of their own in the run's. Exit code 1: a judge failed on more than one answer in twenty,
     or stopped.
     """
-    from medeval.tasks.catalogue import resumed
+    from medeval.tasks import registry
     from medeval.tasks.run_record import read_record
 
     record = read_record(run)
-    task = resumed(record)
+    task = registry.resume(record)
     flags = JudgeFlags.of(given)
     again = same_command(context, "judge")
     chosen = flags.chosen(task, record)
@@ -51,7 +50,7 @@ def _judge(
     options = judges_asked(given)
     with graceful_exit(lambda: f"{verdicts_kept(task, run, chosen)}; go on with `{again}`"):
         results = judge_and_tell(task, run, chosen, options, given["endpoints"])
-    print(command_of("score", "--task", task.asked_as, run))
+    print(command_of("score", run))
     if results.exit_code:
         raise typer.Exit(1)
 

@@ -14,9 +14,8 @@ import typer
 import medeval
 from medeval.commands.graceful_exit import graceful_exit, same_command
 from medeval.commands.judge import JudgeFlags, judges_asked, refuse_unnamed
-from medeval.commands.shared_options import flags_in
+from medeval.commands.options import flags_in, with_options
 from medeval.errors import UserError
-from medeval.registry import with_options
 
 # What is slow to load is imported where it is used: other commands start without it.
 if TYPE_CHECKING:
@@ -60,9 +59,8 @@ def _judge_audit(
     from medeval.judging.jury import AUDIT_REPORT
     from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
-    from medeval.tasks.mimic3.layout import require_writable
     from medeval.tasks.run_record import read_record
-    from medeval.terminal import Terminal, warn
+    from medeval.terminal import Terminal, require_writable, warn
 
     human, out = given["human"], given["out"]
     if out is not None:
@@ -142,10 +140,10 @@ def _answers(record: RunRecord, flags: JudgeFlags) -> Judging:
     Raises:
         UserError: the run's task is not judged, or there is no judge.
     """
-    from medeval.tasks.catalogue import resumed
+    from medeval.tasks import registry
     from medeval.tasks.judged import judging_of, rubric_of
 
-    task = resumed(record)
+    task = registry.resume(record)
     jury = flags.chosen(task, record)
     if jury.folder not in {one.folder for one in record.judgings}:
         jury = jury.changed(folder=_folder_of(jury, rubric_of(task, jury)))

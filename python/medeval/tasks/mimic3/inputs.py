@@ -196,7 +196,6 @@ def newest_or_trained(task: Task, target: str | None, seed: int, as_built: bool)
         path = predict_to_run(
             task.name, "logistic", target=target, out=RUNS, seed=seed, as_built=as_built
         )
-    print(f"medeval: scoring {path}", file=sys.stderr)
     return path
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medeval.errors import UserError
+from medeval.terminal import interval, shown
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -49,31 +46,6 @@ def entries(
             value = float(getattr(metric, own))
             found[name][key] = value if math.isfinite(value) or bare_nan else None
     return found
-
-
-def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> None:
-    """Write one line of JSON, whole or not at all; readable by its owner only.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
-    from medeval.models.text_files import save_text  # with its package it is slow to load
-
-    save_text(path, json.dumps(content, allow_nan=bare_nan, ensure_ascii=False) + "\n")
-
-
-def require_writable(path: Path) -> None:
-    """Stop before the work is done if its result will have no place.
-
-    Raises:
-        UserError: the folder is not there or closed, or the path is a folder.
-    """
-    if path.is_dir():
-        raise UserError(f"--out {path} is a folder; name a file.")
-    if not path.parent.is_dir():
-        raise UserError(f"--out {path}: there is no folder {path.parent}.")
-    if not os.access(path.parent, os.W_OK):
-        raise UserError(f"--out {path}: the folder {path.parent} cannot be written.")
 
 
 def metrics_table(metrics: Metrics, n_iters: int, names: Mapping[str, str], title: str) -> Table:
@@ -131,19 +103,6 @@ def label_names(columns: Sequence[str]) -> dict[str, str]:
     if all(name == f"label_{number}" for number, name in numbered):
         return {}
     return {f"{LABEL_METRIC}{number}": f"{number} {name}" for number, name in numbered}
-
-
-def shown(value: float | None) -> str:
-    """Return a number as the table shows it."""
-    if value is None or not math.isfinite(value):
-        return "undefined"
-    return f"{value:.4f}" if abs(value) < 100 else f"{value:,.1f}"
-
-
-def interval(low: float | None, high: float | None) -> str:
-    """Return an interval as the table shows it."""
-    ends = shown(low), shown(high)
-    return "undefined" if "undefined" in ends else " to ".join(ends)
 
 
 def undefined(metrics: Metrics, n_iters: int) -> dict[str, dict[str, Any]]:
