@@ -27,7 +27,6 @@ from tables import table
 from medeval.errors import UserError
 from medeval.judging.agreement import (
     STATISTICS,
-    agreement,
     agreement_of,
     pair_agreement,
     statistics,
@@ -134,19 +133,6 @@ def test_intervals_are_seeded_and_count_the_resamples_without_a_value() -> None:
     assert found["krippendorff_alpha"]["value"] == 1.0
 
 
-def test_agreement_of_a_jury_leaves_gaps_as_gaps(tmp_path: Path) -> None:
-    mild = [verdict(5, 4, 4), verdict(4, 4, 4), verdict(2, 2, 2), GOOD]
-    strict = [verdict(4, 4, 4), verdict(4, 4, 4), verdict(1), "no"]
-    jury = [by_answer("mild", mild), by_answer("strict", strict)]
-    found = agreement(judging(subjects(4), jury, tmp_path).run())
-    assert found["judges"] == ["mild", "strict"]
-    accuracy, completeness, clarity = found["dimensions"].values()
-    assert accuracy["exact"]["value"] == pytest.approx(1 / 3)
-    assert (accuracy["within_1"]["value"], accuracy["complete_items"]) == (1.0, 3)
-    for gaps in (completeness, clarity):
-        assert (gaps["exact"]["value"], gaps["complete_items"]) == (1.0, 2)
-
-
 def lengths(tmp_path: Path, answers: list[str], verdicts: list[str]) -> dict[str, Any]:
     """Judge answers, each with its verdict, and return the bias of length."""
     listed = [
@@ -223,8 +209,6 @@ def test_ratings_that_cannot_be_read_or_are_of_other_answers(tmp_path: Path) -> 
     with pytest.raises(UserError, match="none of the 1 rated answers"):
         audit(judging([subject("case-0")], [judge], tmp_path), parts=[], human=human)
     assert not asked
-    with pytest.raises(UserError, match="cannot be read"):
-        read_human_ratings(tmp_path / "none.csv", RUBRIC)
     (tmp_path / "latin.csv").write_bytes("id,rater,clarity\na,Zoë,4\n".encode("latin-1"))
     with pytest.raises(UserError, match="is not UTF-8"):
         read_human_ratings(tmp_path / "latin.csv", RUBRIC)
@@ -239,11 +223,15 @@ def test_judges_and_their_mean_are_compared_with_the_mean_of_people_and_with_eac
     human = read(
         tmp_path,
         f"{WIDE}case-000,,Ann,4,3,4\ncase-000,,Bob,4,3,2\ncase-001,,Ann,3,3,3\n"
-        "case-001,,Bob,4,4,4\ncase-002,,Ann,2,2,2\ncase-003,,Ann,5,5,5\nelsewhere,,Ann,1,1,1\n",
+        "case-001,,Bob,4,4,4\ncase-002,,Ann,2,2,2\ncase-003,,Ann,5,5,5\nelsewhere,,Ann,1,1,1\n"
+        "blank,,Ann,1,1,1\n",
     )
-    report = human_agreement(judging(subjects(4), jury, tmp_path).run(), human)
-    assert (report["raters"], report["answers_rated"]) == (2, 5)
-    assert report["answers_rated_and_of_the_run"] == 4
+    # An answer that no judge was shown is compared with nobody.
+    listed = [*subjects(4), subject("blank", " "), subject("unrated", " ")]
+    report = human_agreement(judging(listed, jury, tmp_path).run(), human)
+    counts = ("raters", "answers_rated", "answers_rated_and_of_the_run", "answers_not_rated")
+    assert [report[name] for name in counts] == [2, 6, 5, 1]
+    assert "Ann" not in str(report)
     accuracy = report["dimensions"]["accuracy"]
     with_mean, with_each = (accuracy["judges"]["mild"][name] for name in ("with_mean", "with_each"))
     # Means of people: 4, 3.5, 2, 5; the judge: 5, 4, 2, 5.
@@ -261,16 +249,6 @@ def test_judges_and_their_mean_are_compared_with_the_mean_of_people_and_with_eac
     reward = report["dimensions"]["reward"]
     assert reward["judges"]["mild"]["with_mean"]["within_1"]["value"] == 1.0
     assert reward["jury"]["with_mean"]["exact"]["value"] == pytest.approx(0.75)
-
-
-def test_a_blank_answer_is_not_compared_and_a_report_names_nobody(tmp_path: Path) -> None:
-    listed = [subject("case-0", " "), subject("case-1"), subject("case-2")]
-    judge = function_judge("j", lambda answer, marker: GOOD)
-    text = f"{WIDE}case-0,,Dr. Ann Example,1,1,1\ncase-1,,Dr. Ann Example,4,3,5\n"
-    report = human_agreement(judging(listed, [judge], tmp_path).run(), read(tmp_path, text))
-    assert report["dimensions"]["reward"]["judges"]["j"]["with_mean"]["exact"]["n"] == 1
-    assert report["answers_not_rated"] == 1
-    assert "Example" not in str(report)
 
 
 def test_several_pairs_are_a_mean_by_the_answers_that_they_share() -> None:
