@@ -28,7 +28,7 @@ from medeval.judging.prompt import (
     marker_in,
 )
 from medeval.judging.rubric import read_rubric, shipped_rubric
-from medeval.judging.verdict import Status, read_verdict
+from medeval.judging.verdict import read_verdict
 
 PROMPT = JudgePrompt(RUBRIC)
 FORM = (files("medeval.judging") / "rubrics" / "communication.yaml").read_text("utf-8")
@@ -82,7 +82,7 @@ def test_the_explanation_comes_before_the_score_in_a_sample_that_is_json_and_no_
     assert all(list(member) == ["explanation", "score"] for member in members.values())
     # A judge that repeats the prompt, or its sample, has not graded.
     for repeated in (text, json.dumps(members)):
-        assert read_verdict(repeated, RUBRIC).status is Status.FAILED
+        assert read_verdict(repeated, RUBRIC).status == "failed"
 
 
 def test_the_marks_are_the_same_after_a_restart_and_differ_between_requests() -> None:

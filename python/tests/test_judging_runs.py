@@ -32,7 +32,6 @@ from medeval.errors import UserError
 from medeval.judging.jury import Judge, Jury, jury_of
 from medeval.judging.prompt import NO_REFERENCE
 from medeval.judging.rubric import shipped_rubric, shipped_rubrics
-from medeval.judging.verdict import Status
 
 TABLES = table("judging")
 # By kind: what a judge says to one answer, ask by ask, and what becomes of it.
@@ -83,7 +82,7 @@ def test_a_blank_answer_is_not_judged_and_earns_nothing(tmp_path: Path) -> None:
         results = judged(server.url, tmp_path, listed)
         assert server.seen.requests == 1
     for each in results.subjects[:-1]:
-        assert (each.reward, each.reward_judged, each.status) == (0.0, 0.0, Status.NOT_JUDGED)
+        assert (each.reward, each.reward_judged, each.status) == (0.0, 0.0, "not_judged")
         assert (each.judgments, each.judges_used) == ((), 0)
     assert results.summary()["not_judged"] == {"blank_answer": 5, "unclosed_think": 1}
     assert results.summary()["reward"]["value"] == pytest.approx(0.8 / 7)

@@ -22,7 +22,6 @@ from medeval.judging.judgments import mean_of
 from medeval.judging.prompt import Subject
 from medeval.judging.results import JudgingResults, sum_of
 from medeval.judging.running import Judging, OnJudging
-from medeval.judging.verdict import Status
 from medeval.metrics.matching import token_f1, tokens
 from medeval.scoring.table import row_interval
 
@@ -299,7 +298,7 @@ def moves(
     # The mean over the judge's complete verdicts; None if it gave none.
     given = {
         each.subject.id: mean_of(
-            [one.reward for one in each.judgments if one.judge == judge and one.status is Status.OK]
+            [one.reward for one in each.judgments if one.judge == judge and one.status == "ok"]
         )
         for each in results.subjects
     }

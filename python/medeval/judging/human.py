@@ -115,32 +115,25 @@ def read_human_ratings(path: Path, rubric: Rubric) -> HumanRatings:
             raise UserError(f"{place}: {len(cells)} cells under {len(columns)} columns.")
         row = dict(zip(columns, cells, strict=True))
         (id_column,) = row.keys() & set(ID_COLUMNS)
-        name, sample = row[id_column], row.get(SAMPLE, "") or "0"
-        given = {row[DIMENSION]: SCORE} if is_long else {n: n for n in rubric.names if n in row}
+        name, sample, rater = row[id_column], row.get(SAMPLE, "") or "0", row.get(RATER, "")
         if not name:
-            raise UserError(f"{place}, column {id_column}: there is no id.")
+            raise _fault(place, id_column, "there is no id.")
         if not (sample.isascii() and sample.isdigit()):
-            raise UserError(f"{place}, column {SAMPLE}: {_cell(sample)} is no number of a sample.")
-        if unknown := given.keys() - set(rubric.names):
-            raise UserError(
-                f"{place}, column {DIMENSION}: {_cell(*unknown)} is none of"
-                f" {', '.join(rubric.names)}."
-            )
+            raise _fault(place, SAMPLE, "is no number of a sample.", sample)
+        if is_long and row[DIMENSION] not in rubric.names:
+            raise _fault(place, DIMENSION, f"is none of {', '.join(rubric.names)}.", row[DIMENSION])
+        given = {row[DIMENSION]: SCORE} if is_long else {n: n for n in rubric.names if n in row}
         for dimension, column in given.items():
             if not row[column]:
                 continue
             score = number_in(row[column])
             if score is None or not rubric.low <= score <= rubric.high:
-                raise UserError(
-                    f"{place}, column {column}: {_cell(row[column])} is no score from {rubric.low}"
-                    f" to {rubric.high}. Leave the cell empty where there is none."
-                )
-            rating = (name, int(sample)), row.get(RATER, ""), dimension
+                told = f"is no score from {rubric.low} to {rubric.high}. Leave the cell empty where"
+                raise _fault(place, column, f"{told} there is none.", row[column])
+            rating = (name, int(sample)), rater, dimension
             if rating in scores:
-                raise UserError(
-                    f"{place}, column {column}: a second score of {name!r} (sample {int(sample)})"
-                    f" in {dimension} by the same rater."
-                )
+                told = f"a second score of {name!r} (sample {int(sample)}) in {dimension} by the"
+                raise _fault(place, column, f"{told} same rater.")
             scores[rating] = score
     if not scores:
         raise UserError(f"{path} holds no scores.")
@@ -184,9 +177,12 @@ def _fault_of_header(columns: Sequence[str], rubric: Rubric) -> str:
     return ""
 
 
-def _cell(text: str) -> str:
-    """Return what an error says of a cell: a longer one may be a text that slipped into it."""
-    return repr(text) if len(text) <= _LONGEST_SHOWN else "what stands there"
+def _fault(place: str, column: str, told: str, cell: str | None = None) -> UserError:
+    """Return the error of a cell; a longer one is not shown: a text may have slipped into it."""
+    shown = "" if cell is None else f"{cell!r} "
+    if cell is not None and len(cell) > _LONGEST_SHOWN:
+        shown = "what stands there "
+    return UserError(f"{place}, column {column}: {shown}{told}")
 
 
 def human_agreement(results: JudgingResults, human: HumanRatings) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def helm_jury_score(verdicts: Sequence[tuple[Status, Scores]]) -> float:
     As there: the mean of all whole-number scores of the judges whose verdict is complete, and 1.0
     if there is none (Stanford CRFM, MedHELM).
     """
-    complete = (scores.values() for status, scores in verdicts if status is Status.OK)
+    complete = (scores.values() for status, scores in verdicts if status == "ok")
     given = [int(score) for scores in complete for score in scores if score is not None]
     return fmean(given) if given else HELM_DEFAULT
 
@@ -131,7 +131,7 @@ class Judgment:
     sample: int
     judge: str
     repeat: int
-    status: Status = Status.FAILED
+    status: Status = "failed"
     reason: str | None = NOT_ASKED
     parse: Parse | None = None
     is_marked: bool = False
@@ -220,11 +220,11 @@ def _reason(verdict: Verdict | None, line: Line) -> str | None:
     outcome = Outcome(line["outcome"])
     if verdict is None:
         return "refused" if outcome is Outcome.REFUSED else f"error: {line['error']['kind']}"
-    if verdict.status is Status.OK:
+    if verdict.status == "ok":
         return None
     if outcome in _CUT:
         return str(outcome)
-    if verdict.parse not in (Parse.PARSED, Parse.REPAIRED):
-        return str(verdict.parse)
+    if verdict.parse not in ("parsed", "repaired"):
+        return verdict.parse
     missing = (name for name, score in verdict.scores.items() if score is None)
     return f"no usable score: {', '.join(missing)}"

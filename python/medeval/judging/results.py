@@ -67,13 +67,13 @@ class JudgeReport:
     def warnings(self) -> list[str]:
         """Return what must not be overlooked."""
         found, all_ = [], len(self.judgments)
-        failed = sum(each.status is Status.FAILED for each in self.judgments)
+        failed = sum(each.status == "failed" for each in self.judgments)
         if self.stopped:
             found.append(
                 f"The judge {self.judge} stopped with {all_ - failed:,} of {all_:,} judged:"
                 f" {self.stopped}"
             )
-        not_ok = sum(each.status is not Status.OK for each in self.judgments)
+        not_ok = sum(each.status != "ok" for each in self.judgments)
         if not_ok > MOST_NOT_OK * all_:
             reasons = Counter(each.reason for each in self.judgments if each.reason)
             told = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common(3))
@@ -150,11 +150,11 @@ class SubjectResult:
         # One complete verdict is enough for a score.
         judgments = tuple(each for own in by_judge for each in own)
         statuses = (each.status for each in judgments)
-        status = min(statuses, key=OF_VERDICTS.index, default=Status.FAILED)
+        status: Status = min(statuses, key=OF_VERDICTS.index, default="failed")
         rewards = [combined(own) for own in by_judge]
         if subject.blank_reason:
             # The answer itself earns nothing; no judge failed on it.
-            status, rewards = Status.NOT_JUDGED, [Rewards(0.0, 0.0)]
+            status, rewards = "not_judged", [Rewards(0.0, 0.0)]
         return cls(
             subject,
             status,
@@ -178,7 +178,7 @@ class SubjectResult:
     @property
     def judges_used(self) -> int:
         """How many judges gave a verdict."""
-        return len({each.judge for each in self.judgments if each.status is not Status.FAILED})
+        return len({each.judge for each in self.judgments if each.status != "failed"})
 
     def as_json(self, has_text: bool = False) -> dict[str, Any]:
         """Return the row; with what the judges wrote only if asked."""
@@ -189,7 +189,7 @@ class SubjectResult:
             "reward_judged": self.reward_judged,
             "reward_median": self.pooled["median"],
             "reward_trimmed_mean": self.pooled["trimmed_mean"],
-            "judge_status": str(self.status),
+            "judge_status": self.status,
             "reason": self.reason or None,
             "scores": dict(self.scores),
             "helm_jury_score": self.helm_jury_score,
@@ -316,7 +316,7 @@ def sum_of(costs: Iterable[Decimal | None]) -> Decimal | None:
 def _statuses(rows: Iterable[Judgment | SubjectResult]) -> dict[str, int]:
     """Return how many rows have each status of a verdict."""
     found = Counter(each.status for each in rows)
-    return {str(status): found[status] for status in OF_VERDICTS}
+    return {status: found[status] for status in OF_VERDICTS}
 
 
 def counted(reasons: Iterable[str | None]) -> dict[str, int]:

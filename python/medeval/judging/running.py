@@ -44,7 +44,7 @@ from medeval.judging.prompt import (
 )
 from medeval.judging.results import JudgeReport, JudgingResults, SubjectResult
 from medeval.judging.rubric import Rubric
-from medeval.judging.verdict import Status, read_verdict
+from medeval.judging.verdict import read_verdict
 
 JUDGMENTS = "judgments"
 # In the record: why the judge was not asked about all answers; null if it was.
@@ -213,7 +213,7 @@ class Judging:
             UserError: a judge's files are those of other answers or of another prompt.
         """
         begun = [self._report(seat) for seat in self._seats if seat.record.exists()]
-        kept = sum(one.status is not Status.FAILED for each in begun for one in each.judgments)
+        kept = sum(one.status != "failed" for each in begun for one in each.judgments)
         return kept, len(self._seats) * len(self.asked) * self.jury.repeats
 
     @cached_property
@@ -251,7 +251,7 @@ class Judging:
 
     def _can_read(self, item: Item, text: str) -> bool:
         verdict = read_verdict(text, self.rubric, marker_in(item.messages))
-        return verdict.status is not Status.FAILED
+        return verdict.status != "failed"
 
     def _ask_further(self, item: Item, line: Line) -> Item | None:
         """Return the re-ask of an incomplete verdict, if there may be one more.
@@ -259,7 +259,7 @@ class Judging:
         A call that failed is not asked again here: it was tried as often as the retries allow.
         """
         verdict = verdict_of(line, marker_in(item.messages), self.rubric)
-        is_done = verdict is None or verdict.status is Status.OK
+        is_done = verdict is None or verdict.status == "ok"
         if is_done or item.sample % ASKS_PER_REPEAT >= self.jury.re_asks:
             return None
         return self._item(self.asked[item.id], item.sample + 1)
@@ -306,7 +306,7 @@ class Judging:
         )
         # More may have been asked of it than is read here: repeats for an audit, of which it
         # stopped.
-        is_whole = all(judgment.status is Status.OK for judgment in judgments)
+        is_whole = all(judgment.status == "ok" for judgment in judgments)
         return JudgeReport(
             judge=seat.judge.label,
             model=settings["model"],
