@@ -33,7 +33,6 @@ from medeval.judging.agreement import (
 )
 from medeval.judging.audit import audit, length_bias
 from medeval.judging.human import HumanRatings, human_agreement, read_human_ratings
-from medeval.judging.prompt import Subject
 from medeval.metrics.matching import token_f1
 
 NAN = float("nan")
@@ -133,30 +132,26 @@ def test_intervals_are_seeded_and_count_the_resamples_without_a_value() -> None:
     assert found["krippendorff_alpha"]["value"] == 1.0
 
 
-def lengths(tmp_path: Path, answers: list[str], verdicts: list[str]) -> dict[str, Any]:
-    """Judge answers, each with its verdict, and return the bias of length."""
-    listed = [
-        Subject(f"{place}", "notes", answer, "alpha beta gamma", "open")
-        for place, answer in enumerate(answers)
-    ]
-    replies = dict(zip(answers, verdicts, strict=True))
-    judge = function_judge("mine", lambda answer, marker: replies[answer])
-    return length_bias(judging(listed, [judge], tmp_path).run())
-
-
 def test_length_bias_is_the_rank_correlation_of_scipy(tmp_path: Path) -> None:
     # Longer answers are better here, and the score follows how good they are, not how long.
-    answers = [
-        *("alpha", "alpha beta", "alpha beta word word word", "alpha beta gamma"),
-        *("alpha beta gamma word", "gamma word word word", "word word word word word word"),
-    ]
-    scores = [2, 3, 2, 5, 4, 3, 1]
-    found = lengths(tmp_path, answers, [verdict(score, score, 3) for score in scores])
-    length = [len(answer.split()) for answer in answers]
-    overlap = [token_f1("alpha beta gamma", answer) for answer in answers]
+    reference = "alpha beta gamma"
+    scores = {
+        "alpha": 2,
+        "alpha beta": 3,
+        "alpha beta word word word": 2,
+        "alpha beta gamma": 5,
+        "alpha beta gamma word": 4,
+        "gamma word word word": 3,
+        "word word word word word": 1,
+    }
+    listed = [subject(answer, answer, reference=reference) for answer in scores]
+    judge = function_judge("mine", lambda answer, marker: verdict(*[scores[answer]] * 2, 3))
+    found = length_bias(judging(listed, [judge], tmp_path).run())
+    length = [len(answer.split()) for answer in scores]
+    overlap = [token_f1(reference, answer) for answer in scores]
     whole, by_overlap, score_overlap = (
         spearmanr(*both).statistic
-        for both in ((length, scores), (length, overlap), (scores, overlap))
+        for both in ((length, [*scores.values()]), (length, overlap), ([*scores.values()], overlap))
     )
     assert found["accuracy"]["spearman"]["value"] == pytest.approx(whole)
     assert found["accuracy"]["spearman"]["n"] == 7

@@ -70,9 +70,10 @@ def test_marks_inside_the_answer_close_nothing(planted: str) -> None:
     assert "false_delimiter" in injection_signs(asked.answer, RUBRIC)
 
 
-def test_ordinary_text_between_brackets_stays() -> None:
-    text = "Ca <2.1 mmol/l, < 30 answers, <answering>, p<0.05"
-    assert escape(text) == (text, 0)
+def test_an_answer_without_a_visible_character_is_shown_to_nobody() -> None:
+    reasons = [subject("one", answer).blank_reason for answer in TABLES["blank_answers"]]
+    assert reasons == ["blank_answer"] * 5 + ["unclosed_think"]
+    assert subject("one", "full").blank_reason == ""
 
 
 def test_the_explanation_comes_before_the_score_in_a_sample_that_is_json_and_no_verdict() -> None:

@@ -18,7 +18,6 @@ from judging_runs import (
     function_judge,
     in_full,
     judge_at,
-    judged,
     judging,
     marker_of,
     subject,
@@ -73,20 +72,6 @@ def test_replies_become_a_verdict_and_none_is_asked_for_twice(tmp_path: Path, ki
     assert "about accuracy" not in json.dumps(results.as_json())
     shown = json.dumps(results.as_json(has_text=True))
     assert ("about accuracy" in shown) == ("about accuracy" in str(judgment.reply))
-
-
-def test_a_blank_answer_is_not_judged_and_earns_nothing(tmp_path: Path) -> None:
-    answers = [*TABLES["blank_answers"], "full"]
-    listed = [subject(str(number), answer) for number, answer in enumerate(answers)]
-    with model_server(Script(reply=lambda body: GOOD)) as server:
-        results = judged(server.url, tmp_path, listed)
-        assert server.seen.requests == 1
-    for each in results.subjects[:-1]:
-        assert (each.reward, each.reward_judged, each.status) == (0.0, 0.0, "not_judged")
-        assert (each.judgments, each.judges_used) == ((), 0)
-    assert results.summary()["not_judged"] == {"blank_answer": 5, "unclosed_think": 1}
-    assert results.summary()["reward"]["value"] == pytest.approx(0.8 / 7)
-    assert (results.summary()["ok"], results.exit_code) == (1, 0)
 
 
 @pytest.mark.parametrize(("failing", "exit_code"), [(5, 0), (6, 1)])

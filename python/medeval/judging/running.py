@@ -147,39 +147,29 @@ class Judging:
             # Raises where the limit on cost cannot be held, before anything is written.
             price = config.prices.of(model.address, model.model)
             longest_reply_under(budget.limit, price, model)
-        runs = []
-        for seat, model in zip(self._seats, models, strict=True):
-            settings = settings_of(model, self.prompt.version)
-            settings["judging"] = self.prompt.record()
-            one = Run(
+        runs = [
+            Run(
                 self.folder,
-                settings,
+                {**settings_of(model, self.prompt.version), "judging": self.prompt.record()},
                 model,
                 about={"judge": seat.judge.label},
                 file=seat.record.name,
                 answers=seat.journal.name,
                 kind=JudgeRecord,
             )
-            runs.append(one)
+            for seat, model in zip(self._seats, models, strict=True)
+        ]
         for one in runs:
             one.update(STOPPED, _ENDED_FROM_OUTSIDE)
+        config = replace(config, max_cost=None, budget=budget)
+        config = replace(config, can_read=self._can_read, follow_up=self._ask_further)
+        samples = [repeat * ASKS_PER_REPEAT for repeat in range(self.jury.repeats)]
         processes = []
         for seat, one in zip(self._seats, runs, strict=True):
-            first_asks = (
-                self._item(subject, repeat * ASKS_PER_REPEAT)
-                for subject in self.asked.values()
-                for repeat in range(self.jury.repeats)
-            )
+            first_asks = (self._item(each, n) for each in self.asked.values() for n in samples)
             tell = on_progress and partial(on_progress, seat.judge.label)
-            own = replace(
-                config,
-                max_cost=None,
-                budget=budget,
-                can_read=self._can_read,
-                follow_up=self._ask_further,
-                on_progress=tell or config.on_progress,
-            )
-            processes.append(one.process(first_asks, own))
+            its_config = replace(config, on_progress=tell or config.on_progress)
+            processes.append(one.process(first_asks, its_config))
         # All of them come to an end, also when one raises: what is paid for is kept.
         ended = await asyncio.gather(*processes, return_exceptions=True)
         for one, each in zip(runs, ended, strict=True):
