@@ -13,6 +13,7 @@ from inference_runs import QUICK
 from judging_runs import (
     GOOD,
     QUICKLY,
+    READERS,
     RUBRIC,
     by_answer,
     function_judge,
@@ -34,7 +35,7 @@ from medeval.judging.rubric import shipped_rubric, shipped_rubrics
 
 TABLES = table("judging")
 # By kind: what a judge says to one answer, ask by ask, and what becomes of it.
-REPLIES = json.loads((Path(__file__).parent / "readers" / "judge_replies.json").read_text("utf-8"))
+REPLIES = json.loads((READERS / "judge_replies.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("kind", REPLIES)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judging_runs import (
     GOOD,
+    READERS,
     RUBRIC,
     by_answer,
     function_judge,
@@ -186,7 +187,7 @@ def test_both_forms_of_ratings_say_the_same(tmp_path: Path) -> None:
 
 
 # The text of a file, and what is said of it.
-WRONG = json.loads((Path(__file__).parent / "readers" / "ratings.json").read_text("utf-8"))
+WRONG = json.loads((READERS / "ratings.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize(("text", "said"), WRONG)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judging_runs import RUBRIC, subject
+from judging_runs import READERS, RUBRIC, subject
 from tables import table
 
 from medeval.errors import UserError
@@ -33,7 +33,7 @@ from medeval.judging.verdict import read_verdict
 PROMPT = JudgePrompt(RUBRIC)
 FORM = (files("medeval.judging") / "rubrics" / "communication.yaml").read_text("utf-8")
 TABLES = table("judging")
-SIGNS = json.loads((Path(__file__).parent / "readers" / "injection_signs.json").read_text("utf-8"))
+SIGNS = json.loads((READERS / "injection_signs.json").read_text("utf-8"))
 ODD = st.sampled_from([*TABLES["odd_texts"], *TABLES["planted_marks"], "VERDICT-0123456789abcdef"])
 
 
