@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from medeval.errors import UserError
 from medeval.text import visible
 
 
@@ -62,6 +65,31 @@ class Results:
             warn(self.left)
         for place in self.files:
             print(f"saving the results in {place}")
+
+
+def require_writable(path: Path) -> None:
+    """Stop before the work is done if its result will have no place.
+
+    Raises:
+        UserError: the folder is not there or closed, or the path is a folder.
+    """
+    if path.is_dir():
+        raise UserError(f"--out {path} is a folder; name a file.")
+    if not path.parent.is_dir():
+        raise UserError(f"--out {path}: there is no folder {path.parent}.")
+    if not os.access(path.parent, os.W_OK):
+        raise UserError(f"--out {path}: the folder {path.parent} cannot be written.")
+
+
+def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> None:
+    """Write one line of JSON, whole or not at all; readable by its owner only.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    from medeval.models.text_files import save_text  # with its package it is slow to load
+
+    save_text(path, json.dumps(content, allow_nan=bare_nan, ensure_ascii=False) + "\n")
 
 
 def warn(*sentences: str) -> None:

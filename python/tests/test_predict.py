@@ -18,22 +18,25 @@ import pytest
 from builds import Build
 from commands import PROJECT_ROOT
 from marks import slow_after
-from medeval.baselines import samples
 from postgres_server import connect
 from scipy.stats import skew
 from tables import table
 
-from medeval.tasks.mimic3.baseline import predict_to_run
-from medeval.tasks.mimic3.learning import LOGISTIC, RIDGE, Part, train
-from medeval.tasks.mimic3.samples import (
+from medeval.scoring.resample import Floats
+from medeval.tasks.mimic3 import baseline as baselines
+from medeval.tasks.mimic3.baseline import (
     FEATURES,
+    LOGISTIC,
+    RIDGE,
     TEST,
     TRAIN,
-    Floats,
+    Part,
+    predict_to_run,
     read_features,
     read_samples,
+    train,
 )
-from medeval.tasks.mimic3.tasks import TASKS, Task, task_named
+from medeval.tasks.mimic3.task import TASKS, IcuTask, task_named
 from medeval.warehouse import Warehouse, load_target, open_warehouse
 
 NAMES = [task.name for task in TASKS]
@@ -114,7 +117,7 @@ def test_features_are_those_of_a_second_computation(
     demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, name: str, part: str
 ) -> None:
     use(demo_mimic3, monkeypatch)
-    monkeypatch.setattr(samples, "BLOCK_ROWS", 50)
+    monkeypatch.setattr(baselines, "BLOCK_ROWS", 50)
     task = task_named(name)
     with opened() as warehouse:
         listed = read_samples(warehouse, task, part)
@@ -264,7 +267,7 @@ def test_a_prediction_file_has_every_test_row(
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 
 
-def listed_rows(build: Build, task: Task) -> list[list[str]]:
+def listed_rows(build: Build, task: IcuTask) -> list[list[str]]:
     keys = ["period_length"] if task.has_period_length else []
     columns = ", ".join(["stay", *keys, *task.truth_columns])
     rows = build.rows(

@@ -23,7 +23,7 @@ from commands import PROJECT_ROOT, link_project
 from in_process import Done, Main, main_in
 from tables import table
 
-from medeval.tasks.mimic3.attributes import ethnicity
+from medeval.tasks.mimic3.groups import ethnicity
 
 INPUTS = PROJECT_ROOT / "python" / "tests" / "cli" / "inputs"
 STATISTICS = ("value", "mean", "median", "std", "2.5% percentile", "97.5% percentile")

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medeval.commands.graceful_exit import command_of
-from medeval.commands.shared_options import flags_in, one_of, refuse_flags
+from medeval.commands.shared_options import flags_in, refuse_flags
 from medeval.errors import UserError
 from medeval.registry import with_options
-from medeval.tasks.mimic3.tasks import Cluster, Kind, is_icu_task
+from medeval.tasks.mimic3.task import is_icu_task
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from medeval.scoring.binary import DeLong
     from medeval.scoring.compare import Difference, PairTest
-    from medeval.scoring.significance import DeLong
 
 FLAGS = "compare_flags.toml"
 # Of predictions, whose rows are the same for all metrics.
@@ -68,8 +68,7 @@ def _compare(
     # Here, not above: every other command starts without these.
     from medeval.scoring.compare import pair_sentences, sentence
     from medeval.tasks.catalogue import canonical_name, recorded_name
-    from medeval.tasks.mimic3.layout import require_writable, write_json
-    from medeval.terminal import Results
+    from medeval.terminal import Results, require_writable, write_json
 
     task = given["task"]
     is_icu = is_icu_task(task)
@@ -103,35 +102,24 @@ compare = with_options(_compare, [flags_in(FLAGS)])
 
 
 def _of_predictions(name: str, paths: Sequence[Path], given: Mapping[str, Any]) -> Compared:
-    """Compare prediction files; see `compare_files`."""
+    """Compare prediction files; see `IcuTask.compare_files`."""
     from medeval.scoring.compare import answer_sentence
-    from medeval.tasks.mimic3.comparing import chosen_metrics, compare_files, named_files
-    from medeval.tasks.mimic3.inputs import Request
-    from medeval.tasks.mimic3.layout import label_names
-    from medeval.tasks.mimic3.tasks import task_named
+    from medeval.tasks.mimic3.task import ScoreOptions, task_named
+    from medeval.tasks.task import Method
 
-    task, n_iters = task_named(name), given["n_iters"]
-    if given["threshold"] is not None and task.kind is not Kind.BINARY:
-        raise UserError(f"--threshold: {task.name} has no answers that are yes or no.")
-    same = ("listfile", "seed", "target", "as_built", "threshold")
-    found = compare_files(
-        Request(
-            task=task,
-            predictions=named_files(task, paths),
-            n_iters=task.n_iters if n_iters is None else n_iters,
-            cluster=given["cluster"] and one_of(Cluster, "--cluster", given["cluster"]),
-            metrics=chosen_metrics(task, given["metric"] or []),
-            **{flag: given[flag] for flag in same},
-        )
-    )
-    first, last = found.method_sentences()
+    same = ("listfile", "target", "as_built", "threshold")
+    task = task_named(name, ScoreOptions(**{flag: given[flag] for flag in same}))
+    n_iters = task.n_iters if given["n_iters"] is None else given["n_iters"]
+    method = Method(n_iters, given["seed"], (), given["cluster"])
+    found = task.compare_files(paths, given["metric"] or [], method)
+    first, last = found.notes[:2], found.notes[2:]
     return Compared(
         found.differences,
         [*map(answer_sentence, found.answers), *first, NOT_EQUAL, *last],
-        found.content([]),
-        found.warnings(),
+        found.content,
+        found.warnings,
         found.areas,
-        label_names(found.inputs.rows.columns),
+        found.names,
     )
 
 
@@ -191,7 +179,7 @@ def _table(pair: tuple[str, str], found: Sequence[Difference], all_found: Compar
     from rich.table import Table
 
     from medeval.scoring.compare import shown_p
-    from medeval.tasks.mimic3.layout import interval, shown
+    from medeval.tasks.mimic3.results import interval, shown
 
     areas = {one.metric: one for one in all_found.areas if (one.first, one.second) == pair}
     table = Table(title=f"{pair[0]} (first) and {pair[1]} (second)", title_justify="left")

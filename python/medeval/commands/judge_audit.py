@@ -56,9 +56,8 @@ def _judge_audit(
     from medeval.judging.jury import AUDIT_REPORT
     from medeval.judging.running import verdicts_in
     from medeval.models.text_files import write_text
-    from medeval.tasks.mimic3.layout import require_writable
     from medeval.tasks.run_record import read_record
-    from medeval.terminal import Terminal, warn
+    from medeval.terminal import Terminal, require_writable, warn
 
     human, out = given["human"], given["out"]
     if out is not None:

@@ -11,7 +11,7 @@ def tasks() -> None:
 
     from medeval.evaluation.task_registry import TaskRegistry
     from medeval.tasks.catalogue import BUILT_IN
-    from medeval.tasks.mimic3.tasks import TASKS
+    from medeval.tasks.mimic3.task import TASKS
     from medeval.terminal import Terminal
 
     table = Table(title="tasks")

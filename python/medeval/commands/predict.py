@@ -13,7 +13,7 @@ def _predict(**given: Any) -> None:
     """Train a baseline on the warehouse's features and predict the test rows of an ICU task."""
     # Here, not above: every other command starts without scikit-learn.
     from medeval.tasks.mimic3.baseline import predict_to_run
-    from medeval.tasks.mimic3.inputs import PREDICTIONS, RUN
+    from medeval.tasks.mimic3.task import PREDICTIONS, RUN
 
     folder = predict_to_run(given.pop("task"), given.pop("model"), **given)
     record = json.loads((folder / RUN).read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from medeval.commands.graceful_exit import command_of
-from medeval.commands.shared_options import flags_in, one_of, refuse_flags
+from medeval.commands.shared_options import flags_in, refuse_flags
 from medeval.errors import UserError
 from medeval.registry import with_options
-from medeval.tasks.mimic3.tasks import Cluster, Grouping, Interval, is_icu_task
+from medeval.tasks.mimic3.task import is_icu_task
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -55,63 +55,39 @@ score = with_options(_score, [flags_in(FLAGS)])
 def _of_predictions(name: str, path: Path | None, given: Mapping[str, Any]) -> Results:
     """Score a prediction file, that of a run, or that of a baseline which is trained for it."""
     # Here, not above: every other command starts without these.
-    from medeval.tasks.mimic3.inputs import Request, newest_or_trained, prediction_file
-    from medeval.tasks.mimic3.layout import (
-        label_names,
-        metrics_table,
-        require_writable,
-        subgroup_table,
-        write_json,
-    )
-    from medeval.tasks.mimic3.scored import score_files
-    from medeval.tasks.mimic3.tasks import task_named
-    from medeval.terminal import Results
+    from medeval.tasks.for_reports import report_of
+    from medeval.tasks.mimic3.task import ScoreOptions, task_named
+    from medeval.tasks.task import Method
+    from medeval.terminal import Results, require_writable, table_of, write_json
 
     refuse_flags(FLAGS, name, ["predictions"], given)
-    task, n_iters, is_bare = task_named(name), given["n_iters"], given["peer_layout"]
-    groupings = tuple(one_of(Grouping, "--by", one) for one in given["by"])
-    cluster = given["cluster"] and one_of(Cluster, "--cluster", given["cluster"])
-    if is_bare and (given["extra"] or groupings):
-        raise UserError("--peer-layout has no place for --extra and --by: leave one of them away.")
+    own = (field.name for field in fields(ScoreOptions) if field.name in given)
+    task = task_named(name, ScoreOptions(**{name: given[name] for name in own}))
     place = given["out"] or Path(f"{task.short}_results.json")
     require_writable(place)
-    target, seed, as_built = given["target"], given["seed"], given["as_built"]
-    file = prediction_file(path or newest_or_trained(task, target, seed, as_built), task)
-    same = ("listfile", "allow_duplicates", "strict_nan", "extra", "min_cell", "strict")
-    scored = score_files(
-        Request(
-            task=task,
-            predictions={file.name: file},
-            n_iters=task.n_iters if n_iters is None else n_iters,
-            seed=seed,
-            cluster=cluster,
-            groupings=groupings,
-            target=target,
-            as_built=as_built,
-            interval=Interval(given["ci"]),
-            **{flag: given[flag] for flag in same},
-        )
-    )
-    found, n_iters = scored.result, scored.request.n_iters
-    names = label_names(scored.inputs.rows.columns)
-    tables = [metrics_table(found.metrics, n_iters, names, task.name)]
-    tables += [metrics_table(found.extra, n_iters, names, "extra")] if found.extra else []
-    first = list(found.metrics)[:3]
-    for grouping, cells in scored.subgroups.items():
-        shown = [(group, one.metrics if one else None) for group, one in cells]
-        tables.append(subgroup_table(f"by {grouping.value}", shown, first))
-    content = scored.content(peer_layout=is_bare)
-    write = partial(write_json, content=content, bare_nan=is_bare or given["strict_nan"])
-    return Results(tables, list(scored.sentences()), scored.warnings(), {place: write})
+    n_iters = task.n_iters if given["n_iters"] is None else given["n_iters"]
+    method = Method(n_iters, given["seed"], tuple(given["by"]), given["cluster"], given["min_cell"])
+    path = path or task.newest_or_trained(method.seed)
+    scored = task.score(path, method)
+    report = report_of(scored)
+    bare_nan = given["peer_layout"] or given["strict_nan"]
+    files: dict[Path, Any] = {
+        place: partial(write_json, content=scored.published, bare_nan=bare_nan)
+    }
+    if path.is_dir():
+        files[path / SCORES] = report.save
+    tables = [
+        _table(scored), *(table_of(one.title, one.columns, one.rows) for one in scored.tables)
+    ]  # fmt: skip
+    return Results(tables, scored.notes, scored.warnings, files)
 
 
 def _of_answers(task: str, path: Path | None, given: Mapping[str, Any]) -> Results:
     """Score a model's answers, as a run of it or a file has them."""
     from medeval.tasks.catalogue import canonical_name, recorded_name, score_submission
     from medeval.tasks.for_reports import group_tables, report_of
-    from medeval.tasks.mimic3.layout import require_writable, write_json
     from medeval.tasks.task import Method
-    from medeval.terminal import Results, table_of
+    from medeval.terminal import Results, require_writable, table_of, write_json
 
     recorded_name(task)  # an unknown task is told before its flags
     name, out, is_file = canonical_name(task), given["out"], path is not None and path.is_file()

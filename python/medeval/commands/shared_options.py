@@ -9,17 +9,22 @@ from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from medeval.errors import UserError
-from medeval.tasks.mimic3.tasks import Interval
 
 if TYPE_CHECKING:
     from medeval.inference.cost import Prices
 
-Choice = TypeVar("Choice", bound=StrEnum)
+
+class Interval(StrEnum):
+    """How an interval is made of the resampled values."""
+
+    PERCENTILE = "percentile"
+    BCA = "bca"
+
 
 WHO_JUDGES = "Who judges"
 HOW = "How it is asked"
@@ -162,19 +167,6 @@ def _described(file: str) -> dict[str, dict[str, Any]]:
         shared = _described("shared_flags.toml")
         return {name: {**shared.get(one.get("like"), {}), **one} for name, one in flags.items()}
     return flags
-
-
-def one_of(kind: type[Choice], flag: str, value: str) -> Choice:
-    """Return the choice of a name.
-
-    Raises:
-        UserError: there is none of that name.
-    """
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(one.value for one in kind)
-        raise UserError(f"{flag} {value}: there are {known}.") from None
 
 
 def amount(text: str | None) -> Decimal | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from medeval.errors import UserError
-from medeval.tasks.mimic3.tasks import is_icu_task
+from medeval.tasks.mimic3.task import is_icu_task
 from medeval.tasks.options import read_options
 from medeval.tasks.run_record import RunRecord
 from medeval.tasks.task import AskedTask, Method, TaskScore

@@ -28,7 +28,7 @@ from medeval.models.schemas import Row
 from medeval.models.task_types import EvaluatedTask
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.judged import results_of_run
-from medeval.tasks.mimic3.tasks import TASKS
+from medeval.tasks.mimic3.task import TASKS
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import ItemTask, JudgedTask, Method, TaskScore

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from medeval.errors import UserError
 from medeval.models.clinical_case import ClinicalCase
-from medeval.scoring.groups import UNKNOWN, hidden, partition, require_min_cell
+from medeval.scoring.compare import holm
+from medeval.scoring.groups import UNKNOWN, age_band, hidden, partition, require_min_cell
 from medeval.scoring.resample import Floats
-from medeval.scoring.significance import holm
 from medeval.tasks.cdm.aggregate import (
     N_ITERS,
     ScoredCase,
@@ -36,7 +36,6 @@ from medeval.tasks.cdm.aggregate import (
     value_of,
 )
 from medeval.tasks.cdm.scores import SCORES
-from medeval.tasks.mimic3.attributes import age_band
 
 MIN_CELL = 11
 N_PERMUTATIONS = 9999

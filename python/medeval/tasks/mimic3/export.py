@@ -1,39 +1,38 @@
 """Listfiles of the five tasks and, on request, the episodes' time series.
 
 The benchmark is mimic3-benchmarks (YerevaNN); docs/mimic3.md describes the rows, their orders and
-the folders.
+the folders: root/<partition>/<subject>/episode<n>..., and each task's.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from itertools import compress
+from itertools import compress, groupby
 from typing import Annotated, Any
 
 import typer
 
 from medeval.builds import newest_build
 from medeval.errors import UserError
-from medeval.export import MANIFEST, BenchmarkExport, ExportFolder, Request, make_manifest
+from medeval.export import (
+    MANIFEST,
+    BenchmarkExport,
+    ExportFile,
+    ExportFolder,
+    Request,
+    make_manifest,
+)
 from medeval.progress import Advance, progress
-from medeval.tasks.mimic3 import timeseries
-from medeval.warehouse import Warehouse, flat, schema_name
+from medeval.tasks.mimic3.task import FLOOR, LABELS, TASKS, Phenotypes
+from medeval.warehouse import Row, Warehouse, flat, schema_name
 
-NAME = "mimic3"
-ALIASES = {
-    "ihm": "in_hospital_mortality",
-    "decomp": "decompensation",
-    "los": "length_of_stay",
-    "pheno": "phenotyping",
-}
-PHENOTYPES = 25
-LABELS = tuple(f"label_{number}" for number in range(1, PHENOTYPES + 1))
 MULTITASK_HEADER = (
     "filename,length of stay,in-hospital mortality task (pos;mask;label),"
     "length of stay task (masks;labels),phenotyping task (labels),"
@@ -41,6 +40,39 @@ MULTITASK_HEADER = (
 )
 WRITTEN_LINES = 50_000
 SHUFFLE_SEED = 49297
+
+TABLE = "mimic3_episode_timeseries"
+EPISODES = "mimic3_episodes"
+DIAGNOSES = "episode_diagnoses"
+SERIES = "timeseries"
+
+HEADER = (
+    "Hours,Capillary refill rate,Diastolic blood pressure,Fraction inspired oxygen,"
+    "Glascow coma scale eye opening,Glascow coma scale motor response,Glascow coma scale total,"
+    "Glascow coma scale verbal response,Glucose,Heart Rate,Height,Mean blood pressure,"
+    "Oxygen saturation,Respiratory rate,Systolic blood pressure,Temperature,Weight,pH\n"
+)
+# The columns that hold the benchmark's 17 variables, in its order.
+VARIABLES = HEADER.strip().lower().replace(" ", "_").split(",")[1:]
+# The benchmark does not clean these: what was charted is what it writes.
+UNCLEANED = frozenset(
+    column
+    for column in VARIABLES
+    if column.startswith("glascow")
+    or column in {"heart_rate", "mean_blood_pressure", "respiratory_rate"}
+)
+# The columns of an episode's own file before its diagnoses, and those that hold them.
+EPISODE_COLUMNS = {
+    "Icustay": "icustay_id",
+    "Ethnicity": "ethnicity_code",
+    "Gender": "gender_code",
+    "Age": "age",
+    "Height": "height",
+    "Weight": "weight",
+    "Length of Stay": "los",
+    "Mortality": "mortality",
+}
+NEEDS_QUOTES = re.compile('[,"\r\n]')
 
 
 class Order(StrEnum):
@@ -108,7 +140,7 @@ def multitask_line(*row: Any) -> str:
     """
     stay, length, position, mask, died, first_sample, hours, judged, first, *more = row
     left = ";".join([f"{length - hour:.6f}" for hour in range(hours)])
-    phenotypes = ";".join(map(str, more[:PHENOTYPES]))
+    phenotypes = ";".join(map(str, more[:LABELS]))
     return (
         f"{stay},{length:.6f},{position:d};{mask:d};{died:d},{_steps(first_sample, hours)};"
         f"{left},{phenotypes},{_steps(first_sample, judged)};{_steps(first, judged)}\n"
@@ -131,7 +163,7 @@ MULTITASK_COLUMNS = (
     "length_of_stay_hours",
     "decompensation_hours",
     "first_decompensation_hour",
-    *LABELS,
+    *Phenotypes.truth_columns,
 )
 HOURLY = ("stay", "period_length", "y_true")
 HOUR = ("period_length",)
@@ -142,8 +174,8 @@ LISTFILES = {
     "length_of_stay": Listfile(",".join(HOURLY), HOURLY, "{},{:.6f},{:.6f}\n".format, HOUR),
     "phenotyping": Listfile(
         "stay,period_length",
-        ("stay", "period_length", *LABELS),
-        f"{{}},{{:.6f}},{','.join(['{:d}'] * PHENOTYPES)}\n".format,
+        ("stay", "period_length", *Phenotypes.truth_columns),
+        f"{{}},{{:.6f}},{','.join(['{:d}'] * LABELS)}\n".format,
     ),
     "multitask": Listfile(MULTITASK_HEADER, MULTITASK_COLUMNS, multitask_line),
 }
@@ -160,15 +192,15 @@ def header_of(warehouse: Warehouse, task: str) -> str:
     found = flat(
         warehouse.select(
             ["phenotype_id", "phenotype_name"],
-            schema_name(NAME),
+            schema_name(FLOOR),
             "phenotypes",
             "where phenotype_id is not null order by phenotype_id",
         )
     )
-    if [number for number, _ in found] != list(range(1, PHENOTYPES + 1)):
+    if [number for number, _ in found] != list(range(1, LABELS + 1)):
         raise UserError(
             f"The seed phenotypes has {len(found)} phenotypes with an id, not the ids 1 to"
-            f" {PHENOTYPES}. Run `dbt seed --select mimic3`."
+            f" {LABELS}. Run `dbt seed --select mimic3`."
         )
     # The names hold `;` but no comma, and the benchmark writes them without quotes.
     return ",".join([LISTFILES[task].header, *(str(name) for _, name in found)]) + "\n"
@@ -237,7 +269,7 @@ def listfile_batches(
     keys = ", ".join([*listing, 'stay collate "C"', *listfile.order])
     batches = warehouse.select(
         [*listfile.columns, *["is_validation"] * is_train],
-        schema_name(NAME),
+        schema_name(FLOOR),
         f"mimic3_{task}",
         f"where partition = $1 order by {keys}",
         (partition,),
@@ -260,6 +292,117 @@ def listfile_batches(
         yield [all_lines[i] for i in part], [bool(all_validation[i]) for i in part]
 
 
+def write_timeseries(
+    warehouse: Warehouse,
+    folder: ExportFolder,
+    advance: Advance,
+    tasks: Sequence[str] = (),
+) -> int:
+    """Write every episode whole below root/, and for each task what its model may see.
+
+    The benchmark's rule (mimic3-benchmarks, `extract_episodes_from_subjects.py`,
+    `split_train_and_test.py` and `create_*.py`; docs/mimic3.md, time series): rows ascend by hours,
+    missing cells are empty. Which rows a task has say the columns `is_<task>_input`.
+
+    Args:
+        warehouse: where the table is.
+        folder: of the export.
+        advance: to call with the number of rows that are done.
+        tasks: those that get files of their own.
+
+    Returns:
+        The number of episodes.
+
+    Raises:
+        UserError: the table holds an unknown partition.
+    """
+    columns = ["partition", "subject_id", "episode", *(f"is_{task}_input" for task in tasks)]
+    columns.append("hours")
+    for column in VARIABLES:
+        columns += [column, f"{column}_text"] if column in UNCLEANED else [column]
+    order = "order by partition, subject_id, episode, hours, event_icustay_id"
+    episodes = 0
+    current: Row | None = None
+    files: dict[str, ExportFile] = {}
+    with ExitStack() as last:
+        for batch in warehouse.select(columns, schema_name(FLOOR), TABLE, order):
+            lines = timeseries_lines([row[3 + len(tasks) :] for row in batch])
+            for key, group in groupby(zip(batch, lines, strict=True), key=lambda pair: pair[0][:3]):
+                pairs = list(group)
+                if key != current:
+                    last.close()
+                    files.clear()
+                    current = key
+                    episodes += 1
+                for place, task in enumerate((SERIES, *tasks), start=2):
+                    chosen = [line for row, line in pairs if task == SERIES or row[place]]
+                    if chosen and task not in files:
+                        partition, subject, episode = key
+                        path = f"{_root(partition, subject)}/episode{episode:d}_timeseries.csv"
+                        if task != SERIES:  # where the readers of the task look
+                            path = (
+                                f"{task.replace('_', '-')}/{partition}/"
+                                f"{subject:d}_episode{episode:d}_timeseries.csv"
+                            )
+                        files[task] = last.enter_context(folder.create(path, task))
+                        files[task].write(HEADER.encode(), 0)
+                    if chosen:
+                        files[task].write("".join(chosen).encode(), len(chosen))
+            advance(len(batch))
+    return episodes
+
+
+def write_episodes(warehouse: Warehouse, folder: ExportFolder) -> None:
+    """Write root/<partition>/<subject>/episode<n>.csv: who the patient is, and the diagnoses.
+
+    The benchmark's rule (mimic3-benchmarks, `extract_episodes_from_subjects.py`): one row; a stay
+    without a known diagnosis has the header alone.
+    """
+    schema = schema_name(FLOOR)
+    codes = flat(warehouse.select(["icd9_code"], schema, DIAGNOSES, "order by position"))
+    header = ",".join([*EPISODE_COLUMNS, *(f"Diagnosis {code}" for (code,) in codes)]) + "\n"
+    columns = ["partition", "subject_id", "episode", "diagnosis_flags", *EPISODE_COLUMNS.values()]
+    order = "order by partition, subject_id, episode"
+    for batch in warehouse.select(columns, schema, EPISODES, order):
+        for partition, subject_id, episode, flags, *cells in batch:
+            path = _root(partition, subject_id) + f"/episode{episode:d}.csv"
+            with folder.create(path, SERIES) as file:
+                file.write(header.encode(), 0)
+                if flags is not None:
+                    texts = ["" if cell is None else str(cell) for cell in cells]
+                    file.write(",".join([*texts, *flags]).encode() + b"\n", 1)
+
+
+def _root(partition: str, subject_id: int) -> str:
+    if partition not in ("train", "test"):
+        raise UserError(f"{TABLE} holds a partition {partition!r}; it can be train or test.")
+    return f"root/{partition}/{subject_id:d}"
+
+
+def timeseries_lines(rows: list[Row]) -> list[str]:
+    """Format rows of hours and the variables' cells (number, and text for an uncleaned one).
+
+    The benchmark's rule: numbers in the shortest form that reads back to the same double, always
+    with a decimal point; of an uncleaned variable the text as it was charted, unless all values of
+    the subject are numbers (then the table holds no text).
+    """
+    columns = iter(zip(*rows, strict=True))
+    cells: list[list[str]] = []
+    for column in ("hours", *VARIABLES):
+        numbers = ["" if value is None else repr(value) for value in next(columns)]
+        if column in UNCLEANED:
+            numbers = [
+                number
+                if text is None
+                else '"' + text.replace('"', '""') + '"'
+                if NEEDS_QUOTES.search(text)
+                else text
+                for number, text in zip(numbers, next(columns), strict=True)
+            ]
+        cells.append(numbers)
+    return [",".join(line) + "\n" for line in zip(*cells, strict=True)]
+
+
 def export(warehouse: Warehouse, request: Request) -> list[str]:
     """Write exports/mimic3: all files asked for and the manifest, or nothing.
 
@@ -273,15 +416,15 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
     layout, is_reference = options.layout, options.layout is Layout.REFERENCE
     has_series = options.timeseries or is_reference
 
-    rows_of = partial(warehouse.count, schema_name(NAME))
+    rows_of = partial(warehouse.count, schema_name(FLOOR))
     tables = [*map("mimic3_{}".format, request.tasks), "mimic3_data_class", "mimic3_source_tables"]
     tables += ["phenotypes"] if "phenotyping" in request.tasks else []
-    tables += [timeseries.TABLE] if has_series else []
-    tables += [timeseries.EPISODES, timeseries.DIAGNOSES] if is_reference else []
-    build = newest_build(warehouse, NAME, tables)
+    tables += [TABLE] if has_series else []
+    tables += [EPISODES, DIAGNOSES] if is_reference else []
+    build = newest_build(warehouse, FLOOR, tables)
     report = []
     orders: dict[str, str | None] = {}
-    with ExportFolder(request.out / (layout if is_reference else NAME)) as folder:
+    with ExportFolder(request.out / (layout if is_reference else FLOOR)) as folder:
         for task in request.tasks:
             with progress(task, partial(rows_of, f"mimic3_{task}")) as advance:
                 place = task.replace("_", "-") if is_reference else task
@@ -291,22 +434,22 @@ def export(warehouse: Warehouse, request: Request) -> list[str]:
             report.append(f"{folder.folder / place}: {train:,} train, {test:,} test")
         if has_series:
             own_series = request.tasks if is_reference else ()
-            with progress(timeseries.TASK, partial(rows_of, timeseries.TABLE)) as advance:
-                episodes = timeseries.write_timeseries(warehouse, folder, advance, own_series)
+            with progress(SERIES, partial(rows_of, TABLE)) as advance:
+                episodes = write_timeseries(warehouse, folder, advance, own_series)
             if is_reference:
-                timeseries.write_episodes(warehouse, folder)
-            orders[timeseries.TASK] = None
+                write_episodes(warehouse, folder)
+            orders[SERIES] = None
             report.append(f"{folder.folder / 'root'}: {episodes:,} episodes")
-        manifest = make_manifest(warehouse, NAME, build, folder, orders, "patients_md5")
+        manifest = make_manifest(warehouse, FLOOR, build, folder, orders, "patients_md5")
         folder.publish(manifest)
         report.append(f"{folder.folder / MANIFEST}: data class {manifest['data_class']}")
     return report
 
 
 EXPORT = BenchmarkExport(
-    NAME,
+    FLOOR,
     tuple(LISTFILES),
-    ALIASES,
+    {task.short: task.name for task in TASKS},
     tuple(map("mimic3_{}".format, LISTFILES)),
     export,
     Options,
