@@ -101,10 +101,11 @@ def ours(name: str, folder: str) -> None:
     """Score as `python -m medeval score` does after it has read its files."""
     from medeval.scoring.resample import score, summarise
     from medeval.tasks.mimic3.metrics import PUBLISHED
-    from medeval.tasks.mimic3.task import task_named
+    from medeval.tasks.mimic3.task import TASKS
 
     truth, prediction = load(folder)
-    statistic = PUBLISHED[task_named(name).kind](truth, prediction)
+    (kind,) = (task.kind for task in TASKS if task.short == name)
+    statistic = PUBLISHED[kind](truth, prediction)
     scores = score(statistic, SIZES[name]["resamples"], RANDOM_SEED)
     found = {key: vars(summary) for key, summary in summarise(scores).items()}
     (Path(folder) / "ours.json").write_text(json.dumps(found), encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -26,7 +27,6 @@ from medeval.raw_files import (
     module_folders,
     read_blocks,
 )
-from medeval.registry import LoadRequest
 from medeval.sources import Source, project_variable
 from medeval.warehouse import Target, connect, kind_of_fault, load_target, shown_line
 
@@ -35,6 +35,29 @@ if TYPE_CHECKING:
 
 # The comment of a schema that `load` made. Nothing without it is ever dropped.
 _MARK = "made by medeval load: "
+
+
+@dataclass(frozen=True)
+class LoadRequest:
+    """What a user asked of `load`: the place of the files, if one is named, and the database.
+
+    Attributes:
+        place: a file or folder.
+        schema: the schema to make; None takes that of the dbt variable.
+        replace: replace the schema if `load` made it.
+        target: of profiles.yml.
+        root: the project's folder.
+    """
+
+    place: Path | None
+    schema: str | None
+    replace: bool
+    target: str
+    root: Path
+
+    def say(self, line: str) -> None:
+        """Print a line beside the results, on the error stream."""
+        print(line, file=sys.stderr)
 
 
 @dataclass(frozen=True)

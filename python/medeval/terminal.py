@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +40,8 @@ class Results:
         warnings: in sentences, for the error stream.
         files: what writes each file.
         left: what is still to be done, in a sentence; empty if all is.
+        content: what is printed instead of tables and sentences where JSON is wanted.
+        bare_nan: the JSON may have NaN.
     """
 
     tables: Sequence[Table]
@@ -46,9 +49,14 @@ class Results:
     warnings: Sequence[str] = ()
     files: Mapping[Path, Callable[[Path], object]] = field(default_factory=dict)
     left: str = ""
+    content: Any = None
+    bare_nan: bool = False
 
-    def show(self) -> None:
+    def show(self, *, as_json: bool = False) -> None:
         """Write the files, and print everything.
+
+        Args:
+            as_json: print the content and nothing else on the output stream.
 
         Raises:
             UserError: a file cannot be written.
@@ -56,6 +64,10 @@ class Results:
         warn(*self.warnings)
         for place, write in self.files.items():
             write(place)
+        if as_json:
+            print_json(self.content, bare_nan=self.bare_nan)
+            warn(*filter(None, [self.left]))
+            return
         console = Terminal()
         for table in self.tables:
             console.print(table)
@@ -65,6 +77,11 @@ class Results:
             warn(self.left)
         for place in self.files:
             print(f"saving the results in {place}")
+
+
+def print_json(content: Any, *, bare_nan: bool = False) -> None:
+    """Print what a program reads: JSON with an indent of two."""
+    print(json.dumps(content, ensure_ascii=False, allow_nan=bare_nan, indent=2))
 
 
 def require_writable(path: Path) -> None:
@@ -81,15 +98,18 @@ def require_writable(path: Path) -> None:
         raise UserError(f"--out {path}: the folder {path.parent} cannot be written.")
 
 
-def write_json(path: Path, content: Mapping[str, Any], *, bare_nan: bool) -> None:
-    """Write one line of JSON, whole or not at all; readable by its owner only.
+def shown(value: float | None) -> str:
+    """Return a number as tables show it: four decimals, fewer of a large one."""
+    if value is None or not math.isfinite(value):
+        return "undefined"
+    size = abs(value)
+    return f"{value:.4f}" if size < 100 else f"{value:,.1f}" if size < 1e9 else f"{value:.1e}"
 
-    Raises:
-        UserError: the file cannot be written.
-    """
-    from medeval.models.text_files import save_text  # with its package it is slow to load
 
-    save_text(path, json.dumps(content, allow_nan=bare_nan, ensure_ascii=False) + "\n")
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval as tables show it."""
+    ends = shown(low), shown(high)
+    return "undefined" if "undefined" in ends else " to ".join(ends)
 
 
 def warn(*sentences: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,12 +12,12 @@ from cdm_bedside import export_of
 from cdm_cases import case, facts, image, toolbox
 
 from medeval.inference.types import Outcome
-from medeval.tasks.catalogue import begin
 from medeval.tasks.cdm.episode import Transcript
 from medeval.tasks.cdm.run_scores import order_sensitivity, rates, score_of
 from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS
-from medeval.tasks.cdm.task import options_of
+from medeval.tasks.cdm.task import CdmTask
 from medeval.tasks.cdm.tool_protocols import FinalAnswer
+from medeval.tasks.registry import start
 from medeval.tasks.self_check import check_task
 from medeval.tasks.task import Method
 
@@ -28,7 +29,7 @@ WRONG = FinalAnswer("gastritis", ("rest",))
 def test_gold_scores_the_maximum_silence_nothing_and_shuffled_gold_like_chance(
     mode: str, asked_export: Path
 ) -> None:
-    checks = list(check_task(begin("cdm", {"cases": str(asked_export), "mode": mode})))
+    checks = list(check_task(start("cdm", {"cases": str(asked_export), "mode": mode})))
     assert [check for check in checks if not check.passed] == []
     assert len(checks) == (15 if mode == "tools" else 7)
 
@@ -102,11 +103,12 @@ def test_a_limit_that_nobody_named_is_asked_for_again_and_chance_is_of_one_patho
     tmp_path: Path,
 ) -> None:
     cases = [case(1), case(2), case(3, pathology="pancreatitis")]
-    task = begin("cdm", {"cases": str(export_of(tmp_path, cases))})
+    task = start("cdm", {"cases": str(export_of(tmp_path, cases))})
     settings = task.settings()
     context = {"limit": 4096, "limit_from": "server", "tokens_counted_by": "server"}
     for limit_from, limit in (("server", None), ("user", 4096)):
         settings["cdm"]["context"] = {**context, "limit_from": limit_from}
-        assert options_of(settings)["context_limit"] == limit
+        record: Any = SimpleNamespace(settings=settings, folder=tmp_path)
+        assert CdmTask.resume(record, {}).options.context_limit == limit
     # Of the six ordered pairs of cases two are of one pathology.
     assert task.chance() == pytest.approx(1 / 3)

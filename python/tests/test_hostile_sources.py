@@ -56,7 +56,7 @@ def test_notes_of_a_gzip_file_are_unpacked_up_to_a_size(tmp_path: Path, small: i
 def test_predictions_of_a_gzip_file_are_unpacked_up_to_a_size(small: int) -> None:
     row = b"a,0.5,1\n"
     fits = gzip.compress(b"stay,prediction,y_true\n" + row * 200_000)
-    task = InHospitalMortality()
+    task = InHospitalMortality
     assert len(read_rows(task, "p.csv.gz", fits).stays) == 200_000
     for content in (gzip.compress(row * 300_000), gzip.compress(b"\0" * 50_000_000)):
         with pytest.raises(UserError, match=r"p\.csv\.gz holds more than 2,000,000 bytes"):

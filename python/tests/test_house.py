@@ -176,6 +176,9 @@ def test_links_of_the_pages_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+TASKS = ("cdm", "yier", "mtsamples", "ihm", "clinical_qa_basic")
+
+
 @cache
 def help_of(*command: str) -> str:
     shown = run_medeval(*command, "--help", env={"COLUMNS": "200"})
@@ -190,6 +193,10 @@ def test_commands_of_the_pages_exist(page: Path) -> None:
         # The commands for one benchmark's files have commands of their own.
         below = rest.split()[:1] if command == "yier" else []
         shown = help_of(command, *below)
+        if command in ("run", "score", "compare"):
+            # A flag may be an option of the task that the command names, or of some task.
+            named = re.findall(r"--task[ =]([a-z_]+)", rest) or TASKS
+            shown += "".join(help_of(command, "--task", task) for task in named)
         for option in re.findall(r"(--[a-z-]+)", rest):
             assert option in shown, (command, option)
 

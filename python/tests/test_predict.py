@@ -36,10 +36,11 @@ from medeval.tasks.mimic3.baseline import (
     read_samples,
     train,
 )
-from medeval.tasks.mimic3.task import TASKS, IcuTask, task_named
+from medeval.tasks.mimic3.task import TASKS, IcuTask
 from medeval.warehouse import Warehouse, load_target, open_warehouse
 
-NAMES = [task.name for task in TASKS]
+BY_NAME = {task.name: task for task in TASKS}
+NAMES = [*BY_NAME]
 
 # The variables in the order of the features; of texts their scores, from 1.
 _TABLES = table("predict")
@@ -118,7 +119,7 @@ def test_features_are_those_of_a_second_computation(
 ) -> None:
     use(demo_mimic3, monkeypatch)
     monkeypatch.setattr(baselines, "BLOCK_ROWS", 50)
-    task = task_named(name)
+    task = BY_NAME[name]
     with opened() as warehouse:
         listed = read_samples(warehouse, task, part)
         features = np.vstack(list(read_features(warehouse, task, part, len(listed))))
@@ -243,8 +244,8 @@ def test_a_prediction_file_has_every_test_row(
     demo_mimic3: Build, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
     use(demo_mimic3, monkeypatch)
-    task = task_named(name)
-    folder = predict_to_run(name, "logistic", target=None, out=tmp_path, seed=0)
+    task = BY_NAME[name]
+    folder = predict_to_run(BY_NAME[name], "logistic", target=None, out=tmp_path, seed=0)
     assert folder.name.endswith(f"-{name}-logistic")
     with (folder / "predictions.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -267,7 +268,7 @@ def test_a_prediction_file_has_every_test_row(
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 
 
-def listed_rows(build: Build, task: IcuTask) -> list[list[str]]:
+def listed_rows(build: Build, task: type[IcuTask]) -> list[list[str]]:
     keys = ["period_length"] if task.has_period_length else []
     columns = ", ".join(["stay", *keys, *task.truth_columns])
     rows = build.rows(
@@ -288,7 +289,8 @@ def test_the_same_seed_gives_the_same_bytes(
 ) -> None:
     use(demo_mimic3, monkeypatch)
     first, second = (
-        predict_to_run(name, "logistic", target="duckdb", out=tmp_path, seed=3) for _ in range(2)
+        predict_to_run(BY_NAME[name], "logistic", target="duckdb", out=tmp_path, seed=3)
+        for _ in range(2)
     )
     assert first != second
     content = (first / "predictions.csv").read_bytes()
@@ -301,7 +303,9 @@ def test_predictions_on_postgres_are_those_of_duckdb(
     predicted = []
     for build in (demo_mimic3, on_postgres):
         use(build, monkeypatch)
-        folder = predict_to_run("los", "logistic", target=build.target, out=tmp_path, seed=0)
+        folder = predict_to_run(
+            BY_NAME["length_of_stay"], "logistic", target=build.target, out=tmp_path, seed=0
+        )
         with (folder / "predictions.csv").open(encoding="utf-8", newline="") as file:
             predicted.append([float(row["prediction"]) for row in csv.DictReader(file)])
     np.testing.assert_allclose(*predicted, rtol=1e-6)
@@ -320,7 +324,7 @@ def a_part(labels: list[list[float]], seed: int) -> Part:
 
 def test_a_label_of_one_class_predicts_its_prevalence() -> None:
     labels = [[float(row % 2), 0.0, 1.0] for row in range(40)]
-    baseline = train(task_named("pheno"), a_part(labels, 1), a_part(labels, 2), seed=0)
+    baseline = train(BY_NAME["phenotyping"], a_part(labels, 1), a_part(labels, 2), seed=0)
     assert baseline.constant_labels == [2, 3]
     predicted = baseline.predict(a_part(labels, 3).features)
     assert (predicted[:, 1:] == [0.0, 1.0]).all()
@@ -331,14 +335,14 @@ def test_a_label_of_one_class_predicts_its_prevalence() -> None:
 def test_the_first_penalty_stays_where_validation_cannot_tell(rows: int) -> None:
     training = a_part([[float(row % 2)] for row in range(40)], 1)
     tuning = Part(np.zeros((rows, 4)), np.ones((rows, 1)), np.ones(rows))
-    baseline = train(task_named("ihm"), training, tuning, seed=0)
+    baseline = train(BY_NAME["in_hospital_mortality"], training, tuning, seed=0)
     assert baseline.penalty == LOGISTIC[0]
     assert {tried["value"] for tried in baseline.validation} == {None}
 
 
 def test_validation_chooses_the_penalty() -> None:
     hours = [[float(row)] for row in range(60)]
-    baseline = train(task_named("los"), a_part(hours, 1), a_part(hours, 2), seed=0)
+    baseline = train(BY_NAME["length_of_stay"], a_part(hours, 1), a_part(hours, 2), seed=0)
     values = [tried["value"] for tried in baseline.validation if tried["value"] is not None]
     assert len(values) == len(RIDGE)
     assert {**baseline.penalty, "value": min(values)} in baseline.validation
@@ -347,7 +351,7 @@ def test_validation_chooses_the_penalty() -> None:
 
 def test_rows_count_by_their_weight_among_each_other() -> None:
     part = a_part([[float(row % 2)] for row in range(40)], 1)
-    task = task_named("decomp")
+    task = BY_NAME["decompensation"]
 
     def predicted(weights: Floats) -> Floats:
         weighted = Part(part.features, part.labels, weights)

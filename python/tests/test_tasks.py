@@ -15,10 +15,10 @@ from medeval.inference.guard import DataUseGuard
 from medeval.inference.run import AUDIT, RESPONSES, Run, RunConfig, settings_of
 from medeval.inference.types import Item
 from medeval.judging.jury import Judge, Jury, jury_of
-from medeval.tasks.catalogue import begin
 from medeval.tasks.judged import chosen_jury
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.options import parse_arguments
+from medeval.tasks.registry import start
 from medeval.tasks.run_record import RunRecord, read_record
 from medeval.tasks.self_check import check_task
 from medeval.tasks.task import DEMO, ORACLE, AskedTask, Method
@@ -70,12 +70,12 @@ class _Wrong:
 def test_a_scorer_that_is_wrong_fails_the_check_that_is_for_it(
     kind: str, value: float, found: str
 ) -> None:
-    task: Any = _Wrong(begin("yier", {}), {kind: value})
+    task: Any = _Wrong(start("yier", {}), {kind: value})
     assert [check.name for check in check_task(task) if not check.passed] == [found]
 
 
 def test_the_demo_model_looks_at_no_gold_answer() -> None:
-    task: Any = begin("yier", {})
+    task: Any = start("yier", {})
     bare = [record.model_copy(update={"answer_choices": ()}) for record in task.records]
     answer, blind = (one.local_model(DEMO) for one in (task, replace(task, records=bare)))
     asked: list[Item] = list(task.items())
@@ -88,7 +88,7 @@ def test_notes_are_shuffled_by_the_seed_and_none_is_lost(
     monkeypatch.setenv("MEDEVAL_DUCKDB", str(asked_duckdb))
 
     def ids(**options: Any) -> list[str]:
-        return [item.id for item in begin("mtsamples", options).items()]
+        return [item.id for item in start("mtsamples", options).items()]
 
     assert ids(shuffle_seed=3) == ids(shuffle_seed=3) != ids()
     assert sorted(ids(shuffle_seed=3)) == sorted(ids())
@@ -100,7 +100,7 @@ def test_options_nested_without_end_are_refused() -> None:
 
 
 def test_two_runs_of_one_second_have_two_folders(tmp_path: Path) -> None:
-    task = begin("yier", {})
+    task = start("yier", {})
     folders = [open_run(task, ModelChoice(DEMO), runs=tmp_path).folder for _ in range(4)]
     assert sorted(tmp_path.iterdir()) == sorted(set(folders))
     assert len(set(folders)) == 4
@@ -112,7 +112,7 @@ def test_two_runs_of_one_second_have_two_folders(tmp_path: Path) -> None:
 def test_judges_see_the_answer_with_its_reasons_and_not_the_form_around_it(tmp_path: Path) -> None:
     file, folder = tmp_path / "own.yaml", tmp_path / "run"
     file.write_text(SUMMARIES, encoding="utf-8")
-    task: Any = begin(str(file), {})
+    task: Any = start(str(file), {})
     provider = task.local_provider(ORACLE, DataUseGuard({}, folder / AUDIT))
     settings = {**settings_of(provider, task.prompt_version), **task.settings()}
     run = Run(folder, settings, provider, about={"task": task.name})

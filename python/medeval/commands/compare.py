@@ -3,127 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from medeval.commands.graceful_exit import command_of
-from medeval.commands.shared_options import flags_in, refuse_flags
+from medeval.commands.graceful_exit import command_of, with_flags
+from medeval.commands.options import flags_in, flags_of_options, with_options
+from medeval.commands.score import method_of, write_json
 from medeval.errors import UserError
-from medeval.registry import with_options
-from medeval.tasks.mimic3.task import is_icu_task
+from medeval.tasks import registry
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from medeval.scoring.binary import DeLong
-    from medeval.scoring.compare import Difference, PairTest
+    from medeval.scoring.compare import Difference
+    from medeval.tasks.task import Comparison, Method
 
-FLAGS = "compare_flags.toml"
 # Of predictions, whose rows are the same for all metrics.
 NO_N = ("n", None)
 NOT_EQUAL = "What cannot be told apart need not be equal: these data do not say."
 
 
-@dataclass(frozen=True)
-class Compared:
-    """All pairs by all metrics, and what is said of them.
-
-    Attributes:
-        differences: of one family.
-        sentences: how the numbers came about.
-        content: what is written beside the comparisons; they take the place of its key.
-        warnings: in sentences.
-        areas: DeLong's tests.
-        names: what to call some metrics instead of their keys.
-    """
-
-    differences: Sequence[Difference]
-    sentences: Sequence[str]
-    content: dict[str, Any]
-    warnings: Sequence[str] = ()
-    areas: Sequence[PairTest[DeLong]] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
-
-
 def _compare(
-    predictions: Annotated[
+    context: typer.Context,
+    runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PREDICTION...",
-            help="Two or more prediction files (.csv, .csv.gz, .parquet) or folders of runs.",
+            metavar="RUN|FILE...",
+            help="Two or more folders of runs, or prediction files (.csv, .csv.gz, .parquet).",
         ),
     ],
     **given: Any,
 ) -> None:
-    """Compare predictions or models' answers: which is better, and which cannot be told apart.
+    """Compare runs or predictions: which is better, and which cannot be told apart.
 
-    All are scored on the same resamples; p values are corrected for the number of comparisons
+    All are scored on the same resamples. p values are corrected for the number of comparisons
     (Holm: all pairs, all metrics).
     """
     # Here, not above: every other command starts without these.
     from medeval.scoring.compare import pair_sentences, sentence
-    from medeval.tasks.catalogue import canonical_name, recorded_name
-    from medeval.terminal import Results, require_writable, write_json
+    from medeval.terminal import Results, require_writable
 
-    task = given["task"]
-    is_icu = is_icu_task(task)
-    if not is_icu:
-        recorded_name(task)  # an unknown task is told before its flags
-    refuse_flags(FLAGS, task, ["predictions" if is_icu else canonical_name(task)], given)
-    out = given["out"]
-    if out is not None:
+    given |= context.obj["options"]
+    out, as_json = given["out"], given["json"] or str(given["out"]) == "-"
+    named = given["task"] or registry.task_of(runs[0])
+    if named is None:
+        raise UserError("Name a task with --task, or folders of runs.")
+    name, kind = registry.recorded_name(named), registry.task_class(registry.canonical_name(named))
+    method = method_of(kind, name, given)
+    if out is not None and not as_json:
         require_writable(out)
-    found = (_of_predictions if is_icu else _of_runs)(task, predictions, given)
+    metrics = given["metric"] or []
+    found = kind.compare_files(runs, name, metrics, method)
+    if found is None:
+        moved = {one: given[one] for one in kind.MOVED if given.get(one) is not None}
+        found = _of_runs(name, runs, metrics, method, moved, given["task"])
     pairs: dict[tuple[str, str], list[Difference]] = {}
     for entry in found.differences:
         pairs.setdefault((entry.first, entry.second), []).append(entry)
     said = [one for of_pair in pairs.values() for one in pair_sentences(of_pair, found.names)]
-    files = {}
-    if out is not None:
-        told = [
+    content = {
+        **found.content,
+        "comparisons": [
             {
-                **{name: value for name, value in asdict(one).items() if (name, value) != NO_N},
+                **{key: value for key, value in asdict(one).items() if (key, value) != NO_N},
                 "sentence": sentence(one),
             }
             for one in found.differences
-        ]
-        content = {**found.content, "comparisons": told}
+        ],
+    }
+    files = {}
+    if out is not None and not as_json:
         files[out] = partial(write_json, content=content, bare_nan=False)
-    tables = [_table(pair, of_pair, found) for pair, of_pair in pairs.items()]
-    Results(tables, [*said, *found.sentences], found.warnings, files).show()
+    letters = _letters(found.differences)
+    legend = [f"{letter}: {run}" for run, letter in letters.items()]
+    tables = [_table(pair, of_pair, found, letters) for pair, of_pair in pairs.items()]
+    sentences = [*legend, *said, *found.sentences, NOT_EQUAL]
+    Results(tables, sentences, found.warnings, files, content=content).show(as_json=as_json)
 
 
-compare = with_options(_compare, [flags_in(FLAGS)])
+compare = with_options(_compare, [flags_in("compare_flags.toml")])
 
 
-def _of_predictions(name: str, paths: Sequence[Path], given: Mapping[str, Any]) -> Compared:
-    """Compare prediction files; see `IcuTask.compare_files`."""
-    from medeval.scoring.compare import answer_sentence
-    from medeval.tasks.mimic3.task import ScoreOptions, task_named
-    from medeval.tasks.task import Method
-
-    same = ("listfile", "target", "as_built", "threshold")
-    task = task_named(name, ScoreOptions(**{flag: given[flag] for flag in same}))
-    n_iters = task.n_iters if given["n_iters"] is None else given["n_iters"]
-    method = Method(n_iters, given["seed"], (), given["cluster"])
-    found = task.compare_files(paths, given["metric"] or [], method)
-    first, last = found.notes[:2], found.notes[2:]
-    return Compared(
-        found.differences,
-        [*map(answer_sentence, found.answers), *first, NOT_EQUAL, *last],
-        found.content,
-        found.warnings,
-        found.areas,
-        found.names,
-    )
+def _letters(differences: Sequence[Difference]) -> dict[str, str]:
+    """Return a short name for each run, in the order in which they were named: A, B and so on."""
+    runs = dict.fromkeys(run for one in differences for run in (one.first, one.second))
+    return {
+        run: ascii_uppercase[place] if place < len(ascii_uppercase) else f"R{place + 1}"
+        for place, run in enumerate(runs)
+    }
 
 
-def _of_runs(task: str, folders: Sequence[Path], given: Mapping[str, Any]) -> Compared:
+def _of_runs(
+    name: str,
+    folders: Sequence[Path],
+    metrics: Sequence[str],
+    method: Method,
+    moved: Mapping[str, Any],
+    named: str | None,
+) -> Comparison:
     """Compare runs of models on what both of a pair were asked.
 
     Raises:
@@ -131,29 +114,29 @@ def _of_runs(task: str, folders: Sequence[Path], given: Mapping[str, Any]) -> Co
             metric that there is not.
     """
     from medeval.scoring.compare import corrected
-    from medeval.tasks.catalogue import recorded_name
-    from medeval.tasks.cdm.resume import taken_up
     from medeval.tasks.run_record import facts_of_run, read_record
-    from medeval.tasks.task import Method
+    from medeval.tasks.task import Comparison
 
     if len(folders) < 2:
         raise UserError("Name two runs or more to compare.")
-    name, cases, metrics = recorded_name(task), given["cases"], given["metric"] or []
-    n_iters = 1000 if given["n_iters"] is None else given["n_iters"]
-    method = Method(n_iters, given["seed"], (), given["cluster"])
     records = [read_record(folder, name) for folder in folders]
-    runs = [(record, taken_up(record, cases)) for record in records]
+    runs = [(record, registry.resume(record, moved, named)) for record in records]
     for record, asked in runs:
         missing = facts_of_run(record, asked.items(record.limit))["not_asked"]
         if missing:
+            again = with_flags(
+                command_of("run", "--resume", record.folder), flags_of_options(moved)
+            )
             raise UserError(
                 f"{missing:,} items of {record.folder} were never asked: it cannot be compared"
-                " before it is whole."
-                f" `{command_of('run', '--resume', record.folder, cases=cases)}`."
+                f" before it is whole. `{again}`."
             )
+    names = {record.folder: record.folder.name for record in records}
+    if len(set(names.values())) < len(names):
+        names = {folder: str(folder) for folder in names}
     found = corrected(
         [
-            replace(difference, first=one.folder.name, second=two.folder.name)
+            replace(difference, first=names[one.folder], second=names[two.folder])
             for (one, asked), (two, other) in combinations(runs, 2)
             for difference in asked.compare(one.folder, other, two.folder, method)
             if not metrics or difference.metric in metrics
@@ -162,31 +145,38 @@ def _of_runs(task: str, folders: Sequence[Path], given: Mapping[str, Any]) -> Co
     if unknown := [one for one in metrics if one not in {each.metric for each in found}]:
         raise UserError(f"--metric {unknown[0]}: the runs cannot be compared by it.")
     said = (
-        f"{n_iters:,} paired resamples of the items, seed {method.seed}; p values by random"
+        f"{method.n_iters:,} paired resamples of the items, seed {method.seed}; p values by random"
         f" exchanges, corrected for {len(found):,} comparisons (Holm)"
     )
     content: dict[str, Any] = {
-        "task": task,
+        "task": name,
         "comparisons": [],
-        "n_iters": n_iters,
+        "n_iters": method.n_iters,
         "seed": method.seed,
         "correction": "Holm over all pairs and metrics",
     }
-    return Compared(found, [said, NOT_EQUAL], content)
+    return Comparison(found, [said], content)
 
 
-def _table(pair: tuple[str, str], found: Sequence[Difference], all_found: Compared) -> Table:
+def _table(
+    pair: tuple[str, str],
+    found: Sequence[Difference],
+    all_found: Comparison,
+    letters: Mapping[str, str],
+) -> Table:
+    """Return a table of one pair: a row a metric, runs by their letters."""
     from rich.table import Table
 
     from medeval.scoring.compare import shown_p
-    from medeval.tasks.mimic3.results import interval, shown
+    from medeval.terminal import interval, shown
 
     areas = {one.metric: one for one in all_found.areas if (one.first, one.second) == pair}
-    table = Table(title=f"{pair[0]} (first) and {pair[1]} (second)", title_justify="left")
-    table.add_column("metric")
+    first, second = (letters[run] for run in pair)
+    table = Table(title=f"{first} and {second}", title_justify="left")
+    table.add_column("metric", no_wrap=True)
     has_n = any(entry.n is not None for entry in found)
     # Broken by hand, so that all fits a terminal of 80 columns.
-    headers = ["first", "second", "first -\nsecond", "95 % interval", "p\n(Holm)"]
+    headers = [first, second, f"{first} - {second}", "95 % interval", "p\n(Holm)"]
     for header in [*headers, *["DeLong\n(Holm)"] * bool(areas), *["n"] * has_n]:
         table.add_column(header, justify="right", no_wrap=True)
     for entry in found:

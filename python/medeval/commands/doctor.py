@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from medeval.commands.shared_options import flags_in
+from medeval.commands.options import flags_in, with_options
 from medeval.errors import UserError
-from medeval.registry import benchmark_exports, with_options
+from medeval.tasks import registry
 from medeval.tasks.task import Check
+from medeval.terminal import print_json
 
 # Where dbt and the commands write, each with the variable that names another place.
 _PLACES = {"target": "DBT_TARGET_PATH", "logs": "DBT_LOG_PATH", "runs": "", "exports": ""}
@@ -25,13 +27,16 @@ def _doctor(**given: Any) -> None:
 
     Nothing is sent anywhere.
     """
-    failed = False
     tasks, *set_up = (given[name] for name in ("task", "target", "endpoints", "as_built"))
+    found = []
     for check in _task_checks(tasks, given["as_built"]) if tasks else _setup(*set_up):
-        # Each as soon as it is made.
-        print(f"{'ok  ' if check.passed else 'NOT '} {check.name}: {check.told}", flush=True)
-        failed = failed or not check.passed
-    if failed:
+        found.append(check)
+        if not given["json"]:
+            # Each as soon as it is made.
+            print(f"{'ok  ' if check.passed else 'NOT '} {check.name}: {check.told}", flush=True)
+    if given["json"]:
+        print_json([asdict(check) for check in found])
+    if not all(check.passed for check in found):
         raise typer.Exit(1)
 
 
@@ -39,21 +44,18 @@ doctor = with_options(_doctor, [flags_in("doctor_flags.toml")])
 
 
 def _task_checks(names: Sequence[str], as_built: bool) -> Iterator[Check]:
-    from medeval.tasks.catalogue import BUILT_IN, begin
     from medeval.tasks.medical import bundled
-    from medeval.tasks.self_check import check_task
 
-    chosen = [*BUILT_IN, *bundled()] if list(names) == ["all"] else names
-    for name in chosen:
+    for named in [*registry.names(), *bundled()] if list(names) == ["all"] else names:
+        if not registry.is_known(named):
+            registry.start(named, {})
+        name = registry.canonical_name(named)
         try:
-            task = begin(name, {"as_built": as_built})
+            recorded = registry.recorded_name(name)
+            for check in registry.task_class(name).self_check(name, as_built):
+                yield replace(check, name=f"{recorded}: {check.name}")
         except UserError as error:
-            if len(chosen) == 1:
-                raise
-            yield Check(f"{name}: can be asked", False, str(error))
-            continue
-        for check in check_task(task):
-            yield Check(f"{task.name}: {check.name}", check.passed, check.told)
+            yield Check(f"{named}: can be evaluated", False, str(error))
 
 
 def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Check]:
@@ -85,7 +87,7 @@ def _setup(target: str | None, endpoints: Path, as_built: bool) -> Iterator[Chec
         if found:
             told = f"others may open {len(found):,} files and folders, such as {found[0]}"
         yield Check("what is written is yours only", not found, told)
-        names = list(benchmark_exports())
+        names = list(registry.benchmark_exports())
         with open_built(" ".join(names), target, as_built=as_built) as warehouse:
             yield Check(f"target {warehouse.target.name} opens", True, warehouse.server_version())
             for name in names:

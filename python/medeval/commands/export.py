@@ -7,15 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from medeval.commands.shared_options import flags_in
+from medeval.commands.options import flags_in, flags_of, options_of, with_options
 from medeval.errors import UserError
-from medeval.registry import (
-    benchmark_exports,
-    chosen_tasks,
-    flags_of,
-    options_of,
-    with_options,
-)
+from medeval.tasks.registry import benchmark_exports, chosen_exports
 
 _EXPORTS = benchmark_exports()
 
@@ -38,7 +32,7 @@ def _export(
         given[name] for name in ("out", "strict", "target", "as_built")
     )
     options = {name: options_of(one.options, given) for name, one in _EXPORTS.items()}
-    chosen = chosen_tasks(task or [])
+    chosen = chosen_exports(task or [])
     if chosen:
         _check_options(given, list(chosen))
     with open_built(" ".join(chosen or _EXPORTS), target, as_built=as_built) as warehouse:

@@ -16,8 +16,7 @@ from medeval.commands.judging import (
     refuse_unnamed,
     verdicts_kept,
 )
-from medeval.commands.shared_options import flags_in
-from medeval.registry import with_options
+from medeval.commands.options import flags_in, with_options
 
 
 def _judge(
@@ -32,12 +31,12 @@ def _judge(
     in the run's. Exit code 1: a judge failed on more than one answer in twenty, or stopped.
     """
     # Here, not above: every other command starts without the client of endpoints.
-    from medeval.tasks.catalogue import resumed
+    from medeval.tasks import registry
     from medeval.tasks.judged import chosen_jury, rubric_of
     from medeval.tasks.run_record import read_record
 
     record = read_record(run)
-    task = resumed(record)
+    task = registry.resume(record)
     rubric_of(task)  # raises where it is not judged
     flags = JudgeFlags.of(given)
     again = same_command(context, "judge")
@@ -49,7 +48,7 @@ def _judge(
     options = judges_asked(given)
     with graceful_exit(lambda: f"{verdicts_kept(task, run, chosen)}; go on with `{again}`"):
         results = judge_and_tell(task, run, chosen, options, given["endpoints"])
-    print(command_of("score", "--task", task.asked_as, run))
+    print(command_of("score", run))
     if results.exit_code:
         raise typer.Exit(1)
 

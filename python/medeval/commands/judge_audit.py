@@ -12,9 +12,8 @@ import typer
 import medeval
 from medeval.commands.graceful_exit import graceful_exit, same_command
 from medeval.commands.judging import JudgeFlags, judges_asked, refuse_unnamed
-from medeval.commands.shared_options import flags_in
+from medeval.commands.options import flags_in, with_options
 from medeval.errors import UserError
-from medeval.registry import with_options
 
 if TYPE_CHECKING:
     from medeval.judging.jury import Jury
@@ -135,7 +134,7 @@ def _judging_of(record: RunRecord | None, flags: JudgeFlags, named: str | None) 
     from medeval.judging.jury import DEFAULT_JUDGE
     from medeval.judging.rubric import named_rubric
     from medeval.judging.running import Judging
-    from medeval.tasks.catalogue import resumed
+    from medeval.tasks import registry
     from medeval.tasks.judged import subjects_of_run
     from medeval.tasks.run_record import RUNS
 
@@ -143,7 +142,7 @@ def _judging_of(record: RunRecord | None, flags: JudgeFlags, named: str | None) 
         weak, jury = WeakAnswers.read(WEAK_ANSWERS), cast("Jury", flags.plan(DEFAULT_JUDGE))
         rubric = named_rubric(named or weak.rubric)
         return Judging(weak.subjects, jury, rubric, RUNS / _folder_of(jury, rubric))
-    task = cast("JudgedTask", resumed(record))
+    task = cast("JudgedTask", registry.resume(record))
     if not hasattr(task, "subjects"):
         raise UserError(f"The answers to {record.task} are not of a kind that judges grade.")
     own, judgings = task.rubric, record.judgings

@@ -171,7 +171,7 @@ def judges_asked(given: Mapping[str, Any]) -> RunConfig:
     Raises:
         UserError: the limit is no amount of money, or there are no such prices.
     """
-    from medeval.commands.shared_options import amount, read_price_file
+    from medeval.commands.options import amount, read_price_file
     from medeval.inference.run import RunConfig
     from medeval.inference.types import Outcome
 

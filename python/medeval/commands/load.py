@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from medeval.commands.options import flags_of, options_of, with_options
 from medeval.errors import UserError
-from medeval.registry import LOADERS, RAW_KINDS, LoadRequest, flags_of, options_of, with_options
+from medeval.load import LoadRequest
+from medeval.tasks.registry import LOADERS, RAW_KINDS
 
 if TYPE_CHECKING:
     from medeval.load import Part

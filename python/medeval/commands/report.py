@@ -8,10 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from medeval.commands.graceful_exit import command_of
+from medeval.commands.options import flags_in, with_options
 from medeval.commands.score import SCORES
-from medeval.commands.shared_options import flags_in
 from medeval.errors import UserError
-from medeval.registry import with_options
 
 
 def _report(

@@ -3,55 +3,71 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import typer
 
 from medeval.commands.graceful_exit import graceful_exit
 from medeval.commands.judging import JudgeFlags
-from medeval.commands.shared_options import flags_in
+from medeval.commands.options import flags_in, given_options, with_options
 from medeval.errors import UserError
-from medeval.registry import with_options
-
-OWN = flags_in("run_flags.toml")
-# Flags that are options of tasks.
-OF_TASKS = flags_in("task_flags.toml", rich_help_panel="What is asked")
+from medeval.tasks import registry
 
 
-def _run(**given: Any) -> None:
-    """Evaluate a model on a task; a run that was killed or stopped is resumed with --resume.
+def _run(context: typer.Context, **given: Any) -> None:
+    """Evaluate a model on a task. Resume a run that was stopped with --resume.
 
-    Exit code 1: items without a reply, or a run that stopped before its end.
+    `run --task NAME --help` also shows the options of that task.
+
+    Examples:
+    python -m medeval run --task yier --model demo
+
+    python -m medeval run --task cdm --model llama --base-url http://localhost:8000/v1
+
+    Exit code 1: an item has no reply, many replies could not be read, or the run was stopped.
     """
     # Here, not above: every other command starts without the client of endpoints.
-    from medeval.commands.run_flow import RunFlags, execute, resume, start
+    from medeval.commands.run_flow import RunFlags, execute, resume, show_prompt, start
     from medeval.tasks.options import parse_arguments
 
-    subsets = given["subset"] or ()
-    if len(subsets) > 1:
-        raise UserError(f"--subset was given {len(subsets)} times: a run has one of them.")
+    given |= context.obj["options"]
     if given["export_prompts"] is not None and given["import_answers"]:
         raise UserError("--export-prompts and --import-answers: one after the other.")
-    options = {field.name: given[field.name] for field in fields(OF_TASKS)}
-    options |= {
-        # A run that is resumed has its cases; they may be elsewhere now.
-        "cases": None if given["resume"] else given["cases"],
-        "subset": next(iter(subsets), None),
-        "as_built": given["as_built"] or None,
-    }
-    options = parse_arguments(given["env_args"]) | {
-        name: str(value) if isinstance(value, Path) else value
-        for name, value in options.items()
-        if value is not None
-    }
     named = {one.name: given[one.name] for one in fields(RunFlags) if one.name in given}
     flags = RunFlags(**named, judges=JudgeFlags.of(given))
-    _ = flags.limits  # an amount that is none is told before anything is read
+    _ = flags.limits  # an amount that is none is reported before anything is read
+    single = parse_arguments(given["env_args"], given["task_option"] or ())
+    tasks, models = given["task"] or [None], given["model"] or [None]
+    is_whole = True
     with graceful_exit(lambda: "nothing was asked; start the same command again"):
-        run, flags = (resume if flags.resume else start)(given, options, flags)
-    if not execute(run, flags):
+        if flags.resume is not None:
+            given = {**given, "model": models[0]}
+            run, flags = resume(given, single, flags)
+            is_whole = execute(run, flags)
+        else:
+            several = len(tasks) * len(models) > 1
+            chosen = {
+                name: registry.task_class(registry.canonical_name(name)) for name in tasks if name
+            }
+            for name in tasks:
+                kind = chosen.get(name)
+                options = single if kind is None else single | given_options(kind.Options, given)
+                if len(tasks) > 1 and kind is not None:
+                    options = {
+                        option: value
+                        for option, value in options.items()
+                        if option in kind.Options.model_fields
+                        or not any(option in one.Options.model_fields for one in chosen.values())
+                    }
+                for model in models:
+                    one = {**given, "task": name, "model": model}
+                    if given["show_prompt"]:
+                        show_prompt(one, options)
+                        continue
+                    run, own = start(one, options, flags, may_resume=several)
+                    is_whole = execute(run, own) and is_whole
+    if not is_whole:
         raise typer.Exit(1)
 
 
-run = with_options(_run, [OWN, OF_TASKS])
+run = with_options(_run, [flags_in("run_flags.toml")])

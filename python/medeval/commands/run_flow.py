@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,18 +19,19 @@ from medeval.commands.judging import (
     taken_from_arguments,
     verdicts_kept,
 )
+from medeval.commands.options import amount, given_options, read_price_file
 from medeval.commands.run_progress import ledger_table, shown_progress
-from medeval.commands.shared_options import amount, read_price_file
 from medeval.errors import UserError
 from medeval.inference.cost import Budget, Prices, Spent, charged_in, kept_spending
 from medeval.inference.guard import IN_PROCESS
 from medeval.inference.run import Progress, RunConfig
 from medeval.inference.types import Outcome
-from medeval.tasks import catalogue
+from medeval.tasks import registry
 from medeval.tasks.judged import JUDGINGS, judged
 from medeval.tasks.models import ModelChoice
 from medeval.tasks.options import parse_parameters
 from medeval.tasks.run_record import RUNS, RunRecord, read_record, warning_of_cut_prompts
+from medeval.tasks.task import DEMO, AskedTask
 from medeval.tasks.task_run import (
     ENDPOINTS,
     TaskRun,
@@ -39,11 +41,15 @@ from medeval.tasks.task_run import (
     open_run,
 )
 from medeval.terminal import Terminal, warn
+from medeval.text import visible
 
 # What a run is begun with, and no other start may change.
 _WHO = ("task", "model", "key_variable", "base_url", "out")
-_PARAMETERS = ("parameters", "temperature", "max_tokens", "model_seed")
+_PARAMETERS = ("model_parameter", "parameters", "temperature", "max_tokens", "model_seed")
 _JUDGES = ("judge_model", "judge_base_url", "jury")
+# Above it a run says that its replies were not read, and shows so much of the first.
+_MOST_UNREAD = 0.2
+_MOST_SHOWN = 300
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,8 @@ class RunFlags:
 
     Attributes:
         judges: who judges.
+        named_again: further flags that every command about this run needs, such as the place of
+            data that were moved.
     """
 
     concurrency: int
@@ -62,10 +70,10 @@ class RunFlags:
     limit: int | None
     no_judge: bool
     resume: Path | None
-    cases: Path | None
     export_prompts: Path | None
     import_answers: Sequence[Path] | None
     judges: JudgeFlags
+    named_again: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def read_prices(self) -> Prices:
@@ -80,44 +88,25 @@ class RunFlags:
             "prices": str(self.prices.resolve()) if self.prices else "",
         }
 
-    @property
-    def moved(self) -> Path | None:
-        """The folder of the cases of a run that is resumed, if it is elsewhere now."""
-        return self.cases if self.resume else None
-
 
 def start(
-    given: Mapping[str, Any], options: dict[str, Any], flags: RunFlags
+    given: Mapping[str, Any], options: dict[str, Any], flags: RunFlags, *, may_resume: bool = False
 ) -> tuple[TaskRun, RunFlags]:
     """Make a new run's folder.
 
     Args:
-        given: the flags of the command.
+        given: the flags of the command, with one task and one model.
         options: of the task.
         flags: how it is run.
+        may_resume: go on with the newest run of the same task, model and settings, if there is one.
 
     Raises:
         UserError: no such task or model, options that cannot be meant, or a key is missing.
     """
-    numbers = {"temperature": given["temperature"] or 0.0, "max_tokens": given["max_tokens"]}
-    parameters = parse_parameters(given["parameters"], {**numbers, "seed": given["model_seed"]})
-    if given["task"] is None:
-        raise UserError("Name a task with --task, or a run to go on with: --resume.")
     judges = taken_from_arguments(flags.judges, options)
-    asked = catalogue.begin(given["task"], options)
-    if not given["model"]:
-        raise UserError("Name a model with --model, or a run to go on with: --resume.")
-    choice = ModelChoice(
-        given["model"], given["base_url"], given["key_variable"], parameters, flags.timeout
-    )
-    if choice.is_demo or choice.function is not None:
-        if named := _shown(_PARAMETERS, given):
-            raise UserError(
-                f"{', '.join(named)}: {choice.model} answers in this process and takes none."
-            )
-        choice = replace(choice, parameters={})
-    is_judged = judged(asked) is not None and not flags.no_judge
-    plan = judges.plan(getattr(asked, "default_judge", None) if is_judged else None)
+    task, choice = _asked(given, options, flags.timeout)
+    is_judged = judged(task) is not None and not flags.no_judge
+    plan = judges.plan(getattr(task, "default_judge", None) if is_judged else None)
     if plan is None and (judges.choices or judges.key_variable):
         flag = "--judge-key-variable" if judges.key_variable else "--jury"
         raise UserError(f"{flag} without --judge-model: name the judges.")
@@ -125,12 +114,64 @@ def start(
         if flags.no_judge:
             raise UserError("--no-judge and --judge-model: leave one of them away.")
         # No answer is paid that cannot be judged.
-        check_before(asked, plan, flags.endpoints)
+        check_before(task, plan, flags.endpoints)
     _ = flags.read_prices  # a file that cannot be read is reported before a folder is made
-    out = given["out"] or RUNS
-    run = open_run(asked, choice, runs=out, endpoints=flags.endpoints, limit=flags.limit)
-    run.update(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
-    return run, flags
+    out, asked_task = given["out"] or RUNS, registry.file_of_class(given["task"])
+    run = open_run(
+        task,
+        choice,
+        runs=out,
+        endpoints=flags.endpoints,
+        limit=flags.limit,
+        asked_task=asked_task,
+        may_resume=may_resume,
+    )
+    if run.made:
+        run.update(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
+    return run, replace(flags, named_again={"--task": asked_task} if asked_task else {})
+
+
+def _asked(
+    given: Mapping[str, Any], options: Mapping[str, Any], timeout: float = 600.0
+) -> tuple[AskedTask, ModelChoice]:
+    """Return the task and the model that a command names."""
+    numbers = {"temperature": given["temperature"] or 0.0, "max_tokens": given["max_tokens"]}
+    parameters = parse_parameters(
+        given["parameters"],
+        given["model_parameter"] or (),
+        {**numbers, "seed": given["model_seed"]},
+    )
+    if given["task"] is None:
+        raise UserError("Name a task with --task, or a run to resume: --resume.")
+    task = registry.start(given["task"], options)
+    if not given["model"]:
+        raise UserError("Name a model with --model, or a run to resume: --resume.")
+    choice = ModelChoice(
+        given["model"], given["base_url"], given["key_variable"], parameters, timeout
+    )
+    if choice.is_demo or choice.function is not None:
+        if named := _shown(_PARAMETERS, given):
+            raise UserError(
+                f"{', '.join(named)}: {choice.model} answers in this process and takes none."
+            )
+        choice = replace(choice, parameters={})
+    return task, choice
+
+
+def show_prompt(given: Mapping[str, Any], options: Mapping[str, Any]) -> None:
+    """Print the first prompt of a task; nothing is sent, and no folder is made.
+
+    Raises:
+        UserError: as `start`.
+    """
+    task, _ = _asked({**given, "model": given["model"] or DEMO}, options)
+    item = next(iter(task.items(1)), None)
+    if item is None:
+        raise UserError(f"{task.name} has no item to be asked.")
+    for message in item.messages:
+        print(f"[{message['role']}]\n{message['content']}\n")
+    for name, value in item.parameters.items():
+        print(f"[{name}]\n{json.dumps(value, ensure_ascii=False, indent=2)}\n")
 
 
 def resume(
@@ -142,21 +183,27 @@ def resume(
         UserError: what the run was started with is given again, or has changed; or what its record
             may not decide alone is not.
     """
-    from medeval.tasks.cdm.resume import taken_up
-
-    judges, model = flags.judges, given["model"]
-    # The same model and a key may be named again.
-    is_same = model is not None and model == read_record(given["resume"]).asked_model
-    begun_with = {**given, "key_variable": None, **({"model": None} if is_same else {})}
+    judges, record = flags.judges, read_record(given["resume"])
+    named_task = (given["task"] or [None])[0]
+    # The same model and the same code may be named again, and a key.
+    begun_with = {**given, "key_variable": None}
+    begun_with |= {"model": None} if given["model"] == record.asked_model else {}
+    begun_with |= {"task": None} if named_task and named_task == record.asked_task else {}
     named = _shown((*_WHO, *_PARAMETERS), begun_with)
-    named += [*map(_flag, options), *_shown(_JUDGES, given)]
+    kind = registry.task_class((begun_with["task"] is None and named_task) or record.task)
+    chosen = {**options, **given_options(kind.Options, given)}
+    moved = {name: chosen.pop(name) for name in kind.MOVED if name in chosen}
+    chosen.pop("as_built", None)
+    named += [*map(_flag, chosen), *_shown(_JUDGES, given)]
     if named:
         raise UserError(
             f"--resume goes on with what the run was begun with; leave {', '.join(named)} away, or"
             " begin a new run. Other judges: `python -m medeval judge`."
         )
     judges.plan()  # a key for them may be given anew
-    record = read_record(given["resume"])
+    flags = replace(flags, named_again={_flag(name): str(one) for name, one in moved.items()})
+    if record.asked_task:
+        flags = replace(flags, named_again={**flags.named_again, "--task": record.asked_task})
     choice = choice_of(record, given["key_variable"], flags.timeout)
     is_given = {_flag(name) for name in ("model", "key_variable") if given[name]}
     unnamed = {flag: value for flag, value in choice.to_name.items() if flag not in is_given}
@@ -165,7 +212,7 @@ def resume(
         unnamed |= judges.missing(plan)
     # A record may not decide alone where keys are sent and what is run.
     refuse_unnamed(record, unnamed, _command(record, flags))
-    task = taken_up(record, flags.cases)
+    task = registry.resume(record, moved, named_task)
     for plan in plans if judged(task) else ():
         check_before(task, judges.with_key(plan), flags.endpoints)
     limit = record.limit if flags.limit is None else flags.limit
@@ -219,7 +266,7 @@ def execute(run: TaskRun, flags: RunFlags) -> bool:
         except UserError:
             run.discard()
             raise
-    print(command_of("score", "--task", run.task.asked_as, run.folder, cases=flags.moved))
+    print(with_flags(command_of("score", run.folder), flags.named_again))
     return is_whole
 
 
@@ -270,13 +317,33 @@ def _tell(
     is_local = run.settings["endpoint"] == IN_PROCESS
     currency = None if is_local else flags.read_prices.currency
     Terminal().print(ledger_table(sums, currency, spent))
-    warn(*filter(None, [*warnings, stopped]))
+    unread = _warning_of_unread(run, sums)
+    warn(*filter(None, [*warnings, unread, stopped]))
     if stopped:
         print(resume_command(run, flags))
         return None
     if count := sum(sums.errors.values()):
         warn(f"{count:,} items have no reply; ask them again with `{resume_command(run, flags)}`")
-    return not sums.ledger[Outcome.ERRORED]
+    return not (sums.ledger[Outcome.ERRORED] or unread)
+
+
+def _warning_of_unread(run: TaskRun, sums: Progress) -> str:
+    """Return a warning if more than one reply in five could not be read, with the first of them.
+
+    Text that is not open is not shown.
+    """
+    count, total = sums.ledger[Outcome.UNPARSED], sums.ledger.asked
+    if count <= _MOST_UNREAD * total:
+        return ""
+    options = [_flag(name) for name in run.task.READING if name in run.task.Options.model_fields]
+    said = f"{count:,} of {total:,} replies could not be read"
+    if options:
+        said += f"; see what {', '.join(options)} would change"
+    line = next((one for one in run.lines() if one["outcome"] == Outcome.UNPARSED), None)
+    open_items = {one.id for one in run.task.items(run.limit) if one.data_class == "open"}
+    if line is None or line["item"] not in open_items:
+        return f"{said}."
+    return f"{said}. The first, of item {line['item']}: {visible(line['text'][:_MOST_SHOWN])}"
 
 
 def _config(run: TaskRun, flags: RunFlags, journal: Path) -> RunConfig:
@@ -289,7 +356,7 @@ def _config(run: TaskRun, flags: RunFlags, journal: Path) -> RunConfig:
     """
     max_cost = amount(flags.max_cost)
     spent = Decimal(0) if max_cost is None else charged_in(run.folder, beside=journal)
-    is_retried = flags.resume is not None or journal != run.journal
+    is_retried = not run.made or journal != run.journal
     return RunConfig(
         concurrency=flags.concurrency,
         prices=flags.read_prices,
@@ -354,4 +421,4 @@ def _command(record: RunRecord, flags: RunFlags, *words: object) -> str:
         named.append("--no-judge")
     if flags.endpoints != ENDPOINTS:
         named += ["--endpoints", flags.endpoints]
-    return command_of(*named, cases=flags.moved)
+    return with_flags(command_of(*named), flags.named_again)

@@ -16,6 +16,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from medeval.terminal import Terminal
 from medeval.text import visible
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def shown_progress(
     bar = () if total is None else (BarColumn(), MofNCompleteColumn())
     left = () if total is None else (TimeRemainingColumn(),)
     label = TextColumn("{task.description}", markup=False)
-    with Progress(label, *bar, TextColumn("{task.fields[told]}"), *left, transient=True) as lines:
+    columns = (label, *bar, TextColumn("{task.fields[told]}"), *left)
+    with Progress(*columns, console=Terminal(stderr=True), transient=True) as lines:
         shown: dict[str, TaskID] = {}
 
         def show(who: str, sums: Sums) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -28,7 +28,6 @@ from medeval.models.schemas import Row
 from medeval.models.task_types import EvaluatedTask
 from medeval.tasks.differences import paired_differences
 from medeval.tasks.judged import results_of_run
-from medeval.tasks.mimic3.task import TASKS
 from medeval.tasks.options import TaskOptions
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import ItemTask, JudgedTask, Method, TaskScore
@@ -40,10 +39,6 @@ if TYPE_CHECKING:
     from medeval.scoring.compare import Difference
 
 SETTINGS = "task_file"
-# Names of tasks that are no task files; runs are found by them.
-RESERVED = {"cdm", "mtsamples", "mtsamples_procedures", "yier"} | {
-    name for task in TASKS for name in (task.name, task.short)
-}
 # What gold answers are worth here is not laid down by the gold itself.
 _NOT_OF_THE_GOLD = {"evidence_rate", "reasoning_cue_rate", "readability"}
 # So many ways of giving gold answers to other items are tried, at most.
@@ -51,20 +46,17 @@ _MOST_ROTATIONS = 20
 
 
 class MedicalOptions(TaskOptions):
-    """How the items of a task file are put.
+    """How the items of a task file are put."""
 
-    Attributes:
-        samples: how often each is asked.
-        json_schema: hold replies to the output schema where the endpoint can.
-    """
-
-    samples: Annotated[int, Field(ge=1)] = 1
-    json_schema: bool = True
+    samples: int = Field(1, ge=1, description="How often each item is asked.")
+    json_schema: bool = Field(
+        True, description="Hold replies to the output schema where the endpoint can."
+    )
 
 
 @dataclass(frozen=True)
 class MedicalTaskRun(ItemTask, JudgedTask):
-    """The items of a task file; see `AskedTask`.
+    """The items of a task file; see `Task`.
 
     Attributes:
         task: as it was loaded.
@@ -72,20 +64,61 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         options: how it is put.
     """
 
+    Options: ClassVar[type[TaskOptions]] = MedicalOptions
     task: EvaluatedTask
     file: str
     options: MedicalOptions
     prompt_version: str = TASK_PROMPT_VERSION
 
+    @classmethod
+    def start(cls, named: str, options: MedicalOptions) -> Self:
+        """See `Task`: of a bundled id, a file or a web address."""
+        from medeval.tasks import registry
+
+        try:
+            task = TaskLoader().load_task(named)
+        except FileNotFoundError:
+            raise UserError(
+                f"There is no task {named!r}. Tasks: {', '.join(registry.names())}, a task file,"
+                f" or one that comes along: {', '.join(bundled())}."
+            ) from None
+        except ValueError as error:
+            raise UserError(f"{error}.") from None
+        if not isinstance(task, EvaluatedTask):
+            raise UserError(f"{named}: tasks of type {task.task_type} cannot be scored.")
+        # Runs are found by the names of tasks.
+        if task.task_id in (*registry.names(), *registry.ALIASES):
+            raise UserError(
+                f"{named}: task_id {task.task_id!r} is the name of another task. Choose another."
+            )
+        is_file = named not in bundled() and Path(named).is_file()
+        made = cls(task, str(Path(named).resolve()) if is_file else named, options)
+        # What would fail later is told before a model is asked: a metric, a row, a rubric.
+        _ = made.metrics, made.rubric
+        try:
+            task.validate()
+        except ValueError as error:
+            raise UserError(f"{task.task_id}: {error}.") from None
+        inputs, gold = task.pairs()
+        if not inputs:
+            raise UserError(f"{task.task_id} has no item to be asked.")
+        if not any(gold):
+            raise UserError(
+                f"{task.task_id} has no expected output, so no answer to it could be scored."
+            )
+        return made
+
+    @classmethod
+    def resume(cls, record: RunRecord, moved: Mapping[str, Any], named: str | None = None) -> Self:
+        """See `Task`; the task file may be elsewhere now."""
+        asked = record.settings[SETTINGS]
+        kept = {name: asked[name] for name in ("samples", "json_schema")}
+        return cls.start(named or str(asked["file"]), MedicalOptions(**kept))
+
     @cached_property
     def name(self) -> str:  # type: ignore[override]
         """The task's id."""
         return self.task.task_id
-
-    @cached_property
-    def asked_as(self) -> str:  # type: ignore[override]
-        """The file, or the id of one that comes along."""
-        return self.file
 
     @property
     def headline(self) -> str:
@@ -149,7 +182,7 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         return subjects
 
     def settings(self) -> dict[str, Any]:
-        """See `AskedTask`."""
+        """See `Task`."""
         return {
             SETTINGS: {
                 "file": self.file,
@@ -159,7 +192,7 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         }
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
-        """See `AskedTask`."""
+        """See `Task`."""
         form = response_format_for(self.task) if self.options.json_schema else None
         asked = {} if form is None else {"response_format": form}
         for index, row in enumerate(self._pairs[0][:limit]):
@@ -168,7 +201,7 @@ class MedicalTaskRun(ItemTask, JudgedTask):
                 yield Item(str(index), messages, self.task.data_class, sample, asked)
 
     def can_read(self, item: Item, reply: str) -> bool:
-        """See `AskedTask`."""
+        """See `Task`."""
         return output_from_reply(self.task, reply) is not None
 
     def local_reply(self, item: Item, gold_of: str | None) -> str:
@@ -181,7 +214,7 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         return json.dumps(demo_answer(self.task, inputs[int(item.id)]))
 
     def chance(self) -> float:
-        """See `AskedTask`."""
+        """See `Task`."""
         gold = self._pairs[1]
         steps = range(1, len(gold))
         chosen = steps[:: max(1, len(steps) // _MOST_ROTATIONS)]
@@ -191,7 +224,7 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         return sum(defined) / len(defined) if defined else 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """See `AskedTask`."""
+        """See `Task`."""
         return {
             name: (1.0, 0.0)
             for name, metric in self.metrics.items()
@@ -199,7 +232,7 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         }
 
     def score(self, folder: Path, method: Method) -> TaskScore:
-        """See `AskedTask`."""
+        """See `Task`."""
         # Here, not above: asking needs no numpy.
         from medeval.tasks.medical_score import score_of
 
@@ -222,7 +255,7 @@ class MedicalTaskRun(ItemTask, JudgedTask):
     def compare(
         self, first: Path, other: MedicalTaskRun, second: Path, method: Method
     ) -> list[Difference]:
-        """See `AskedTask`."""
+        """See `Task`."""
         plain = Method(0, method.seed)
         one, two = self.score(first, plain).result, other.score(second, plain).result
         directions = {name: metric.direction for name, metric in self.metrics.items()}
@@ -239,53 +272,6 @@ class MedicalTaskRun(ItemTask, JudgedTask):
         return outputs
 
 
-def begin(name: str, options: MedicalOptions) -> MedicalTaskRun:
-    """Load the task of a bundled id, a file or a web address.
-
-    Raises:
-        UserError: there is none, or it cannot be read as a task that is scored.
-    """
-    try:
-        task = TaskLoader().load_task(name)
-    except FileNotFoundError:
-        icu = [f"{task.name} ({task.short})" for task in TASKS]
-        raise UserError(
-            f"There is no task {name!r}. Tasks: {', '.join([*icu, 'cdm', 'mtsamples', 'yier'])}, a"
-            f" task file, or one that comes along: {', '.join(bundled())}."
-        ) from None
-    except ValueError as error:
-        raise UserError(f"{error}.") from None
-    if not isinstance(task, EvaluatedTask):
-        raise UserError(f"{name}: tasks of type {task.task_type} cannot be scored.")
-    if task.task_id in RESERVED:
-        raise UserError(
-            f"{name}: task_id {task.task_id!r} is the name of another task. Choose another."
-        )
-    is_file = name not in bundled() and Path(name).is_file()
-    file = str(Path(name).resolve()) if is_file else name
-    made = MedicalTaskRun(task, file, options)
-    # What would fail later is told before a model is asked: a metric, a row, a rubric.
-    _ = made.metrics, made.rubric
-    try:
-        task.validate()
-    except ValueError as error:
-        raise UserError(f"{task.task_id}: {error}.") from None
-    inputs, gold = task.pairs()
-    if not inputs:
-        raise UserError(f"{task.task_id} has no item to be asked.")
-    if not any(gold):
-        raise UserError(
-            f"{task.task_id} has no expected output, so no answer to it could be scored."
-        )
-    return made
-
-
 def bundled() -> dict[str, Path]:
     """Return the task files that come along, by id."""
     return TaskLoader().discover_tasks()
-
-
-def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with which a run was begun."""
-    asked = settings[SETTINGS]
-    return {name: asked[name] for name in MedicalOptions.model_fields if name != "as_built"}

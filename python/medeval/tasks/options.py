@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -55,32 +55,64 @@ def read_options(kind: type[Options], given: Mapping[str, Any], task: str) -> Op
         raise UserError(f"{task}: option {name}: {first['msg']}.") from None
 
 
-def parse_arguments(text: str | None) -> dict[str, Any]:
-    """Return the options of a JSON object, as `--env-args` takes them.
+def parse_arguments(text: str | None, named: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the options of a JSON object, as `--env-args` takes them, and over them single ones.
 
     One that is null is as if it were not there.
+
+    Args:
+        text: the JSON object.
+        named: single options, NAME=VALUE, as `-T` takes them.
 
     Raises:
         UserError: it is no JSON object, or names one of them twice.
     """
-    read = json_object("--env-args", text, '{"use_think": true}')
+    read = json_object("--env-args", text, '{"use_think": true}') | named_values("-T", named)
     return {name: value for name, value in read.items() if value is not None}
 
 
-def parse_parameters(text: str | None, named: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a model: those of a JSON object, and over them those with flags.
+def parse_parameters(
+    text: str | None, named: Sequence[str], flags: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the parameters of a model: of a JSON object, over them single ones, then flags.
+
+    Args:
+        text: the JSON object, as `--parameters` takes it.
+        named: single parameters, NAME=VALUE, as `-M` takes them.
+        flags: those that have a flag; None for one that was not given.
 
     Raises:
         UserError: the text is no JSON object, or a number is none that a request can carry.
     """
-    parameters = json_object("--parameters", text, '{"top_p": 0.9}')
-    parameters |= {name: value for name, value in named.items() if value is not None}
+    parameters = json_object("--parameters", text, '{"top_p": 0.9}') | named_values("-M", named)
+    parameters |= {name: value for name, value in flags.items() if value is not None}
     for name, value in parameters.items():
         try:
             json.dumps(value, allow_nan=False)
         except ValueError:
             raise UserError(f"{name}: no request can carry a number that is not finite.") from None
     return parameters
+
+
+def named_values(flag: str, words: Sequence[str]) -> dict[str, Any]:
+    """Return the values of a flag that takes NAME=VALUE; a value that is JSON is read as such.
+
+    Raises:
+        UserError: a word without a name or a sign of equality, or a name that comes twice.
+    """
+    found: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise UserError(f"{flag} {word}: write NAME=VALUE.")
+        if name in found:
+            raise UserError(f"{flag}: {name} comes twice. Leave one of them away.")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
 
 
 def json_object(flag: str, text: str | None, example: str) -> dict[str, Any]:

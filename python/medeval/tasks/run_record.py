@@ -36,6 +36,7 @@ class RunRecord(RunFile, extra="forbid"):
         asked_model: the model as the user named it, by which a run is resumed.
         max_cost: the limit on cost of its newest start; empty without one.
         prices: the file of prices of its newest start; empty without one.
+        asked_task: FILE.py:CLASS, if the task is a class in a file; else empty.
     """
 
     task: str
@@ -47,6 +48,7 @@ class RunRecord(RunFile, extra="forbid"):
     asked_model: str = ""
     max_cost: str = ""
     prices: str = ""
+    asked_task: str = ""
     _folder: Path = PrivateAttr(default=Path())
 
     @property

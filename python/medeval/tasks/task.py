@@ -1,13 +1,16 @@
-"""What a run and a score need of a benchmark that is put to models."""
+"""What commands need of a benchmark: its options, its samples, its scores."""
 
 from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from medeval.errors import UserError
+from medeval.tasks.options import TaskOptions
 
 if TYPE_CHECKING:
     from medeval.inference.guard import DataUseGuard
@@ -15,7 +18,8 @@ if TYPE_CHECKING:
     from medeval.judging.prompt import Subject
     from medeval.judging.rubric import Rubric
     from medeval.models.evaluation_result import EvaluationResult
-    from medeval.scoring.compare import Difference
+    from medeval.scoring.binary import DeLong
+    from medeval.scoring.compare import Difference, PairTest
     from medeval.tasks.run_record import RunRecord
 
 LocalModel = Callable[["Item"], str]
@@ -38,7 +42,7 @@ class Method:
         groupings: by what the values are shown again.
         cluster: what is drawn as one unit, if not the item.
         min_cell: groups with fewer items are not shown.
-        score_version: cdm: 1 for the reference's scores, 2 for the repaired ones.
+        options: what a task lets choose beside these, its `ScoreOptions`.
     """
 
     n_iters: int = 1000
@@ -46,7 +50,7 @@ class Method:
     groupings: Sequence[str] = ()
     cluster: str | None = None
     min_cell: int = 1
-    score_version: int = 2
+    options: TaskOptions = field(default_factory=TaskOptions)
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,9 @@ class TaskScore:
         tables: further ones.
         details: tables that a report has room for, but no terminal.
         said_again: metrics that say here what others say, and are left out on a terminal.
+        file: what is written at `--out`, where a contract lays down its form; None for the report.
+        place: where that goes without `--out`; None for nowhere.
+        bare_nan: that file has NaN where a number is undefined; else null.
     """
 
     result: EvaluationResult
@@ -88,6 +95,30 @@ class TaskScore:
     tables: Sequence[Table] = ()
     details: Sequence[Table] = ()
     said_again: Sequence[str] = ()
+    file: Mapping[str, Any] | None = None
+    place: Path | None = None
+    bare_nan: bool = False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All pairs by all metrics, and what is said of them.
+
+    Attributes:
+        differences: of one family.
+        sentences: how the numbers came about.
+        content: what is written beside the comparisons, which take the place of its key.
+        warnings: in sentences.
+        areas: DeLong's tests.
+        names: what to call some metrics instead of their keys.
+    """
+
+    differences: Sequence[Difference]
+    sentences: Sequence[str]
+    content: Mapping[str, Any]
+    warnings: Sequence[str] = ()
+    areas: Sequence[PairTest[DeLong]] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,18 +136,157 @@ class Check:
     told: str
 
 
-class AskedTask(ABC):
+class Task:
+    """A benchmark: what can be chosen about it, and how files of answers to it are scored.
+
+    Its class is found by `tasks.registry`; of it commands take flags, and what is scored.
+
+    Attributes:
+        scored_by: its headline metric, in a few words.
+        answered_by: the command that makes what is scored.
+        Options: how samples are put to a model; each field is a flag of `run`.
+        ScoreOptions: what of a score can be chosen; each field is a flag of `score`, and of
+            `compare` if it is in `COMPARED`.
+        MOVED: options that may be given again where a run is resumed, scored or compared, since
+            data may be elsewhere by then.
+        N_ITERS: resamples of a score where no number is given.
+        BASELINES: what `predict` can train for it.
+        READING: options that may help where replies are not read.
+        name: as the command line, run records and reports call it.
+    """
+
+    scored_by: ClassVar[str] = ""
+    answered_by: ClassVar[str] = "run"
+    Options: ClassVar[type[TaskOptions]] = TaskOptions
+    ScoreOptions: ClassVar[type[TaskOptions]] = TaskOptions
+    COMPARED: ClassVar[Set[str]] = frozenset()
+    MOVED: ClassVar[Set[str]] = frozenset()
+    N_ITERS: ClassVar[int] = 1000
+    BASELINES: ClassVar[Sequence[str]] = ()
+    READING: ClassVar[Sequence[str]] = ("json_schema",)
+    name: str
+
+    @classmethod
+    def predict(cls, name: str, model: str, **given: Any) -> str:
+        """Train a baseline into a run's folder, and say what it was trained on.
+
+        Args:
+            name: of the task, as it is recorded.
+            model: one of `BASELINES`.
+            given: the further flags of `predict`.
+        """
+        raise UserError(f"{name} has no baseline {model}.")
+
+    @classmethod
+    def newest(cls, name: str, method: Method) -> Path:
+        """Return the newest run of the task.
+
+        Args:
+            name: of the task, as it is recorded.
+            method: of the score that it is wanted for.
+
+        Raises:
+            UserError: there is none.
+        """
+        from medeval.tasks.run_record import newest_run
+
+        found = newest_run(name)
+        if found is None:
+            raise UserError(
+                f"There is no run of {name} in runs/. Make one:"
+                f" `python -m medeval run --task {name} --model demo`."
+            )
+        return found
+
+    @classmethod
+    def score_file(cls, path: Path, name: str, method: Method) -> TaskScore:
+        """Score what is no run of a model: a submission, a prediction file.
+
+        Args:
+            path: of it.
+            name: of the task, as it is recorded.
+            method: of intervals and groups.
+
+        Raises:
+            UserError: the task has no such files, or this one does not fit.
+        """
+        raise UserError(f"{path} is a file; scores of {name} are made of runs, which are folders.")
+
+    @classmethod
+    def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
+        """Yield what answers score whose score is known beforehand.
+
+        Args:
+            name: of the task, or of the file that it is.
+            as_built: take what was built of another source than the one that is named now.
+
+        Raises:
+            UserError: the task's data cannot be read.
+        """
+        return iter(())
+
+    @classmethod
+    def compare_files(
+        cls, paths: Sequence[Path], name: str, metrics: Sequence[str], method: Method
+    ) -> Comparison | None:
+        """Compare what are no runs of models, such as prediction files.
+
+        Args:
+            paths: of them.
+            name: of the task, as it is recorded.
+            metrics: by which; none for all.
+            method: of the resamples.
+
+        Returns:
+            The comparison; None if the task is compared run by run, see `compare`.
+        """
+        return None
+
+
+class AskedTask(Task, ABC):
     """A benchmark with its data and options, ready to be asked and scored.
 
     Attributes:
-        name: as the command line, run records and reports call it.
-        prompt_version: of the text around the items' own; part of each request's key.
-        asked_as: what names the task on the command line: its name, or the file it is from.
+        prompt_version: of the text around the samples' own; part of each request's key.
     """
 
-    name: str
     prompt_version: str
-    asked_as: str
+
+    @classmethod
+    def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
+        """See `Task`."""
+        from medeval.tasks.options import read_options
+        from medeval.tasks.self_check import check_task
+
+        return check_task(cls.start(name, read_options(cls.Options, {"as_built": as_built}, name)))
+
+    @classmethod
+    @abstractmethod
+    def start(cls, named: str, options: Any) -> Self:
+        """Return the task with its data.
+
+        Args:
+            named: what named it on the command line.
+            options: as `Options` has them.
+
+        Raises:
+            UserError: data that cannot be read, or options that do not go together.
+        """
+
+    @classmethod
+    @abstractmethod
+    def resume(cls, record: RunRecord, moved: Mapping[str, Any], named: str | None = None) -> Self:
+        """Return the task of a run, as it was asked there.
+
+        Args:
+            record: of the run.
+            moved: options of `MOVED` that are given now.
+            named: what names the task now; None for what named it then.
+
+        Raises:
+            UserError: its data are not there any more, or are others.
+            KeyError, TypeError: the record does not say how it was asked.
+        """
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:

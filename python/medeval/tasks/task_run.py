@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from medeval.inference.journal import Journal
 from medeval.inference.run import AUDIT, RUN, Progress, Run, RunConfig, RunResult, settings_of
 from medeval.inference.types import Model
 from medeval.tasks.models import ModelChoice, code_sha256, model_of
-from medeval.tasks.run_record import RUNS, RunRecord
+from medeval.tasks.run_record import RUNS, RunRecord, read_record
 from medeval.tasks.task import AskedTask, ItemTask
 
 if TYPE_CHECKING:
@@ -42,7 +42,13 @@ class TaskRun(Run):
     """
 
     def __init__(
-        self, folder: Path, task: AskedTask, choice: ModelChoice, model: Model, limit: int | None
+        self,
+        folder: Path,
+        task: AskedTask,
+        choice: ModelChoice,
+        model: Model,
+        limit: int | None,
+        asked_task: str = "",
     ) -> None:
         self.task = task
         self.choice = choice
@@ -56,6 +62,7 @@ class TaskRun(Run):
             "task": task.name,
             "started_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             "versions": {"medeval": medeval.__version__},
+            **({"asked_task": asked_task} if asked_task else {}),
         }
         super().__init__(folder, settings, model, about=about | {"limit": limit} | self._choices)
 
@@ -111,6 +118,8 @@ def open_run(
     runs: Path = RUNS,
     endpoints: Path = ENDPOINTS,
     limit: int | None = None,
+    asked_task: str = "",
+    may_resume: bool = False,
 ) -> TaskRun:
     """Make the folder of a run, or open one to resume it.
 
@@ -121,11 +130,16 @@ def open_run(
         runs: where new folders are made.
         endpoints: the declarations of where credentialed text may go.
         limit: how many items are asked at most; another number than before is fine.
+        asked_task: FILE.py:CLASS, if the task is a class in a file.
+        may_resume: without a folder, open the newest run of this task and model with the same
+            settings, if there is one.
 
     Raises:
         UserError: the model cannot be asked, or the folder holds a run with other settings.
     """
     path = folder or _new_folder(runs, task.name, choice.model)
+    if folder is None and may_resume:
+        path = _run_like(task, choice, runs) or path
     guard = DataUseGuard(read_endpoints(endpoints), path / AUDIT)
     model = model_of(choice, task, guard)
     is_new = not path.exists()
@@ -141,7 +155,7 @@ def open_run(
         if is_new:
             _remove_empty(path)
         raise
-    run = TaskRun(path, task, choice, model, limit)
+    run = TaskRun(path, task, choice, model, limit, asked_task)
     kept = task.keep(path)
     run.made = (path / RUN, *kept) if is_new else ()
     return run
@@ -206,6 +220,26 @@ def _remove_empty(folder: Path) -> None:
     for path in (folder, folder.parent):
         with suppress(OSError):
             path.rmdir()
+
+
+def _run_like(task: AskedTask, choice: ModelChoice, runs: Path) -> Path | None:
+    """Return the newest run of a task and a model that was begun as this one would be."""
+    now = {"parameters": dict(choice.parameters), **task.settings()}
+    for file in sorted(runs.glob(f"*/{RUN}"), reverse=True):
+        try:
+            record = read_record(file.parent, task.name)
+        except UserError:
+            continue  # of another task, or something else that somebody keeps there
+        if record.asked_model == choice.model and _agrees(record.settings, now):
+            return file.parent
+    return None
+
+
+def _agrees(kept: Any, now: Any) -> bool:
+    """Tell whether settings say the same, as far as it is known before a model is asked."""
+    if isinstance(now, Mapping) and isinstance(kept, Mapping):
+        return all(one is None or _agrees(kept.get(name), one) for name, one in now.items())
+    return bool(kept == now)
 
 
 def _new_folder(runs: Path, task: str, model: str) -> Path:

@@ -63,6 +63,7 @@ def score_of(
     method: Method,
     possible: Sequence[str] = SCORES,
     subsets: Sequence[Subset] = (),
+    version: int = 2,
 ) -> TaskScore:
     """Score what came of the cases.
 
@@ -74,9 +75,10 @@ def score_of(
         facts: the facts.
         model: as the user named it.
         about: the run.
-        method: of intervals and groups; its `score_version` says by which rules.
+        method: of intervals and groups.
         possible: the scores that there are for a case that is answered.
         subsets: cases that are scored by themselves, too.
+        version: of the scores: 1 for those of the published program, 2 for the repaired ones.
 
     Raises:
         UserError: a grouping that there is not.
@@ -87,7 +89,6 @@ def score_of(
     if method.cluster is not None:
         raise UserError(f"--cluster {method.cluster}: cases are drawn by themselves.")
     first = [one for one in transcripts if one.sample == 0]
-    version = method.score_version
     cases = [
         ScoredCase(
             one.case.hadm_id,

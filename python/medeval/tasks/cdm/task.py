@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import Field, InstanceOf
 
@@ -39,7 +39,7 @@ from medeval.tasks.cdm.run_scores import case_lines, score_of
 from medeval.tasks.cdm.scores import COUNTS, DIAGNOSIS, SCORES, TOOLS_ONLY
 from medeval.tasks.cdm.tools import TOOLS
 from medeval.tasks.differences import paired_differences
-from medeval.tasks.options import TaskOptions
+from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import AskedTask, Method, TaskScore
 
@@ -58,35 +58,55 @@ TOOLS_OPTIONS = ("tool_protocol", "max_rounds", "max_calls", "tools")
 class CdmOptions(TaskOptions):
     """How cases are put to a model.
 
-    Attributes:
-        cases: the folder of the export.
-        subset: the cases that are asked, as NAME=FILE; None asks all. A run that goes on has them
-            from its record.
-        mode: tools, the model asks for what it needs; full_information, it sees all at once.
-        tool_protocol: native, the endpoint's own form of calls; text, for models without one.
-        max_rounds: steps with tools, after which the model has to decide.
-        max_calls: calls in one step.
-        tools: which there are.
-        permute: full_information: further samples, with the information in other orders.
-        permute_seed: of the orders.
-        context_limit: tokens that the model takes in; None asks the server.
+    A run that goes on has its subset from its record, which is then no text.
     """
 
-    cases: str | None = None
-    subset: str | InstanceOf[Subset] | None = None
-    mode: Literal["tools", "full_information"] = "tools"
-    tool_protocol: Literal["native", "text"] = "native"
-    max_rounds: int = Field(20, ge=1)
-    max_calls: int = Field(10, ge=1)
-    tools: tuple[str, ...] = Field(TOOLS, min_length=1)
-    permute: int = Field(0, ge=0)
-    permute_seed: int = 0
-    context_limit: int | None = Field(None, ge=1)
+    cases: str | None = Field(
+        None, description="The folder of the export. Default: exports/cdm; with --resume as before."
+    )
+    subset: str | InstanceOf[Subset] | None = Field(
+        None,
+        description="Ask the cases of a file only, as NAME=FILE: one hadm_id a line, or a CSV with"
+        " that column.",
+    )
+    mode: Literal["tools", "full_information"] = Field(
+        "tools", description="tools: the model asks for what it needs; else it sees all at once."
+    )
+    tool_protocol: Literal["native", "text"] = Field(
+        "native", description="text is for models without tool calling."
+    )
+    max_rounds: int = Field(
+        20, ge=1, description="Steps with tools, after which the model has to decide."
+    )
+    max_calls: int = Field(10, ge=1, description="Calls in one step.")
+    tools: tuple[str, ...] = Field(TOOLS, min_length=1, description="Which tools there are.")
+    permute: int = Field(
+        0, ge=0, description="full_information: further samples, each in another order."
+    )
+    permute_seed: int = Field(0, description="Seed of these orders.")
+    context_limit: int | None = Field(
+        None, ge=1, description="Tokens the model takes in. Default: as the server says, else 8192."
+    )
+
+
+class CdmScoreOptions(TaskOptions):
+    """What can be chosen about a score."""
+
+    cases: str | None = Field(
+        None, description="The folder of the export, if it is elsewhere now than for the run."
+    )
+    subset: tuple[str, ...] = Field(
+        (),
+        description="Also score the cases of a file by themselves, as NAME=FILE; may be repeated.",
+    )
+    score_version: int = Field(
+        2, ge=1, le=2, description="1: the scores of the published program; 2: the repaired ones."
+    )
 
 
 @dataclass(frozen=True)
 class CdmTask(AskedTask):
-    """The task with its cases; see `AskedTask`.
+    """The task with its cases; see `Task`.
 
     Attributes:
         files: all cases of the export.
@@ -96,9 +116,13 @@ class CdmTask(AskedTask):
         recorded_export: where the record of a run that is taken up again has the export.
         window: what the model takes in.
         budget: what that leaves to a prompt.
-        scored_subsets: what is scored by itself beside the whole.
     """
 
+    scored_by: ClassVar[str] = "diagnosis and conduct at the bedside"
+    Options: ClassVar[type[TaskOptions]] = CdmOptions
+    ScoreOptions: ClassVar[type[TaskOptions]] = CdmScoreOptions
+    COMPARED: ClassVar[Set[str]] = frozenset({"cases"})
+    MOVED: ClassVar[Set[str]] = frozenset({"cases"})
     files: CaseFiles
     facts: Facts
     options: CdmOptions
@@ -106,13 +130,43 @@ class CdmTask(AskedTask):
     recorded_export: str | None = None
     window: ContextWindow | None = None
     budget: ContextBudget = UNLIMITED
-    scored_subsets: Sequence[Subset] = ()
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
-    asked_as: str = NAME
+
+    @classmethod
+    def start(cls, named: str, options: CdmOptions) -> Self:
+        """See `Task`."""
+        files = read_case_files(None if options.cases is None else Path(options.cases))
+        if options.cases is None and not options.as_built:
+            require_named_export(EXPORT)
+        subset = options.subset
+        if isinstance(subset, str):
+            subset = read_subset(subset, files)
+        task = cls(files, load_facts(), options, subset)
+        next(task.items(1))  # options that do not go together are told before a folder is made
+        return task
+
+    @classmethod
+    def resume(cls, record: RunRecord, moved: Mapping[str, Any], named: str | None = None) -> Self:
+        """See `Task`; what counts of an export that is elsewhere now is its content."""
+        asked = record.settings[SETTINGS]
+        context = asked.get("context") or {}
+        limit = context.get("limit") if context.get("limit_from") == "user" else None
+        cases = str(moved.get("cases", asked["export"]))
+        given = {"cases": cases, "mode": asked["mode"], "context_limit": limit}
+        if "subset" in asked:
+            kept = asked["subset"]
+            given["subset"] = Subset(kept["name"], tuple(kept["hadm_ids"]), kept["file_sha256"])
+        if asked["mode"] == "full_information":
+            given |= {"permute": asked["permute"], "permute_seed": asked["seed"]}
+        else:
+            given |= {name: asked[name] for name in TOOLS_OPTIONS}
+        task = cls.start(NAME, read_options(CdmOptions, given, NAME))
+        task.require_cases_of(record)
+        return replace(task, recorded_export=str(asked["export"]))
 
     def prepared(self, provider: Model) -> CdmTask:
-        """See `AskedTask`: the model says how much it takes in.
+        """See `Task`: the model says how much it takes in.
 
         Raises:
             UserError: a function, which can call no tools, and tools in an endpoint's form.
@@ -133,7 +187,7 @@ class CdmTask(AskedTask):
         return replace(self, window=window, budget=budget_in(window, provider, margin))
 
     def settings(self) -> dict[str, Any]:
-        """See `AskedTask`."""
+        """See `Task`."""
         how = asdict(self._how)
         if "tools" in how:
             how |= {"tools": list(how["tools"]), "tools_version": 2}
@@ -152,12 +206,12 @@ class CdmTask(AskedTask):
         return {SETTINGS: settings}
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
-        """See `AskedTask`: what each conversation begins with."""
+        """See `Task`: what each conversation begins with."""
         for episode in self.samples(limit):
             yield episode.item(episode.opening)
 
     def samples(self, limit: int | None = None) -> Iterator[ToolLoop | FullInformation]:
-        """See `AskedTask`: the conversations."""
+        """See `Task`: the conversations."""
         cases = self._asked.cases[:limit]
         how = self._how
         if isinstance(how, FullInformationOptions):
@@ -166,24 +220,24 @@ class CdmTask(AskedTask):
             yield from tool_loops(cases, self.facts, self.files.mapping, how, self.budget)
 
     def local_provider(self, kind: str, gate: DataUseGuard) -> Model:
-        """See `AskedTask`."""
+        """See `Task`."""
         return local_provider(kind, self._asked.cases, self.facts, gate)
 
     def chance(self) -> float:
-        """See `AskedTask`: how often another case has the same pathology."""
+        """See `Task`: how often another case has the same pathology."""
         counts = self._asked.about()["pathologies"].values()
         n = sum(counts)
         return sum(count * (count - 1) for count in counts) / (n * (n - 1)) if n > 1 else 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """See `AskedTask`."""
+        """See `Task`."""
         best = [best_scores(str(case.pathology), self.facts) for case in self._asked.cases]
         return {name: (sum(one[name] for one in best) / len(best), 0.0) for name in self._possible}
 
     def score(self, folder: Path, method: Method) -> TaskScore:
-        """See `AskedTask`; what became of each case is written into the run's folder."""
+        """See `Task`; what became of each case is written into the run's folder."""
         found, transcripts = self._scored(folder, method)
-        lines = case_lines(transcripts, self.facts, method.score_version)
+        lines = case_lines(transcripts, self.facts, _options_of(method).score_version)
         write_text(folder / CASE_SCORES, lines)
         return found
 
@@ -202,6 +256,13 @@ class CdmTask(AskedTask):
         if self.subset is not None:
             data["subset"] = self.subset.about()
         about = {**facts_of_run(record, self.items(record.limit)), "data": data}
+        scored: dict[str, Subset] = {}
+        options = _options_of(method)
+        for one in options.subset:
+            subset = read_subset(one, self.files)
+            if subset.name in scored:
+                raise UserError(f"--subset {one}: another subset is called {subset.name} too.")
+            scored[subset.name] = subset
         found = score_of(
             transcripts,
             self.facts,
@@ -209,7 +270,8 @@ class CdmTask(AskedTask):
             about,
             method,
             self._possible,
-            self.scored_subsets,
+            tuple(scored.values()),
+            options.score_version,
         )
         return found, transcripts
 
@@ -230,7 +292,7 @@ class CdmTask(AskedTask):
     def compare(
         self, first: Path, other: AskedTask, second: Path, method: Method
     ) -> list[Difference]:
-        """See `AskedTask`; a case that failed has a score of 0, and counts are not compared.
+        """See `Task`; a case that failed has a score of 0, and counts are not compared.
 
         Raises:
             UserError: a run of another task or export, or runs that have no case in common.
@@ -286,33 +348,6 @@ class CdmTask(AskedTask):
         return LoopOptions(**{name: getattr(options, name) for name in TOOLS_OPTIONS})
 
 
-def begin(options: CdmOptions) -> CdmTask:
-    """Read the cases of an export.
-
-    Raises:
-        UserError: the export is not there, a subset that it does not have, or options that do not
-            go together.
-    """
-    files = read_case_files(None if options.cases is None else Path(options.cases))
-    if options.cases is None and not options.as_built:
-        require_named_export(EXPORT)
-    subset = options.subset
-    if isinstance(subset, str):
-        subset = read_subset(subset, files)
-    task = CdmTask(files, load_facts(), options, subset)
-    next(task.items(1))  # options that do not go together are told before a folder is made
-    return task
-
-
-def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with which a run was begun."""
-    asked = settings[SETTINGS]
-    context = asked.get("context") or {}
-    limit = context.get("limit") if context.get("limit_from") == "user" else None
-    options = {"cases": asked["export"], "mode": asked["mode"], "context_limit": limit}
-    if "subset" in asked:
-        kept = asked["subset"]
-        options["subset"] = Subset(kept["name"], tuple(kept["hadm_ids"]), kept["file_sha256"])
-    if asked["mode"] == "full_information":
-        return {**options, "permute": asked["permute"], "permute_seed": asked["seed"]}
-    return {**options, **{name: asked[name] for name in TOOLS_OPTIONS}}
+def _options_of(method: Method) -> CdmScoreOptions:
+    options = method.options
+    return options if isinstance(options, CdmScoreOptions) else CdmScoreOptions.model_validate({})

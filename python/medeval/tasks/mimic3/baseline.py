@@ -31,10 +31,9 @@ from medeval.builds import Build, build_command, newest_build, open_built, read_
 from medeval.errors import UserError
 from medeval.models.text_files import save_text
 from medeval.scoring.resample import Floats
-from medeval.tasks.mimic3.task import FLOOR, PREDICTIONS, RUN, IcuTask, task_named
+from medeval.tasks.mimic3.task import FLOOR, PREDICTIONS, RUN, IcuTask
 from medeval.warehouse import Warehouse, flat, schema_name
 
-MODELS = ("logistic",)
 FEATURES_FLOOR = "mimic3_features"
 TABLES = ("mimic3_feature_windows", "mimic3_features")
 
@@ -90,12 +89,18 @@ class Part(NamedTuple):
 
 
 def predict_to_run(
-    task: str, model: str, *, target: str | None, out: Path, seed: int, as_built: bool = False
+    task: type[IcuTask],
+    model: str,
+    *,
+    target: str | None,
+    out: Path,
+    seed: int,
+    as_built: bool = False,
 ) -> Path:
     """Train a baseline on the warehouse's features and write its predictions of the test rows.
 
     Args:
-        task: the task's name or short name.
+        task: the task.
         model: `logistic`; for length of stay it is the ridge regression that stands in its place.
         target: of profiles.yml; None takes MEDEVAL_TARGET.
         out: the folder of runs.
@@ -106,32 +111,29 @@ def predict_to_run(
         The run's folder, with predictions.csv and run.json.
 
     Raises:
-        UserError: an unknown task or model, or the features are not there, or of an older build.
+        UserError: the features are not there, or of an older build.
     """
-    chosen = task_named(task)
-    if model not in MODELS:
-        raise UserError(f"Unknown model {model!r}. Models: {', '.join(MODELS)}.")
     started = datetime.now(UTC)
     with open_built(f"{FLOOR} {FEATURES_FLOOR}", target, as_built=as_built) as warehouse:
-        builds = _builds(warehouse, chosen)
+        builds = _builds(warehouse, task)
         digest = hashlib.sha256()
-        training = _read_part(warehouse, chosen, TRAIN, digest)
+        training = _read_part(warehouse, task, TRAIN, digest)
         if not len(training.labels):
             raise UserError(
-                f"{chosen.name} has no training rows: no stay outside the test and validation"
+                f"{task.name} has no training rows: no stay outside the test and validation"
                 " subjects. A small extract of MIMIC-III may have none."
             )
-        validation = _read_part(warehouse, chosen, VALIDATION, digest)
-        test = read_samples(warehouse, chosen, TEST)
+        validation = _read_part(warehouse, task, VALIDATION, digest)
+        test = read_samples(warehouse, task, TEST)
         if not test.stays:
-            raise UserError(f"{chosen.name} has no test rows, so there is nothing to predict.")
-        baseline = train(chosen, training, validation, seed)
-        blocks = _hashed(warehouse, chosen, TEST, test, digest)
+            raise UserError(f"{task.name} has no test rows, so there is nothing to predict.")
+        baseline = train(task, training, validation, seed)
+        blocks = _hashed(warehouse, task, TEST, test, digest)
         predictions = np.vstack([baseline.predict(block) for block in blocks])
-        text = _prediction_file(chosen, test, predictions)
+        text = _prediction_text(task, test, predictions)
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         record = {
-            "task": chosen.name,
+            "task": task.name,
             "model": model,
             "seed": seed,
             "started_at": started.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -161,11 +163,11 @@ def predict_to_run(
                 warehouse.target.type: warehouse.server_version(),
             },
         }
-    name = f"{started:%Y%m%dT%H%M%SZ}-{chosen.name}-{model}"
+    name = f"{started:%Y%m%dT%H%M%SZ}-{task.name}-{model}"
     return _write_run(out, name, text, record)
 
 
-def _builds(warehouse: Warehouse, task: IcuTask) -> dict[str, Build]:
+def _builds(warehouse: Warehouse, task: type[IcuTask]) -> dict[str, Build]:
     """Return the builds of listfiles and features; the features must not be the older ones."""
     command = build_command(f"{FLOOR} {FEATURES_FLOOR}", warehouse.target.name)
     schema = schema_name(FLOOR)
@@ -186,7 +188,7 @@ def _builds(warehouse: Warehouse, task: IcuTask) -> dict[str, Build]:
     return {FLOOR: floor, FEATURES_FLOOR: features}
 
 
-def _read_part(warehouse: Warehouse, task: IcuTask, part: str, digest: hashlib._Hash) -> Part:
+def _read_part(warehouse: Warehouse, task: type[IcuTask], part: str, digest: hashlib._Hash) -> Part:
     samples = read_samples(warehouse, task, part)
     features, start = np.empty((len(samples.stays), FEATURES)), 0
     for block in _hashed(warehouse, task, part, samples, digest):
@@ -196,7 +198,7 @@ def _read_part(warehouse: Warehouse, task: IcuTask, part: str, digest: hashlib._
 
 
 def _hashed(
-    warehouse: Warehouse, task: IcuTask, part: str, samples: Samples, digest: hashlib._Hash
+    warehouse: Warehouse, task: type[IcuTask], part: str, samples: Samples, digest: hashlib._Hash
 ) -> Iterator[Floats]:
     """Yield the features of samples; what was used is in the digest when all are taken."""
     for block in read_features(warehouse, task, part, len(samples.stays)):
@@ -207,7 +209,7 @@ def _hashed(
         digest.update(array.tobytes())
 
 
-def _prediction_file(task: IcuTask, samples: Samples, predictions: Floats) -> str:
+def _prediction_text(task: type[IcuTask], samples: Samples, predictions: Floats) -> str:
     """Return the file: predictions in the shortest form that reads back to the same double."""
     keys = ["stay", "period_length"] if task.has_period_length else ["stay"]
     label = ("{:.6f}" if task.kind == "hours" else "{:.0f}").format
@@ -240,7 +242,7 @@ def _write_run(out: Path, name: str, predictions: str, record: dict[str, Any]) -
     return folder
 
 
-def read_samples(warehouse: Warehouse, task: IcuTask, part: str) -> Samples:
+def read_samples(warehouse: Warehouse, task: type[IcuTask], part: str) -> Samples:
     """Read who is sampled, without the features.
 
     Args:
@@ -261,7 +263,9 @@ def read_samples(warehouse: Warehouse, task: IcuTask, part: str) -> Samples:
     return Samples([str(row[0]) for row in rows], hours, lengths, weights, numbers[:, 3:])
 
 
-def read_features(warehouse: Warehouse, task: IcuTask, part: str, count: int) -> Iterator[Floats]:
+def read_features(
+    warehouse: Warehouse, task: type[IcuTask], part: str, count: int
+) -> Iterator[Floats]:
     """Yield the features of the samples, in blocks of rows in the samples' order.
 
     Missing features are NaN. A block is a new array each time.
@@ -302,7 +306,7 @@ def read_features(warehouse: Warehouse, task: IcuTask, part: str, count: int) ->
         yield block.reshape(size, FEATURES)
 
 
-def _numbered(warehouse: Warehouse, task: IcuTask, part: str) -> str:
+def _numbered(warehouse: Warehouse, task: type[IcuTask], part: str) -> str:
     """Return a CTE of the part's samples with their labels, numbered from 0.
 
     The names come from the code; nothing of a user's is in the text.
@@ -359,7 +363,7 @@ class Baseline:
         return [number for number, count in enumerate(done, 1) if count >= MAX_ITERATIONS]
 
 
-def train(task: IcuTask, training: Part, validation: Part, seed: int) -> Baseline:
+def train(task: type[IcuTask], training: Part, validation: Part, seed: int) -> Baseline:
     """Fit the grid on the training part and keep what does best on the validation part.
 
     Args:
@@ -427,7 +431,7 @@ def _predict(models: Sequence[Any], prepared: Floats) -> Floats:
     )
 
 
-def _evaluate(task: IcuTask, predicted: Floats, validation: Part) -> float | None:
+def _evaluate(task: type[IcuTask], predicted: Floats, validation: Part) -> float | None:
     """Return the mean over the labels where the metric is defined; None if it is for none."""
     if task.kind == "hours":
         # As the score does: nobody leaves before now.

@@ -30,7 +30,7 @@ from medeval.export import (
     make_manifest,
 )
 from medeval.progress import Advance, progress
-from medeval.tasks.mimic3.task import FLOOR, LABELS, TASKS, Phenotypes
+from medeval.tasks.mimic3.task import FLOOR, LABELS, TASKS, Phenotyping
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
 MULTITASK_HEADER = (
@@ -163,7 +163,7 @@ MULTITASK_COLUMNS = (
     "length_of_stay_hours",
     "decompensation_hours",
     "first_decompensation_hour",
-    *Phenotypes.truth_columns,
+    *Phenotyping.truth_columns,
 )
 HOURLY = ("stay", "period_length", "y_true")
 HOUR = ("period_length",)
@@ -174,7 +174,7 @@ LISTFILES = {
     "length_of_stay": Listfile(",".join(HOURLY), HOURLY, "{},{:.6f},{:.6f}\n".format, HOUR),
     "phenotyping": Listfile(
         "stay,period_length",
-        ("stay", "period_length", *Phenotypes.truth_columns),
+        ("stay", "period_length", *Phenotyping.truth_columns),
         f"{{}},{{:.6f}},{','.join(['{:d}'] * LABELS)}\n".format,
     ),
     "multitask": Listfile(MULTITASK_HEADER, MULTITASK_COLUMNS, multitask_line),

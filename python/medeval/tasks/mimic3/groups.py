@@ -131,7 +131,7 @@ class Group:
     metrics: dict[str, MetricSummary] = field(default_factory=dict)
 
 
-def divided(task: IcuTask, joined: Rows, attributes: list[str], min_cell: int) -> list[Group]:
+def divided(task: type[IcuTask], joined: Rows, attributes: list[str], min_cell: int) -> list[Group]:
     """Divide rows into groups; small ones are hidden, see `scoring.groups`.
 
     A group is small with fewer than `min_cell` stays, or with fewer than that many stays of one

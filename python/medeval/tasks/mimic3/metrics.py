@@ -39,6 +39,7 @@ from medeval.scoring.resample import (
     score,
     summarise,
 )
+from medeval.tasks.mimic3.task import LABELS, options_of
 
 if TYPE_CHECKING:
     from medeval.tasks.mimic3.predictions import Rows
@@ -311,12 +312,12 @@ FURTHER: dict[str, Callable[..., Statistic]] = {
 METRICS: dict[str, tuple[str, ...]] = {
     "binary": binary.NAMES,
     "hours": LengthOfStay.names,
-    "labels": (*MEANS, *(f"{LABEL_METRIC}{number}" for number in range(1, 26))),
+    "labels": (*MEANS, *(f"{LABEL_METRIC}{number}" for number in range(1, LABELS + 1))),
 }
 
 
 def evaluate(
-    task: IcuTask,
+    task: type[IcuTask],
     joined: Rows,
     rows: Integers,
     clusters: Integers | None,
@@ -326,14 +327,14 @@ def evaluate(
     """Return the metrics of some of the joined rows, the published ones first.
 
     Args:
-        task: with its options, which say whether further metrics and BCa intervals are wanted.
+        task: what is scored.
         joined: truth and predictions.
         rows: which of them, in order.
         clusters: each joined row's cluster; None resamples rows.
-        method: resamples and their seed.
+        method: resamples, their seed, and whether further metrics and BCa intervals are wanted.
         label: stands beside the progress bar.
     """
-    options, own = task.options, None if clusters is None else clusters[rows]
+    options, own = options_of(method), None if clusters is None else clusters[rows]
     makers: dict[str, Callable[..., Statistic]] = {}
     makers[label] = partial(PUBLISHED[task.kind], strict=options.strict_nan)
     if options.extra:

@@ -73,7 +73,7 @@ class Rows:
         return {"name": Path(self.name).name, "sha256": self.sha256}
 
 
-def read_file(task: IcuTask, path: Path, *, is_listfile: bool = False) -> Rows:
+def read_file(task: type[IcuTask], path: Path, *, is_listfile: bool = False) -> Rows:
     """Read the rows of a file; see `read_rows`.
 
     Raises:
@@ -88,7 +88,7 @@ def read_file(task: IcuTask, path: Path, *, is_listfile: bool = False) -> Rows:
     return read_rows(task, str(path), data, is_listfile=is_listfile)
 
 
-def read_rows(task: IcuTask, name: str, data: bytes, *, is_listfile: bool = False) -> Rows:
+def read_rows(task: type[IcuTask], name: str, data: bytes, *, is_listfile: bool = False) -> Rows:
     """Read a prediction file, all columns by name, or a listfile.
 
     Raises:
@@ -254,7 +254,9 @@ def _explained(message: str, header: Sequence[str]) -> str:
     return f" cannot be read: {message.splitlines()[0]}"
 
 
-def join(task: IcuTask, truth: Rows, predictions: Rows, *, allow_duplicates: bool = False) -> Rows:
+def join(
+    task: type[IcuTask], truth: Rows, predictions: Rows, *, allow_duplicates: bool = False
+) -> Rows:
     """Find each listed row's prediction by its key; the rows are in the listfile's order.
 
     With duplicates allowed a row counts once for each prediction that has its key, in the order
@@ -327,7 +329,7 @@ class _Keys:
         predicted: the prediction file's keys.
     """
 
-    def __init__(self, task: IcuTask, truth: Rows, predictions: Rows) -> None:
+    def __init__(self, task: type[IcuTask], truth: Rows, predictions: Rows) -> None:
         """Number the stays of both files alike; the hour's bits stand beside the number."""
         self.task, self.truth, self.predictions = task, truth, predictions
         self.names = list(dict.fromkeys([*truth.names, *predictions.names]))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from medeval.progress import progress
 from medeval.scoring.binary import DeLong, delong_test
 from medeval.scoring.compare import (
     LEVEL,
-    Difference,
     McNemar,
     PairTest,
     answer_sentence,
@@ -32,8 +32,9 @@ from medeval.tasks.for_reports import task_score
 from medeval.tasks.mimic3.groups import Group, numbered_clusters
 from medeval.tasks.mimic3.metrics import LABEL_METRIC, LOWER_IS_BETTER, METRICS, PUBLISHED
 from medeval.tasks.mimic3.predictions import Rows, counted
-from medeval.tasks.mimic3.task import IcuScore, IcuTask, Inputs
-from medeval.tasks.task import Method, Table
+from medeval.tasks.mimic3.task import IcuTask, Inputs, options_of
+from medeval.tasks.task import Comparison, Method, Table, TaskScore
+from medeval.terminal import interval, shown
 
 Metrics = Mapping[str, MetricSummary]
 # The published keys, and what holds their values.
@@ -51,14 +52,14 @@ NAMED = 3
 
 
 def score_of(
-    task: IcuTask,
+    task: type[IcuTask],
     model: str,
     run_id: str | None,
     inputs: Inputs,
     metrics: Metrics,
     subgroups: Mapping[str, Sequence[Group]],
     method: Method,
-) -> IcuScore:
+) -> TaskScore:
     """Return a score in the form of all tasks, and in the published layout.
 
     Args:
@@ -70,14 +71,13 @@ def score_of(
         subgroups: grouping to groups with their metrics.
         method: resamples and groups.
     """
-    joined, options, n_iters = inputs.rows, task.options, method.n_iters
-    told = undefined(metrics, n_iters)
+    joined, options, n_iters = inputs.rows, options_of(method), method.n_iters
+    told, bare_nan = undefined(metrics, n_iters), options.peer_layout or options.strict_nan
     warnings = [*joined.warnings, *undefined_sentences(told, n_iters, options.strict_nan)]
 
     def entries(found: Metrics) -> dict[str, dict[str, float | None]]:
         """Return one object a metric, keys in the published order; without resamples `value`."""
         keys = list(KEYS.items())[: None if n_iters else 1]
-        bare_nan = options.peer_layout or options.strict_nan
         return {
             name: {
                 key: number if math.isfinite(number) or bare_nan else None
@@ -117,12 +117,11 @@ def score_of(
             "warnings": warnings,
             "min_cell": method.min_cell if subgroups else None,
         }
-    n, names = len(joined.stays), label_names(joined.columns)
+    n = len(joined.stays)
     found = {
         "metrics_results": {
             name: one.value for name, one in metrics.items() if math.isfinite(one.value)
         },
-        "item_scores": {},
         "intervals": {
             name: Interval(
                 value=one.value, low=one.low, high=one.high, level=LEVEL, n=n,
@@ -141,24 +140,24 @@ def score_of(
         },
         "cluster": method.cluster,
         "n": dict.fromkeys(metrics, n),
+        "about_metrics": {
+            name: {"label": label} for name, label in label_names(joined.columns).items()
+        },
         # Undefined resamples are counted in the intervals; no row has a score of its own.
         "undefined": {
             name: {"items": 0, "reason": one.reason} for name, one in metrics.items() if one.reason
         },
     }
-    tables = [group_table(grouping, groups, own[:3]) for grouping, groups in subgroups.items()]
-    if names:
-        rows = [
-            (name, shown(metrics[key].value), interval(metrics[key].low, metrics[key].high))
-            for key, name in names.items()
-        ]
-        tables.append(Table("phenotypes", ("phenotype", "ROC AUC", "95 % interval"), rows))
-    made = task_score(
-        task.name, model, own[0], found, method, [], [], facts, warnings=warnings,
-        notes=list(sentences(task, inputs, subgroups, method)), tables=tables,
-        groups={grouping: {} for grouping in subgroups}, said_again=list(names),
+    return task_score(
+        task.name, model, own[0], found, method, [], [], facts,
+        warnings=warnings,
+        groups={grouping: {} for grouping in subgroups},
+        notes=list(sentences(task, inputs, subgroups, method)),
+        tables=[group_table(name, groups, own[:3]) for name, groups in subgroups.items()],
+        file=content,
+        place=Path(f"{task.short}_results.json"),
+        bare_nan=bare_nan,
     )  # fmt: skip
-    return IcuScore(**vars(made), published=content)
 
 
 def about(inputs: Inputs, method: Method, predictions: dict[str, Any]) -> dict[str, Any]:
@@ -182,7 +181,7 @@ def about(inputs: Inputs, method: Method, predictions: dict[str, Any]) -> dict[s
 
 
 def sentences(
-    task: IcuTask, inputs: Inputs, subgroups: Mapping[str, Sequence[Group]], method: Method
+    task: type[IcuTask], inputs: Inputs, subgroups: Mapping[str, Sequence[Group]], method: Method
 ) -> Iterator[str]:
     """Say what was scored, and what an interval stands for."""
     joined = inputs.rows
@@ -192,7 +191,8 @@ def sentences(
         said += f", {int(joined.truth.sum()):,} positive"
     yield f"{task.name}: {said}; truth from {inputs.listfile.name}."
     if method.n_iters:
-        kind = "BCa" if task.options.ci == "bca" else task.options.ci
+        ci = options_of(method).ci
+        kind = "BCa" if ci == "bca" else ci
         yield (
             f"Intervals: 95 %, {kind}, from {method.n_iters:,} resamples of"
             f" {method.cluster or 'row'}s, seed {method.seed}."
@@ -241,19 +241,6 @@ def label_names(columns: Sequence[str]) -> dict[str, str]:
     return {f"{LABEL_METRIC}{number}": f"{number} {name}" for number, name in numbered}
 
 
-def shown(value: float | None) -> str:
-    """Return a number as the table shows it."""
-    if value is None or not math.isfinite(value):
-        return "undefined"
-    return f"{value:.4f}" if abs(value) < 100 else f"{value:,.1f}"
-
-
-def interval(low: float | None, high: float | None) -> str:
-    """Return an interval as the table shows it."""
-    ends = shown(low), shown(high)
-    return "undefined" if "undefined" in ends else " to ".join(ends)
-
-
 def undefined(metrics: Metrics, n_iters: int) -> dict[str, dict[str, Any]]:
     """Return the metrics to tell of: in how many resamples they are undefined, and why.
 
@@ -296,39 +283,27 @@ def undefined_sentences(
             )
 
 
-@dataclass(frozen=True)
-class Compared:
-    """Prediction files by pairs.
+def chosen_metrics(task: type[IcuTask], wanted: Sequence[str]) -> list[str]:
+    """Return the metrics to compare by, in the task's order; upper and lower case are the same.
 
-    Attributes:
-        differences: of one family.
-        areas: DeLong's tests.
-        answers: McNemar's tests.
-        warnings: in sentences.
-        notes: how the numbers came about.
-        content: what is written beside the comparisons.
-        names: what to call some metrics instead of their keys.
+    Raises:
+        UserError: the task has no such metric.
     """
-
-    differences: Sequence[Difference]
-    areas: Sequence[PairTest[DeLong]]
-    answers: Sequence[PairTest[McNemar]]
-    warnings: Sequence[str]
-    notes: Sequence[str]
-    content: dict[str, Any]
-    names: dict[str, str]
-
-
-def compared(task: IcuTask, inputs: Inputs, wanted: Sequence[str], method: Method) -> Compared:
-    """Score and compare prediction files on the same resamples; see `IcuTask.compare_files`."""
-    every, rows, threshold = METRICS[task.kind], inputs.rows, task.options.threshold
+    every = METRICS[task.kind]
     keys = {name.strip().casefold(): name for name in wanted}
     if unknown := [keys[key] for key in keys if key not in map(str.casefold, every)]:
         raise UserError(
             f"{task.name} has no metric {', '.join(map(repr, unknown))}. It has:"
             f" {', '.join(every)}."
         )
-    metrics = [name for name in every if not keys or name.casefold() in keys]
+    return [name for name in every if not keys or name.casefold() in keys]
+
+
+def compared(
+    task: type[IcuTask], inputs: Inputs, metrics: Sequence[str], method: Method
+) -> Comparison:
+    """Score and compare prediction files on the same resamples; see `Task.compare_files`."""
+    every, rows, threshold = METRICS[task.kind], inputs.rows, options_of(method).threshold
     numbers = numbered_clusters(rows, method.cluster)
     scores = {}
     for name, joined in inputs.joined.items():
@@ -394,7 +369,7 @@ def compared(task: IcuTask, inputs: Inputs, wanted: Sequence[str], method: Metho
         {**_flat(entry), "threshold": threshold, "sentence": answer_sentence(entry)}
         for entry in answers
     ]
-    content = {
+    content: dict[str, Any] = {
         "task": task.name,
         "predictions": list(files),
         "comparisons": [],
@@ -408,8 +383,8 @@ def compared(task: IcuTask, inputs: Inputs, wanted: Sequence[str], method: Metho
             "warnings": warnings,
         },
     }
-    names = label_names(rows.columns)
-    return Compared(differences, areas, answers, warnings, notes, content, names)
+    said = [*map(answer_sentence, answers), *notes]
+    return Comparison(differences, said, content, warnings, areas, label_names(rows.columns))
 
 
 def _flat(entry: PairTest[DeLong] | PairTest[McNemar]) -> dict[str, Any]:
@@ -418,7 +393,9 @@ def _flat(entry: PairTest[DeLong] | PairTest[McNemar]) -> dict[str, Any]:
     return {**told, **test, "adjusted_p": adjusted_p}
 
 
-def independent_units(task: IcuTask, joined: Rows, numbers: Integers | None) -> dict[str, int]:
+def independent_units(
+    task: type[IcuTask], joined: Rows, numbers: Integers | None
+) -> dict[str, int]:
     """Return on how many rows or clusters each metric rests.
 
     A metric that needs both classes rests on those of the rarer one; means over labels rest on all.

@@ -1,22 +1,25 @@
-"""The four ICU tasks of mimic3-benchmarks, which prediction files answer."""
+"""The four ICU tasks of mimic3-benchmarks, which are answered by predictions and not by a model."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import Field
 
 from medeval.errors import UserError
-from medeval.tasks.task import Method, TaskScore
+from medeval.tasks.options import TaskOptions
+from medeval.tasks.task import Check, Comparison, Method, Task, TaskScore
 
 if TYPE_CHECKING:
     from medeval.tasks.mimic3.predictions import Rows
-    from medeval.tasks.mimic3.results import Compared
     from medeval.warehouse import Warehouse
 
 FLOOR = "mimic3"
@@ -25,42 +28,42 @@ PREDICTIONS = "predictions.csv"
 RUN = "run.json"
 LABELS = 25
 ENDINGS = re.compile(r"(\.parquet)?(\.csv)?(\.gz)?$")
+# Sums of floats, not more.
+ROUNDING = 1e-9
 
 
-@dataclass(frozen=True)
-class ScoreOptions:
-    """How predictions are scored, beside resamples, seed, clusters and groups.
+class IcuScoreOptions(TaskOptions):
+    """What can be chosen about the score of predictions."""
 
-    Attributes:
-        listfile: the truth; None takes the warehouse's test rows.
-        target: the dbt target; None is the default one.
-        as_built: take tables of another source than the one that is named now.
-        allow_duplicates: count a key as often as it is there.
-        strict: take warnings for errors.
-        strict_nan: let one undefined resample make a statistic undefined.
-        extra: also compute the metrics that mimic3-benchmarks does not have.
-        ci: how an interval is made of the resamples, `percentile` or `bca`.
-        peer_layout: write the published keys only.
-        threshold: above it a probability says yes; None compares no answers.
-    """
+    listfile: str | None = Field(
+        None,
+        description="The truth (.csv, .csv.gz, .parquet). Default: the warehouse's test rows.",
+        json_schema_extra={"words": ["--test_listfile"]},
+    )
+    target: str | None = Field(None, description="Target of profiles.yml. Default: MEDEVAL_TARGET.")
+    allow_duplicates: bool = Field(False, description="Count a key as often as the files have it.")
+    strict: bool = Field(False, description="Take warnings about the rows for errors.")
+    peer_layout: bool = Field(
+        False, description="Write the keys of mimic3-benchmarks only; undefined is NaN."
+    )
+    strict_nan: bool = Field(
+        False, description="One resample without a value makes the statistic NaN."
+    )
+    extra: bool = Field(
+        False, description="Also average precision, Brier score, calibration, a second kappa."
+    )
+    ci: Literal["percentile", "bca"] = Field(
+        "percentile", description="How the interval is made of the resamples."
+    )
+    threshold: float | None = Field(
+        None, ge=0, le=1, description="Also test answers that say yes above this (McNemar)."
+    )
 
-    listfile: Path | None = None
-    target: str | None = None
-    as_built: bool = False
-    allow_duplicates: bool = False
-    strict: bool = False
-    strict_nan: bool = False
-    extra: bool = False
-    ci: str = "percentile"
-    peer_layout: bool = False
-    threshold: float | None = None
 
-
-@dataclass(frozen=True)
-class IcuScore(TaskScore):
-    """A score, and what is written of it in the published layout."""
-
-    published: dict[str, Any] = field(default_factory=dict)
+def options_of(method: Method) -> IcuScoreOptions:
+    """Return what was chosen about a score, or the defaults."""
+    options = method.options
+    return options if isinstance(options, IcuScoreOptions) else IcuScoreOptions.model_validate({})
 
 
 @dataclass(frozen=True)
@@ -85,34 +88,189 @@ class Inputs:
         return next(iter(self.joined.values()))
 
 
-class IcuTask:
-    """An ICU task of mimic3-benchmarks (YerevaNN).
+class IcuTask(Task):
+    """A task of the MIMIC-III listfiles; see `Task`.
 
     Attributes:
-        name: the task, as everywhere in the project.
-        short: its short name, also in that of the default result file.
+        short: its short name, as in that of the default result file.
         kind: what it predicts: `binary`, `hours` or `labels`.
-        n_iters: resamples by default.
         has_sample_times: whether a stay has a row for each hour, so that the hour is in the key.
         has_period_length: whether files have the column period_length, in the key or beside it.
         prediction_columns: the columns that hold the predictions.
         truth_columns: the columns of a prediction file that repeat the truth.
-        options: how it is scored.
     """
 
-    name: ClassVar[str]
+    answered_by = "predict, or a prediction file"
+    BASELINES = ("logistic",)
+    ScoreOptions: ClassVar[type[TaskOptions]] = IcuScoreOptions
+    COMPARED: ClassVar[Set[str]] = frozenset({"listfile", "target", "threshold"})
     short: ClassVar[str]
     kind: ClassVar[str] = "binary"
-    n_iters: ClassVar[int] = 10_000
     has_sample_times: ClassVar[bool] = False
     has_period_length: ClassVar[bool] = True
     prediction_columns: ClassVar[tuple[str, ...]] = ("prediction",)
     truth_columns: ClassVar[tuple[str, ...]] = ("y_true",)
 
-    def __init__(self, options: ScoreOptions | None = None) -> None:
-        self.options = options or ScoreOptions()
+    @classmethod
+    def predict(cls, name: str, model: str, **given: Any) -> str:
+        """See `Task`."""
+        from medeval.tasks.mimic3.baseline import predict_to_run
 
-    def prediction_file(self, path: Path) -> Path:
+        folder = predict_to_run(cls, model, **given)
+        record = _record(folder)
+        rows, parameters = record["rows"], record["parameters"]
+        strength = "alpha" if "alpha" in parameters else "C"
+        return (
+            f"{folder / PREDICTIONS}: {rows['test']:,} predictions; trained on {rows['train']:,}"
+            f" rows, tuned on {rows['validation']:,} ({parameters['penalty']},"
+            f" {strength} = {parameters[strength]:g})"
+        )
+
+    @classmethod
+    def newest(cls, name: str, method: Method) -> Path:
+        """See `Task`; without a run, a baseline is trained.
+
+        Raises:
+            UserError: the baseline's features are not there, or of an older build.
+        """
+        # Names of runs start with their time.
+        for file in sorted(RUNS.glob(f"*/{PREDICTIONS}"), reverse=True):
+            if _record(file.parent).get("task") in (cls.name, cls.short):
+                return file.parent
+        # Here, not above: every other way starts without scikit-learn.
+        from medeval.tasks.mimic3.baseline import predict_to_run
+
+        print(
+            f"medeval: there is no run of {cls.name} in {RUNS}/: training the logistic baseline"
+            f" first, as `python -m medeval predict --task {cls.name} --model logistic` does.",
+            file=sys.stderr,
+        )
+        options = options_of(method)
+        return predict_to_run(
+            cls, "logistic", target=options.target, out=RUNS, seed=method.seed,
+            as_built=options.as_built,
+        )  # fmt: skip
+
+    @classmethod
+    def score_file(cls, path: Path, name: str, method: Method) -> TaskScore:
+        """See `Task`: a prediction file, or the folder of a run with one.
+
+        Raises:
+            UserError: the input does not fit, or a smallest cell that hides nothing well; with
+                `strict`, also if there is anything to warn of.
+        """
+        # Here, not above: every other command starts without these.
+        import numpy as np
+
+        from medeval.scoring.groups import require_min_cell
+        from medeval.tasks.mimic3.groups import GROUPINGS, divided, numbered_clusters
+        from medeval.tasks.mimic3.metrics import evaluate
+        from medeval.tasks.mimic3.results import score_of
+
+        options = options_of(method)
+        for grouping in method.groupings:
+            if grouping not in GROUPINGS:
+                raise UserError(f"--by {grouping}: there are {', '.join(GROUPINGS)}.")
+        if options.peer_layout and (options.extra or method.groupings):
+            raise UserError(
+                "--peer-layout has no place for --extra and --by: leave one of them away."
+            )
+        if method.groupings:
+            require_min_cell(method.min_cell)
+        file, record = cls.prediction_file(path), _record(path)
+        inputs = cls.read({file.name: file}, method)
+        joined = inputs.rows
+        if options.strict and joined.warnings:
+            raise UserError("\n".join([*joined.warnings, "--strict takes this for an error."]))
+        clusters = numbered_clusters(joined, method.cluster)
+        rows = np.arange(len(joined.stays))
+        metrics = evaluate(cls, joined, rows, clusters, method, cls.name)
+        subgroups = {}
+        for grouping, attributes in inputs.attributes.items():
+            subgroups[grouping] = divided(cls, joined, attributes, method.min_cell)
+            for group in subgroups[grouping]:
+                if group.suppressed is None:
+                    label = f"{grouping} {group.name}"
+                    found = evaluate(cls, joined, group.rows, clusters, method, label)
+                    group.metrics.update(
+                        (name, one)
+                        for name, one in found.items()
+                        if name not in group.hidden_metrics
+                    )
+        run_id = path.resolve().name if path.is_dir() else None
+        model = record.get("model") or run_id or ENDINGS.sub("", file.name) or file.name
+        return score_of(cls, str(model), run_id, inputs, metrics, subgroups, method)
+
+    @classmethod
+    def compare_files(
+        cls, paths: Sequence[Path], name: str, metrics: Sequence[str], method: Method
+    ) -> Comparison:
+        """See `Task`: prediction files or the folders of runs with one.
+
+        Raises:
+            UserError: a file or the warehouse cannot be read, rows do not fit the truth, one file
+                is named twice, or the task has no such metric.
+        """
+        from medeval.tasks.mimic3.results import chosen_metrics, compared
+
+        chosen = chosen_metrics(cls, metrics)
+        if options_of(method).threshold is not None and cls.kind != "binary":
+            raise UserError(f"--threshold: {cls.name} has no answers that are yes or no.")
+        if len(paths) < 2:
+            raise UserError("compare takes two or more prediction files or runs of one task.")
+        files = [cls.prediction_file(path) for path in paths]
+        whole = [file.resolve() for file in files]
+        for place, path in enumerate(paths):
+            if whole[place] in whole[:place]:
+                raise UserError(f"{path} is named twice.")
+        names = [ENDINGS.sub("", path.resolve().name) or path.name for path in paths]
+        if len(set(names)) < len(names):
+            names = [str(path) for path in paths]
+        return compared(
+            cls, cls.read(dict(zip(names, files, strict=True)), method), metrics, method
+        )
+
+    @classmethod
+    def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
+        """See `Task`: the truth must score best, the same for all rows like chance."""
+        import numpy as np
+
+        from medeval.builds import open_built
+        from medeval.tasks.mimic3.metrics import LOWER_IS_BETTER, METRICS, evaluate
+        from medeval.tasks.mimic3.predictions import join
+
+        with open_built(FLOOR, None, as_built=as_built) as warehouse:
+            listed, _ = cls.listed_rows(warehouse)
+        rows = np.arange(len(listed.stays))
+        other = np.random.default_rng(0).permutation(rows)
+        chance, rarer = 0.0 if cls.kind == "hours" else 0.5, len(rows)
+        if cls.kind == "binary":
+            rarer = max(1, min(int(listed.truth.sum()), int((1 - listed.truth).sum())))
+
+        def scored(predicted: Any) -> dict[str, float]:
+            joined = join(cls, listed, replace(listed, prediction=predicted))
+            found = evaluate(cls, joined, rows, None, Method(n_iters=0), name)
+            return {key: one.value for key, one in found.items() if np.isfinite(one.value)}
+
+        found = scored(listed.truth)
+        best = {metric: float(metric not in LOWER_IS_BETTER) for metric in found}
+        wrong = [f"{one} {found[one]:g}" for one in found if abs(found[one] - best[one]) > ROUNDING]
+        told = ", ".join(wrong) or f"{len(best)} of {len(METRICS[cls.kind])} metrics are defined"
+        yield Check("the truth must score the best value of each metric", not wrong, told)
+        headline = METRICS[cls.kind][0]
+        for who, predicted, within in (
+            ("one prediction for all", np.ones_like(listed.truth), ROUNDING),
+            ("the truth of other rows", listed.truth[other], 0.05 + 0.5 / sqrt(rarer)),
+        ):
+            value = scored(predicted).get(headline)
+            told = "undefined"
+            if value is not None:
+                told = f"{value:.4f}; chance is {chance:g}, within {within:.2g} of it"
+            passed = value is None or abs(value - chance) <= within
+            yield Check(f"{headline}: {who} must score like chance", passed, told)
+
+    @classmethod
+    def prediction_file(cls, path: Path) -> Path:
         """Return the file to score, which a user named by itself or by the folder of its run.
 
         Raises:
@@ -120,41 +278,16 @@ class IcuTask:
         """
         if not path.is_dir():
             return path
-        recorded = _recorded(path).get("task", self.name)
-        if recorded != self.name:
-            raise UserError(f"{path} is a run of {recorded}, not of {self.name}.")
+        recorded = _record(path).get("task", cls.name)
+        if recorded not in (cls.name, cls.short):
+            raise UserError(f"{path} is a run of {recorded}, not of {cls.name}.")
         found = path / PREDICTIONS
         if not found.is_file():
             raise UserError(f"{path} holds no {PREDICTIONS}.")
         return found
 
-    def newest_or_trained(self, seed: int) -> Path:
-        """Return the folder of the newest run with predictions, else of a baseline's new run.
-
-        Raises:
-            UserError: the baseline's features are not there, or of an older build.
-        """
-        # Names of runs start with their time.
-        files = sorted(RUNS.glob(f"*/{PREDICTIONS}"), reverse=True)
-        path = next((f.parent for f in files if _recorded(f.parent).get("task") == self.name), None)
-        if path is None:
-            # Here, not above: every other way starts without scikit-learn.
-            from medeval.tasks.mimic3.baseline import predict_to_run
-
-            print(
-                f"medeval: there is no run of {self.name} in {RUNS}/: training the logistic"
-                f" baseline first, as `python -m medeval predict --task {self.name} --model"
-                " logistic` does.",
-                file=sys.stderr,
-            )
-            path = predict_to_run(
-                self.name, "logistic", target=self.options.target, out=RUNS, seed=seed,
-                as_built=self.options.as_built,
-            )  # fmt: skip
-        print(f"medeval: scoring {path}", file=sys.stderr)
-        return path
-
-    def read(self, files: Mapping[str, Path], groupings: Sequence[str] = ()) -> Inputs:
+    @classmethod
+    def read(cls, files: Mapping[str, Path], method: Method) -> Inputs:
         """Read all files and, if any grouping asks for it, what the warehouse knows of the stays.
 
         Raises:
@@ -162,32 +295,33 @@ class IcuTask:
         """
         from medeval.tasks.mimic3.predictions import join, read_file
 
-        options, data_class, attributes = self.options, None, {}
-        predictions = {name: read_file(self, path) for name, path in files.items()}
+        options, data_class, attributes = options_of(method), None, {}
+        predictions = {name: read_file(cls, path) for name, path in files.items()}
         with ExitStack() as stack:
             warehouse = None
-            if options.listfile is None or groupings:
+            if options.listfile is None or method.groupings:
                 # Here, not above: files alone need no warehouse, and it takes a while to load.
                 from medeval.builds import open_built
 
                 built = open_built(FLOOR, options.target, as_built=options.as_built)
                 warehouse = stack.enter_context(built)
             if options.listfile is not None:
-                listfile = read_file(self, options.listfile, is_listfile=True)
+                listfile = read_file(cls, Path(options.listfile), is_listfile=True)
             elif warehouse is not None:
-                listfile, data_class = self.listed_rows(warehouse)
+                listfile, data_class = cls.listed_rows(warehouse)
             joined = {
-                name: join(self, listfile, rows, allow_duplicates=options.allow_duplicates)
+                name: join(cls, listfile, rows, allow_duplicates=options.allow_duplicates)
                 for name, rows in predictions.items()
             }
-            if warehouse is not None and groupings:
+            if warehouse is not None and method.groupings:
                 from medeval.tasks.mimic3.groups import read_attributes
 
                 some = next(iter(joined.values()))
-                attributes = read_attributes(warehouse, some, groupings)
+                attributes = read_attributes(warehouse, some, method.groupings)
         return Inputs(joined, listfile, data_class, attributes)
 
-    def listed_rows(self, warehouse: Warehouse) -> tuple[Rows, str]:
+    @classmethod
+    def listed_rows(cls, warehouse: Warehouse) -> tuple[Rows, str]:
         """Return the test rows, byte for byte as `export` writes them, and their data class.
 
         The rows take the way through the listfile's text on purpose: truth and hours are then
@@ -200,175 +334,55 @@ class IcuTask:
         from medeval.tasks.mimic3.export import Order, header_of, listfile_batches
         from medeval.tasks.mimic3.predictions import read_rows
 
-        listed = f"mimic3_{self.name}"
+        listed = f"mimic3_{cls.name}"
         tables = [listed, "mimic3_data_class", "mimic3_source_tables"]
-        tables += ["phenotypes"] if self.kind == "labels" else []
+        tables += ["phenotypes"] if cls.kind == "labels" else []
         newest_build(warehouse, FLOOR, tables)
-        lines = [header_of(warehouse, self.name).encode()]
-        for batch, _ in listfile_batches(warehouse, self.name, "test", Order.CANONICAL):
+        lines = [header_of(warehouse, cls.name).encode()]
+        for batch, _ in listfile_batches(warehouse, cls.name, "test", Order.CANONICAL):
             lines += batch
         name = f"{listed} (test rows, target {warehouse.target.name})"
-        rows = read_rows(self, name, b"".join(lines), is_listfile=True)
+        rows = read_rows(cls, name, b"".join(lines), is_listfile=True)
         return rows, read_source(warehouse, FLOOR)["data_class"]
-
-    def score(self, path: Path, method: Method) -> IcuScore:
-        """Score a prediction file, or that of a run's folder.
-
-        Raises:
-            UserError: the input does not fit, or a smallest cell that hides nothing well; with
-                `strict`, also if there is anything to warn of.
-        """
-        import numpy as np
-
-        from medeval.scoring.groups import require_min_cell
-        from medeval.tasks.mimic3.groups import GROUPINGS, divided, numbered_clusters
-        from medeval.tasks.mimic3.metrics import evaluate
-        from medeval.tasks.mimic3.results import score_of
-
-        for grouping in method.groupings:
-            if grouping not in GROUPINGS:
-                raise UserError(f"--by {grouping}: there are {', '.join(GROUPINGS)}.")
-        if self.options.peer_layout and (self.options.extra or method.groupings):
-            raise UserError(
-                "--peer-layout has no place for --extra and --by: leave one of them away."
-            )
-        if method.groupings:
-            require_min_cell(method.min_cell)
-        file = self.prediction_file(path)
-        inputs = self.read({file.name: file}, method.groupings)
-        joined = inputs.rows
-        if self.options.strict and joined.warnings:
-            raise UserError("\n".join([*joined.warnings, "--strict takes this for an error."]))
-        numbers = numbered_clusters(joined, method.cluster)
-        rows = np.arange(len(joined.stays))
-        metrics = evaluate(self, joined, rows, numbers, method, self.name)
-        subgroups = {}
-        for grouping, attributes in inputs.attributes.items():
-            subgroups[grouping] = divided(self, joined, attributes, method.min_cell)
-            for group in subgroups[grouping]:
-                if group.suppressed is None:
-                    label = f"{grouping} {group.name}"
-                    found = evaluate(self, joined, group.rows, numbers, method, label)
-                    group.metrics.update(
-                        (name, one)
-                        for name, one in found.items()
-                        if name not in group.hidden_metrics
-                    )
-        model, run_id = ENDINGS.sub("", file.name) or file.name, None
-        if path.is_dir():
-            run_id = path.resolve().name
-            model = str(_recorded(path).get("model", run_id))
-        return score_of(self, model, run_id, inputs, metrics, subgroups, method)
-
-    def compare_files(
-        self, paths: Sequence[Path], metrics: Sequence[str], method: Method
-    ) -> Compared:
-        """Compare prediction files, or those of runs, on the same resamples.
-
-        Args:
-            paths: two or more.
-            metrics: by which; nothing takes all.
-            method: resamples, their seed, and clusters.
-
-        Raises:
-            UserError: a file or the warehouse cannot be read, rows do not fit the truth, or the
-                task has no such metric.
-        """
-        from medeval.tasks.mimic3.results import compared
-
-        if self.options.threshold is not None and self.kind != "binary":
-            raise UserError(f"--threshold: {self.name} has no answers that are yes or no.")
-        return compared(self, self.read(self.named_files(paths)), metrics, method)
-
-    def named_files(self, paths: Sequence[Path]) -> dict[str, Path]:
-        """Return prediction files by the shortest names that tell them apart.
-
-        A run is called as its folder, a file as itself without its ending, with as many folders
-        before it as it takes.
-
-        Raises:
-            UserError: fewer than two, one of them twice, or one that is no prediction file.
-        """
-        if len(paths) < 2:
-            raise UserError("compare takes two or more prediction files or runs of one task.")
-        files = [self.prediction_file(path) for path in paths]
-        whole = [file.resolve() for file in files]
-        for place, path in enumerate(paths):
-            if whole[place] in whole[:place]:
-                raise UserError(f"{path} is named twice.")
-        places = [path.resolve() for path in paths]
-        stems = [
-            place.name if place.is_dir() else ENDINGS.sub("", place.name) or place.name
-            for place in places
-        ]
-        for length in range(1, max(len(place.parts) for place in places) + 1):
-            parts = [place.parts[-length:-1] for place in places]
-            names = ["/".join([*above, stem]) for above, stem in zip(parts, stems, strict=True)]
-            if len(set(names)) == len(names):
-                return dict(zip(names, files, strict=True))
-        # Only endings are different.
-        return dict(zip(map(str, paths), files, strict=True))
 
 
 class InHospitalMortality(IcuTask):
-    """Death in hospital, from the first 48 hours."""
+    """Death in hospital, from the first 48 hours of a stay."""
 
-    name, short = "in_hospital_mortality", "ihm"
+    name, short, scored_by = "in_hospital_mortality", "ihm", "AUC of ROC"
+    N_ITERS = 10_000
     has_period_length = False
 
 
 class Decompensation(IcuTask):
-    """Death within 24 hours, hour by hour."""
+    """Death within 24 hours, from all hours until then."""
 
-    name, short = "decompensation", "decomp"
-    n_iters, has_sample_times = 1_000, True
-
-
-class RemainingStay(IcuTask):
-    """The hours that are left of a stay, hour by hour."""
-
-    name, short, kind = "length_of_stay", "los", "hours"
-    n_iters, has_sample_times = 1_000, True
+    name, short, scored_by = "decompensation", "decomp", "AUC of ROC"
+    has_sample_times = True
 
 
-class Phenotypes(IcuTask):
-    """Which of 25 conditions a stay was treated for."""
+class LengthOfStay(IcuTask):
+    """The hours that a stay still lasts, at each of its hours."""
 
-    name, short, kind = "phenotyping", "pheno", "labels"
+    name, short, scored_by = "length_of_stay", "los", "kappa"
+    kind, has_sample_times = "hours", True
+
+
+class Phenotyping(IcuTask):
+    """Which of 25 conditions a stay had."""
+
+    name, short, scored_by = "phenotyping", "pheno", "macro ROC AUC"
+    N_ITERS, kind = 10_000, "labels"
     prediction_columns = tuple(f"pred_{number}" for number in range(1, LABELS + 1))
     truth_columns = tuple(f"label_{number}" for number in range(1, LABELS + 1))
 
 
-TASKS: tuple[type[IcuTask], ...] = (InHospitalMortality, Decompensation, RemainingStay, Phenotypes)
-_BY_NAME = {name: task for task in TASKS for name in (task.name, task.short)}
+TASKS: tuple[type[IcuTask], ...] = (InHospitalMortality, Decompensation, LengthOfStay, Phenotyping)
 
 
-def is_icu_task(name: str) -> bool:
-    """Tell whether a name, long or short, is that of an ICU task; hyphens count as underscores."""
-    return _key(name) in _BY_NAME
-
-
-def task_named(name: str, options: ScoreOptions | None = None) -> IcuTask:
-    """Return the task of a long or short name.
-
-    Raises:
-        UserError: no such task.
-    """
-    if is_icu_task(name):
-        return _BY_NAME[_key(name)](options)
-    known = ", ".join(f"{task.name} ({task.short})" for task in TASKS)
-    raise UserError(f"Unknown task {name!r}. Tasks that can be scored: {known}.")
-
-
-def _key(name: str) -> str:
-    return name.strip().lower().replace("-", "_")
-
-
-def _recorded(folder: Path) -> dict[str, Any]:
-    """Return what a run's record says, with the task's whole name; nothing if there is none."""
+def _record(folder: Path) -> dict[str, Any]:
+    """Return what the record of a run says; nothing if a path is no run's."""
     try:
-        record: dict[str, Any] = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        task = str(record["task"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return dict(json.loads((folder / RUN).read_bytes()))
+    except (OSError, ValueError, TypeError):
         return {}
-    return {**record, "task": task_named(task).name if is_icu_task(task) else task}

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from medeval.errors import UserError
-from medeval.registry import LoadRequest
+from medeval.load import LoadRequest
 from medeval.sources import Source
 
 NOTES_VARIABLE = "MEDEVAL_MTSAMPLES"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from pydantic import Field
 
@@ -45,21 +45,19 @@ SETTINGS = "mtsamples"
 
 
 class MtsamplesOptions(TaskOptions):
-    """How notes are put to a model.
+    """How notes are put to a model."""
 
-    Attributes:
-        cache_dir: the folder of the downloaded notes that the warehouse must have been built of.
-        use_think: ask the model to think between tags first.
-        prompt_style: medarc, the instruction as system message; or helm, all in one message.
-        samples: how often each note is asked about.
-        shuffle_seed: of the notes' order; None keeps that of their names.
-    """
-
-    cache_dir: str | None = None
-    use_think: bool = False
-    prompt_style: Style = "medarc"
-    samples: Annotated[int, Field(ge=1)] = 1
-    shuffle_seed: int | None = None
+    cache_dir: str | None = Field(
+        None, description="The folder of downloaded notes that the warehouse was built of."
+    )
+    use_think: bool = Field(False, description="Ask the model to think between tags first.")
+    prompt_style: Style = Field(
+        "medarc", description="medarc: instruction as system message; helm: all in one message."
+    )
+    samples: int = Field(1, description="How often each note is asked about.")
+    shuffle_seed: int | None = Field(
+        None, description="Shuffle the notes by this seed. Default: by their names."
+    )
 
 
 @dataclass(frozen=True)
@@ -73,14 +71,44 @@ class MtsamplesTask(ItemTask, JudgedTask):
         data_class: of the notes; None in a run that does not say so.
     """
 
+    scored_by: ClassVar[str] = "a judge's reward"
+    Options: ClassVar[type[TaskOptions]] = MtsamplesOptions
     examples: Sequence[Example]
     options: MtsamplesOptions
     rule_version: str
     data_class: str | None
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
-    asked_as: str = NAME
     default_judge: str = DEFAULT_JUDGE
+
+    @classmethod
+    def start(cls, named: str, options: MtsamplesOptions) -> Self:
+        """See `Task`: the examples that the warehouse holds."""
+        # The folder names the notes as a variable does.
+        found = read_warehouse(as_built=options.as_built or options.cache_dir is not None)
+        if options.cache_dir is not None:
+            wanted = Path(options.cache_dir).expanduser().resolve()
+            if found.source not in (str(wanted), str(wanted / NOTES_FOLDER)):
+                raise UserError(
+                    f"The warehouse holds the examples of {found.source}, not of {wanted}. Build"
+                    f" them first: `MEDEVAL_MTSAMPLES={wanted} dbt build --select mtsamples`."
+                )
+        examples = list(found.rows)
+        if options.shuffle_seed is not None:
+            random.Random(options.shuffle_seed).shuffle(examples)  # noqa: S311
+        return cls(examples, options, found.rule_version, found.data_class)
+
+    @classmethod
+    def resume(cls, record: RunRecord, moved: Mapping[str, Any], named: str | None = None) -> Self:
+        """See `Task`: with the examples that the run kept."""
+        asked = record.settings[SETTINGS]
+        kept = {name: asked[name] for name in ("use_think", "prompt_style", "samples")}
+        options = MtsamplesOptions(**kept)
+        examples, data_class = read_kept(record.folder), asked.get("data_class")
+        task = cls(examples, options, str(asked["rule_version"]), data_class)
+        if sha256_of(task.examples) != asked["sha256"]:
+            raise UserError(f"The examples in {record.folder} are not those that were asked about.")
+        return task
 
     @property
     def asked(self) -> Asked:
@@ -95,7 +123,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
         return shipped_rubric(NAME)
 
     def settings(self) -> dict[str, Any]:
-        """See `AskedTask`."""
+        """See `Task`."""
         return {
             SETTINGS: {
                 "examples": len(self.examples),
@@ -108,14 +136,14 @@ class MtsamplesTask(ItemTask, JudgedTask):
         }
 
     def keep(self, folder: Path) -> list[Path]:
-        """See `AskedTask`."""
+        """See `Task`."""
         place = folder / FILE
         if not place.exists():
             write_text(place, as_lines(self.examples))
         return [place]
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
-        """See `AskedTask`."""
+        """See `Task`."""
         for example in self.examples[:limit]:
             messages = self.asked.messages(example.question)
             for sample in range(self.options.samples):
@@ -129,7 +157,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
         return thought + self._by_id[gold_of].answer
 
     def chance(self) -> float:
-        """See `AskedTask`; by the rule-based judge."""
+        """See `Task`; by the rule-based judge."""
         from medeval.judging.judgments import rewards_of
         from medeval.judging.local import LocalJudge
 
@@ -143,7 +171,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
         return sum(rewards) / len(rewards) if rewards else 0.0
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """See `AskedTask`."""
+        """See `Task`."""
         return {"reward_judged": (1.0, 0.0), "reward": (1.0, 0.0)}
 
     def subjects(self, record: RunRecord) -> list[Subject]:
@@ -163,7 +191,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
         ]
 
     def score(self, folder: Path, method: Method) -> TaskScore:
-        """See `AskedTask`."""
+        """See `Task`."""
         from medeval.tasks.mtsamples.scores import write_rows
 
         record = read_record(folder)
@@ -174,7 +202,7 @@ class MtsamplesTask(ItemTask, JudgedTask):
     def compare(
         self, first: Path, other: MtsamplesTask, second: Path, method: Method
     ) -> list[Difference]:
-        """See `AskedTask`."""
+        """See `Task`."""
         plain = Method(0, method.seed)
         found = []
         for task, folder in ((self, first), (other, second)):
@@ -217,41 +245,3 @@ class MtsamplesTask(ItemTask, JudgedTask):
     @cached_property
     def _by_id(self) -> Mapping[str, Example]:
         return {one.example_id: one for one in self.examples}
-
-
-def begin(options: MtsamplesOptions) -> MtsamplesTask:
-    """Read the examples that the warehouse holds.
-
-    Raises:
-        UserError: they are not built, or of other notes than those of the cache folder.
-    """
-    # The folder names the notes as a variable does.
-    found = read_warehouse(as_built=options.as_built or options.cache_dir is not None)
-    if options.cache_dir is not None:
-        wanted = Path(options.cache_dir).expanduser().resolve()
-        if found.source not in (str(wanted), str(wanted / NOTES_FOLDER)):
-            raise UserError(
-                f"The warehouse holds the examples of {found.source}, not of {wanted}. Build"
-                f" them first: `MEDEVAL_MTSAMPLES={wanted} dbt build --select mtsamples`."
-            )
-    examples = list(found.rows)
-    if options.shuffle_seed is not None:
-        random.Random(options.shuffle_seed).shuffle(examples)  # noqa: S311
-    return MtsamplesTask(examples, options, found.rule_version, found.data_class)
-
-
-def resumed(record: RunRecord) -> MtsamplesTask:
-    """Return the task of a run, with the examples that it kept.
-
-    Raises:
-        UserError: they are not there.
-    """
-    asked = dict(record.settings[SETTINGS])
-    options = MtsamplesOptions(
-        use_think=asked["use_think"], prompt_style=asked["prompt_style"], samples=asked["samples"]
-    )
-    examples, data_class = read_kept(record.folder), asked.get("data_class")
-    task = MtsamplesTask(examples, options, str(asked["rule_version"]), data_class)
-    if sha256_of(task.examples) != asked["sha256"]:
-        raise UserError(f"The examples in {record.folder} are not those that were asked about.")
-    return task

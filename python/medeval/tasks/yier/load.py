@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from medeval.errors import UserError
-from medeval.registry import LoadRequest
+from medeval.load import LoadRequest
 from medeval.sources import Source
 
 SOURCE = Source("yier", "yier", "yier_schema", {"records": ("line_number", "record")})

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from pydantic import Field
 
@@ -22,8 +22,8 @@ from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES
 from medeval.inference.types import Item, Outcome
 from medeval.sources import project_root
-from medeval.tasks.options import TaskOptions
-from medeval.tasks.run_record import facts_of_run, read_record
+from medeval.tasks.options import TaskOptions, read_options
+from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import ItemTask, Method, TaskScore
 from medeval.tasks.yier.matching import LETTERS, Answers
 from medeval.tasks.yier.prompts import (
@@ -52,34 +52,46 @@ _WHOLE = frozenset({Outcome.ANSWERED, Outcome.UNPARSED})
 
 
 class YierOptions(TaskOptions):
-    """How questions are put.
+    """How questions are put."""
 
-    Attributes:
-        questions: the file; by default the one that MEDEVAL_YIER names, else the demo's.
-        language: of the instruction, zh or en.
-        shuffle_seed: of the options' order; None keeps the file's.
-        samples: how often each question is asked, with a shuffle each time in another order.
-        examples: training file from which examples are chosen.
-        shots: how many examples.
-        example_seed: of their choice.
-        skip_without_context: leave out questions without a context.
-        json_schema: hold replies to a schema where the endpoint can.
-    """
+    questions: str | None = Field(
+        None, description="The file of questions. Default: MEDEVAL_YIER, else the demo's."
+    )
+    language: Language = Field("zh", description="Language of the instruction.")
+    shuffle_seed: int | None = Field(
+        None, description="Shuffle the options by this seed. Default: the file's order."
+    )
+    samples: int = Field(
+        1, description="How often each question is asked; shuffled options then differ."
+    )
+    examples: str | None = Field(
+        None, description="A file of labelled questions from which examples are chosen."
+    )
+    shots: int = Field(0, ge=0, description="How many examples.")
+    example_seed: int = Field(0, description="Seed of the choice of examples.")
+    skip_without_context: bool = Field(False, description="Leave out questions without a context.")
+    json_schema: bool = Field(True, description="Hold replies to a schema where the endpoint can.")
 
-    questions: str | None = None
-    language: Language = "zh"
-    shuffle_seed: int | None = None
-    samples: Annotated[int, Field(ge=1)] = 1
-    examples: str | None = None
-    shots: Annotated[int, Field(ge=0)] = 0
-    example_seed: int = 0
-    skip_without_context: bool = False
-    json_schema: bool = True
+
+class YierScoreOptions(TaskOptions):
+    """What can be chosen about a score."""
+
+    questions: str | None = Field(
+        None, description="The questions, if they are elsewhere now than for the run."
+    )
+    gold: str | None = Field(
+        None,
+        description="The questions with gold answers, for a submission. Default: MEDEVAL_YIER,"
+        " else the demo's.",
+    )
+    allow_extra: bool = Field(
+        False, description="Leave out a submission's answers to questions that the gold lacks."
+    )
 
 
 @dataclass(frozen=True)
 class YierTask(ItemTask):
-    """The task with a file of questions; see `AskedTask`.
+    """The task with a file of questions; see `Task`.
 
     Attributes:
         options: how they are put.
@@ -90,6 +102,11 @@ class YierTask(ItemTask):
         left_out: how many records of each file are no questions, in sentences.
     """
 
+    scored_by: ClassVar[str] = "micro F1"
+    Options: ClassVar[type[TaskOptions]] = YierOptions
+    ScoreOptions: ClassVar[type[TaskOptions]] = YierScoreOptions
+    MOVED: ClassVar[Set[str]] = frozenset({"questions"})
+    COMPARED: ClassVar[Set[str]] = frozenset({"questions"})
     options: YierOptions
     file: Document
     records: Sequence[Record]
@@ -98,10 +115,48 @@ class YierTask(ItemTask):
     left_out: Sequence[str] = ()
     name: str = NAME
     prompt_version: str = PROMPT_VERSION
-    asked_as: str = NAME
+
+    @classmethod
+    def start(cls, named: str, options: YierOptions) -> Self:
+        """See `Task`."""
+        if bool(options.shots) != bool(options.examples):
+            raise UserError("examples need both a training file and a number of shots.")
+        places = [questions_file(options.questions)]
+        places += [] if options.examples is None else [Path(options.examples)]
+        files = [read_file(path) for path in places]
+        usable = [usable_records(file.records, file.name) for file in files]
+        left_out = [
+            left_out_words(len(file.records) - len(records), file.name)
+            for file, records in zip(files, usable, strict=True)
+            if len(file.records) > len(records)
+        ]
+        data_class = strictest(map(class_of, files))
+        training = usable[1] if len(usable) > 1 else []
+        task = cls(options, files[0], usable[0], training, data_class, left_out)
+        if not task.asked():
+            raise UserError(f"{places[0]} holds no question to be asked.")
+        return task
+
+    @classmethod
+    def resume(cls, record: RunRecord, moved: Mapping[str, Any], named: str | None = None) -> Self:
+        """See `Task`."""
+        asked = dict(record.settings[SETTINGS])
+        del asked["sha256"]
+        asked["samples"] = asked.pop("passes")
+        asked["examples"] = asked.pop("training") or None
+        return cls.start(NAME, read_options(YierOptions, asked | dict(moved), NAME))
+
+    @classmethod
+    def score_file(cls, path: Path, name: str, method: Method) -> TaskScore:
+        """See `Task`: a submission."""
+        from medeval.tasks.yier.scores import score_file
+
+        options = cast("YierScoreOptions", method.options)
+        gold = None if options.gold is None else Path(options.gold)
+        return score_file(path, gold, method, allow_extra=options.allow_extra)
 
     def settings(self) -> dict[str, Any]:
-        """See `AskedTask`."""
+        """See `Task`."""
         kept = self.options.model_dump(exclude={"questions", "samples", "examples"})
         training = self.options.examples
         return {
@@ -130,7 +185,7 @@ class YierTask(ItemTask):
                 yield number, build_prompt(record, options.language, order, examples)
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
-        """See `AskedTask`."""
+        """See `Task`."""
         for number, prompt in self.prompts(limit):
             schema = {"name": "answer", "schema": prompt.schema}
             form = {"response_format": {"type": "json_schema", "json_schema": schema}}
@@ -143,7 +198,7 @@ class YierTask(ItemTask):
             )
 
     def can_read(self, item: Item, reply: str) -> bool:
-        """See `AskedTask`."""
+        """See `Task`."""
         found = self._read(self._by_id[item.id], item.sample, reply)
         return found.extraction is not Extraction.UNPARSED
 
@@ -155,7 +210,7 @@ class YierTask(ItemTask):
         return json.dumps({"answer": [LETTERS[at] for at, place in shown if place in chosen]})
 
     def chance(self) -> float:
-        """See `AskedTask`."""
+        """See `Task`."""
         labelled = [record for record in self.records if record.answer_choices]
         counts = (
             Answered(record, Answers(_borrowed(record, other))).counts
@@ -166,7 +221,7 @@ class YierTask(ItemTask):
         return float(total(counts).f1)
 
     def bounds(self) -> dict[str, tuple[float, float]]:
-        """See `AskedTask`."""
+        """See `Task`."""
         metrics = ("f1", "exact_set_accuracy", "mean_question_f1", "mean_jaccard")
         return dict.fromkeys(metrics, (1.0, 0.0))
 
@@ -211,7 +266,7 @@ class YierTask(ItemTask):
         return answered, sum(agreements) / len(agreements) if agreements else None
 
     def score(self, folder: Path, method: Method) -> TaskScore:
-        """See `AskedTask`."""
+        """See `Task`."""
         # Here, not above: asking needs no numpy.
         from medeval.tasks.yier.scores import report, score_of
 
@@ -227,7 +282,7 @@ class YierTask(ItemTask):
     def compare(
         self, first: Path, other: YierTask, second: Path, method: Method
     ) -> list[Difference]:
-        """See `AskedTask`."""
+        """See `Task`."""
         from medeval.tasks.yier.scores import compare, labelled
 
         limits = [read_record(folder).limit for folder in (first, second)]
@@ -258,40 +313,6 @@ def questions_file(named: str | None) -> Path:
     """
     given = named or os.environ.get(VARIABLE)
     return Path(given) if given else project_root() / DEMO_QUESTIONS
-
-
-def begin(options: YierOptions) -> YierTask:
-    """Read the files that the options name.
-
-    Raises:
-        UserError: a file cannot be read, or options that do not go together.
-    """
-    if bool(options.shots) != bool(options.examples):
-        raise UserError("examples need both a training file and a number of shots.")
-    named = [questions_file(options.questions)]
-    named += [] if options.examples is None else [Path(options.examples)]
-    files = [read_file(path) for path in named]
-    usable = [usable_records(file.records, file.name) for file in files]
-    left_out = [
-        left_out_words(len(file.records) - len(records), file.name)
-        for file, records in zip(files, usable, strict=True)
-        if len(file.records) > len(records)
-    ]
-    data_class = strictest(map(class_of, files))
-    training = usable[1] if len(usable) > 1 else []
-    task = YierTask(options, files[0], usable[0], training, data_class, left_out)
-    if not task.asked():
-        raise UserError(f"{named[0]} holds no question to be asked.")
-    return task
-
-
-def options_of(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with which a run was begun."""
-    plan = dict(settings[SETTINGS])
-    del plan["sha256"]
-    plan["samples"] = plan.pop("passes")
-    plan["examples"] = plan.pop("training") or None
-    return plan
 
 
 def _borrowed(record: Record, other: Record) -> tuple[int, ...]:

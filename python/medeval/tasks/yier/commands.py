@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
-from medeval.commands.shared_options import flags_in
 from medeval.errors import UserError
-from medeval.registry import with_options
 
 app = typer.Typer(
     help="CHIP 2023 YIER-LLM: check, convert and ask its questions, write a submission.",
@@ -62,14 +60,39 @@ def convert(
         print(f"medeval: {file} was not JSON as it stands; it was repaired", file=sys.stderr)
 
 
-def _prompt(file: Questions, out: Out = None, **given: Any) -> None:
+@app.command()
+def prompt(
+    file: Questions,
+    out: Out = None,
+    language: Annotated[str, typer.Option(help="Of the instruction, zh or en.")] = "zh",
+    shuffle_seed: Annotated[
+        int | None, typer.Option(help="Shuffle the options. Default: the order of the file.")
+    ] = None,
+    passes: Annotated[int, typer.Option(min=1, help="How often each question is asked.")] = 1,
+    examples: Annotated[
+        Path | None, typer.Option(help="Training file from which examples are chosen.")
+    ] = None,
+    shots: Annotated[int, typer.Option(min=0, help="How many examples.")] = 0,
+    example_seed: Annotated[int, typer.Option(help="Seed of their choice.")] = 0,
+    skip_without_context: Annotated[
+        bool, typer.Option("--skip-without-context", help="Leave such questions out.")
+    ] = False,
+) -> None:
     """Write the prompts, one JSON object a line, as a run would send them."""
     from medeval.tasks.options import read_options
-    from medeval.tasks.yier.task import NAME, YierOptions, begin
+    from medeval.tasks.yier.task import NAME, YierOptions, YierTask
 
-    passes, examples = given.pop("passes"), given.pop("examples")
-    given |= {"samples": passes, "examples": None if examples is None else str(examples)}
-    task = begin(read_options(YierOptions, {"questions": str(file), **given}, NAME))
+    given = {
+        "questions": str(file),
+        "language": language,
+        "shuffle_seed": shuffle_seed,
+        "samples": passes,
+        "examples": None if examples is None else str(examples),
+        "shots": shots,
+        "example_seed": example_seed,
+        "skip_without_context": skip_without_context,
+    }
+    task = YierTask.start(NAME, read_options(YierOptions, given, NAME))
     lines = [
         {
             "sample_id": made.record.sample_id,
@@ -83,9 +106,6 @@ def _prompt(file: Questions, out: Out = None, **given: Any) -> None:
         for number, made in task.prompts()
     ]
     _write(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
-
-
-app.command("prompt")(with_options(_prompt, [flags_in("yier_prompt.toml")]))
 
 
 @app.command()
@@ -105,11 +125,11 @@ def submit(
     from medeval.tasks.run_record import read_record
     from medeval.tasks.yier.questions import fill
     from medeval.tasks.yier.reading import as_text
-    from medeval.tasks.yier.task import NAME, YierOptions, begin, options_of
+    from medeval.tasks.yier.task import NAME, YierTask
 
     record = read_record(run, NAME)
-    named = {} if questions is None else {"questions": str(questions)}
-    task = begin(YierOptions(**options_of(record.settings) | named))
+    moved = {} if questions is None else {"questions": str(questions)}
+    task = YierTask.resume(record, moved)
     answered, agreement = task.answers(run)
     answers = {one.record.sample_id: one.answers for one in answered}
     filled = fill(task.file, answers, overwrite=overwrite)

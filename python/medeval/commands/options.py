@@ -1,0 +1,356 @@
+"""The flags of commands: those in TOML files here, and those that are options of tasks."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, make_dataclass
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from functools import cache, partial
+from inspect import Parameter, Signature, signature
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import typer
+from typer.core import TyperCommand
+
+from medeval.errors import UserError
+from medeval.tasks import registry
+from medeval.tasks.options import TaskOptions
+from medeval.tasks.task import Task
+
+if TYPE_CHECKING:
+    from medeval.inference.cost import Prices
+
+WHO_JUDGES = "Who judges"
+HOW = "How it is asked"
+
+JudgeModels = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="As its endpoint calls it; local for a rule that needs no network. Repeated: a jury.",
+        rich_help_panel=WHO_JUDGES,
+    ),
+]
+JudgeBaseUrls = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Address of all judges, or one for each. Default: JUDGE_BASE_URL, else"
+        " OPENAI_BASE_URL, else OpenAI.",
+        rich_help_panel=WHO_JUDGES,
+    ),
+]
+JudgeApiKey = Annotated[
+    str | None,
+    typer.Option(
+        help="Better in JUDGE_API_KEY: a command line can be seen by others. Never stored.",
+        rich_help_panel=WHO_JUDGES,
+    ),
+]
+JudgeKeyVariable = Annotated[
+    str | None,
+    typer.Option(
+        help="The environment variable with the judge's key; none for an endpoint without keys."
+        " Default: JUDGE_API_KEY, else OPENAI_API_KEY; none for an address on this machine.",
+        rich_help_panel=WHO_JUDGES,
+    ),
+]
+Jury = Annotated[
+    str | None,
+    typer.Option(
+        help="How a jury's rewards become one: mean, median or trimmed_mean.",
+        rich_help_panel=WHO_JUDGES,
+    ),
+]
+JudgeRepeats = Annotated[
+    int | None,
+    typer.Option(min=1, help="Judgments of each answer by each judge.", rich_help_panel=WHO_JUDGES),
+]
+ReAsks = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=9,
+        help="How often an unusable verdict is asked for again.",
+        rich_help_panel=WHO_JUDGES,
+    ),
+]
+Concurrency = Annotated[
+    int, typer.Option(min=1, help="Calls under way at a time.", rich_help_panel=HOW)
+]
+PriceFile = Annotated[
+    Path | None, typer.Option(help="What tokens cost, TOML or JSON.", rich_help_panel=HOW)
+]
+MaxCost = Annotated[
+    str | None,
+    typer.Option(
+        help="A limit that is not exceeded; needs prices, and of a model --max-tokens. none: no"
+        " limit, also where one was set before.",
+        rich_help_panel=HOW,
+    ),
+]
+Endpoints = Annotated[
+    Path,
+    typer.Option(
+        help="Which endpoints may see credentialed text (docs/data_use.md).",
+        rich_help_panel=HOW,
+    ),
+]
+ENDPOINTS = Path("endpoints.toml")
+# Lifts the limit on cost that a run was begun with.
+UNLIMITED = "none"
+# Of flags that a file describes.
+_TYPES: dict[str, Any] = {
+    "number": int,
+    "path": Path,
+    "paths": list[Path],
+    "real": float,
+    "switch": bool,
+    "text": str,
+    "texts": list[str],
+}
+
+# Short, so that the help has room.
+_METAVARS = {int: "N", float: "X", str: "TEXT", list[str]: "TEXT", Path: "PATH", list[Path]: "PATH"}
+
+
+def flags_in(file: str, **common: Any) -> type:
+    """Return the flags of a TOML file of this folder, in its order, as `with_options` takes them.
+
+    A flag has `type`, `help` and what else `typer.Option` takes (`words` are its names); `like`
+    takes them from `shared_flags.toml` or this module.
+
+    Args:
+        file: its name.
+        common: what all of its flags have.
+    """
+    flags = []
+    for name, one in _described(file).items():
+        # Typer's own sign of a flag that must be given.
+        default = ... if one.pop("required", False) else one.pop("default", None)
+        like = one.pop("like", "")
+        if like in globals():
+            annotation = globals()[like]
+        else:
+            kind = _TYPES[one.pop("type")]
+            one.setdefault("metavar", _METAVARS.get(kind))
+            option = partial(typer.Option, *one.pop("words", ()))(**common, **one)
+            annotation = Annotated[kind if default is not None else kind | None, option]
+        flags.append((name, annotation, default))
+    return make_dataclass("Flags", flags)
+
+
+def with_options(command: Callable[..., None], kinds: Iterable[type]) -> Callable[..., None]:
+    """Give a command a flag for each field of some dataclasses, which come as its keywords."""
+    own = signature(command, eval_str=True).parameters.values()
+    flags = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for kind in kinds
+        for name, (default, annotation) in _fields(kind).items()
+    ]
+    parameters = [one for one in own if one.kind is not Parameter.VAR_KEYWORD]
+    command.__signature__ = Signature([*parameters, *flags])  # type: ignore[attr-defined]
+    return command
+
+
+def options_of(kind: type, given: Mapping[str, Any]) -> Any:
+    """Return the options of one kind, of the values of all flags."""
+    return kind(**{name: given[name] for name in _fields(kind)})
+
+
+def flags_of(kind: type, given: Mapping[str, Any] | None = None) -> list[str]:
+    """Return the flags of one kind; of given values those that are not as they are by default."""
+    return [
+        f"--{name.replace('_', '-')}"
+        for name, (default, _) in _fields(kind).items()
+        if given is None or given[name] != default
+    ]
+
+
+def _fields(kind: type) -> dict[str, tuple[Any, Any]]:
+    """Return the default and the annotation of each option."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {field.name: (field.default, hints[field.name]) for field in fields(kind)}
+
+
+def _described(file: str) -> dict[str, dict[str, Any]]:
+    flags = tomllib.loads(Path(__file__).with_name(file).read_text("utf-8"))
+    if any("like" in one for one in flags.values()):
+        shared = _described("shared_flags.toml")
+        return {name: {**shared.get(one.get("like"), {}), **one} for name, one in flags.items()}
+    return flags
+
+
+def amount(text: str | None) -> Decimal | None:
+    """Return the amount that `--max-cost` names; None for none.
+
+    Raises:
+        UserError: it is none, or not above 0.
+    """
+    if text is None or text == UNLIMITED:
+        return None
+    try:
+        read = Decimal(text)
+    except InvalidOperation:
+        raise UserError(f"--max-cost {text}: no amount of money.") from None
+    if not read.is_finite() or read <= 0:
+        raise UserError(f"--max-cost {text}: an amount above 0.")
+    return read
+
+
+def read_price_file(path: Path | None) -> Prices:
+    """Return the prices of a file; none without one.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    from medeval.inference.cost import Prices, read_prices
+
+    return Prices() if path is None else read_prices(path)
+
+
+class TaskCommand(TyperCommand):
+    """A command whose flags are also the options of the task that its words name."""
+
+    # The class of options, as an attribute of tasks, and those of its fields that are flags.
+    OPTIONS = "Options"
+
+    def chosen(self, task: type[Task]) -> list[str]:
+        """Return the options of a task that are flags."""
+        fields = getattr(task, self.OPTIONS).model_fields
+        return [name for name, field in fields.items() if not field.exclude]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words of a command line.
+
+        Raises:
+            UserError: a flag that neither the command nor the task has.
+        """
+        words = args[: args.index("--")] if "--" in args else args
+        ctx.meta[__name__] = names = registry.named_by(words)
+        flags = self.get_params(ctx)
+        known = {word for one in flags for word in [*one.opts, *one.secondary_opts]}
+        named = [word.partition("=")[0] for word in words]
+        for one in flags:
+            times = sum(flag in one.opts for flag in named)
+            if times > 1 and not one.multiple and not one.is_flag:
+                raise UserError(f"{one.opts[0]} was given {times} times. Leave one of them away.")
+        for flag in named:
+            if flag.startswith("--") and flag not in known:
+                raise UserError(self._no_such_flag(flag, names, known))
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the flags of the command, then those of the task."""
+        flags = super().get_params(ctx)
+        for name in ctx.meta.get(__name__, ()):
+            task = registry.task_class(name)
+            chosen, have = self.chosen(task), {one.name for one in flags}
+            for one in task_flags(getattr(task, self.OPTIONS), f"Options of {name}"):
+                if one.name in chosen and one.name not in have:
+                    flags = [*flags, one]
+        return flags
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; it finds the options of the task in `context.obj`."""
+        own = {one.name for one in self.params}
+        given = {name: ctx.params.pop(name) for name in list(ctx.params) if name not in own}
+        ctx.obj["options"] = given
+        return super().invoke(ctx)
+
+    def _no_such_flag(self, flag: str, names: Sequence[str], known: Iterable[str]) -> str:
+        near = get_close_matches(flag, known, 1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        if not names:
+            return f"{self.name} has no {flag}.{meant} Options of a task need --task."
+        own = {_flag(one): None for name in names for one in self.chosen(registry.task_class(name))}
+        of_task = f"{', '.join(names)} has no {flag} for {self.name}.{meant}"
+        return f"{of_task} It has: {', '.join(own) or 'none of its own'}."
+
+
+class ScoreCommand(TaskCommand):
+    """A command whose flags are also what can be chosen about a score of the task."""
+
+    OPTIONS = "ScoreOptions"
+
+
+class CompareCommand(ScoreCommand):
+    """A command whose flags are also what can be chosen about a comparison of the task."""
+
+    def chosen(self, task: type[Task]) -> list[str]:
+        """Return the options of a task that are flags."""
+        return [name for name in super().chosen(task) if name in task.COMPARED]
+
+
+@cache
+def task_flags(kind: type[TaskOptions], panel: str) -> Sequence[Any]:
+    """Return the flags of a task's options, each under its field's name and None if not given.
+
+    Args:
+        kind: the options; a field's description is the flag's help.
+        panel: of the help that shows them.
+    """
+
+    def command(**given: Any) -> None: ...
+
+    parameters = []
+    for name, field in kind.model_fields.items():
+        if field.exclude:
+            continue
+        extra: Any = field.json_schema_extra or {}
+        words = [_flag(name), *extra.get("words", ())]
+        if bool in (field.annotation, *get_args(field.annotation)) and field.default:
+            words = [f"{_flag(name)}/--no-{_flag(name)[2:]}"]
+        own: Any = _flag_type(field.annotation)
+        shown = not (field.default is None or isinstance(field.default, bool | tuple))
+        option = typer.Option(
+            *words,
+            help=field.description,
+            rich_help_panel=panel,
+            metavar=_METAVARS.get(own, "|".join(map(str, get_args(own))) or None),
+            show_default=str(field.default) if shown else False,
+            **{
+                least: getattr(one, bound)
+                for one in field.metadata
+                for least, bound in (("min", "ge"), ("max", "le"))
+                if hasattr(one, bound)
+            },
+        )
+        annotation: Any = Annotated[own | None, option]
+        parameters.append(
+            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        )
+    command.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    app = typer.Typer(add_completion=False)
+    app.command()(command)
+    return typer.main.get_command(app).params
+
+
+def _flag_type(annotation: Any) -> Any:
+    """Return the type of a flag: the first of several that an option may have."""
+    origin = get_origin(annotation)
+    if origin in (Union, UnionType):
+        return _flag_type(next(one for one in get_args(annotation) if one is not type(None)))
+    return list[str] if origin is tuple else annotation
+
+
+def given_options(kind: type[TaskOptions], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a task among the flags of a command, as far as they were given."""
+    found = {
+        name: given[name] for name in kind.model_fields if given.get(name) not in (None, [], ())
+    }
+    # The switch that every command with data has; it is of this start.
+    if not found.get("as_built"):
+        found.pop("as_built", None)
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in found.items()}
+
+
+def flags_of_options(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return options as flags with their values, for a command that is shown."""
+    return {_flag(name): str(value) for name, value in options.items()}
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
