@@ -307,10 +307,10 @@ def task_flags(kind: type[TaskOptions], panel: str) -> Sequence[Any]:
         shown = not (field.default is None or isinstance(field.default, bool | tuple))
         option = typer.Option(
             *words,
-            help=field.description,
+            help=f"{field.description} Default: {field.default}." if shown else field.description,
             rich_help_panel=panel,
             metavar=_METAVARS.get(own, "|".join(map(str, get_args(own))) or None),
-            show_default=str(field.default) if shown else False,
+            show_default=False,
             **{
                 least: getattr(one, bound)
                 for one in field.metadata

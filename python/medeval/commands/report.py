@@ -9,8 +9,8 @@ import typer
 
 from medeval.commands.graceful_exit import command_of
 from medeval.commands.options import flags_in, with_options
-from medeval.commands.score import SCORES
 from medeval.errors import UserError
+from medeval.tasks import registry
 
 
 def _report(
@@ -28,7 +28,7 @@ def _report(
 
     reports = []
     for path in runs:
-        place = path / SCORES if path.is_dir() else path
+        place = path / registry.SCORES if path.is_dir() else path
         if not place.is_file():
             score = command_of("score", "--task", "TASK", path)
             raise UserError(f"There is no {place}. Score the run first: `{score}`.")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from medeval.tasks.task import Method, Task, TaskScore
 
-SCORES = "scores.json"
-
 
 def _score(
     context: typer.Context,
@@ -70,7 +68,7 @@ def _score(
         scored = kind.score_file(path, name, method)
     report = report_of(scored)
     content = json.loads(report.to_json()) if scored.file is None else scored.file
-    files: dict[Path, Any] = {} if folder is None else {folder / SCORES: report.save}
+    files: dict[Path, Any] = {} if folder is None else {folder / registry.SCORES: report.save}
     place = None if as_json else out or scored.place
     if place is not None:
         files[place] = partial(write_json, content=content, bare_nan=scored.bare_nan)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from medeval.inference.endpoints import normalized
 from medeval.inference.guard import DataUseGuard
 from medeval.inference.openai_model import OpenAIModel
 from medeval.inference.python_model import FileFailedError, PythonModel, module_of
-from medeval.inference.types import Model
+from medeval.inference.types import Message, Model
 from medeval.tasks.task import DEMO, AskedTask
 
 OPENAI = "https://api.openai.com/v1"
@@ -33,6 +34,7 @@ class ModelChoice:
             no address is given, else none: a key goes to no address that it was not meant for.
         parameters: temperature, max_tokens and what else the endpoint takes.
         timeout: seconds for one call.
+        call: a function of this process that answers instead, from the messages to the reply.
     """
 
     model: str
@@ -40,6 +42,7 @@ class ModelChoice:
     key_variable: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timeout: float = 600.0
+    call: Callable[[Sequence[Message]], str] | None = None
 
     @property
     def is_demo(self) -> bool:
@@ -56,7 +59,7 @@ class ModelChoice:
     @property
     def key(self) -> str | None:
         """The name of the variable that holds the key; None if none is sent."""
-        if self.is_demo or self.function is not None:
+        if self.is_demo or self.function is not None or self.call is not None:
             return None
         if self.key_variable is None and self.base_url is None:
             return KEY_VARIABLE
@@ -87,6 +90,15 @@ def model_of(choice: ModelChoice, task: AskedTask, guard: DataUseGuard) -> Model
     Raises:
         UserError: no such function, an address that cannot be meant, or a key that is not there.
     """
+    if (call := choice.call) is not None:
+        file = inspect.getsourcefile(call) if hasattr(call, "__code__") else None
+        return PythonModel(
+            lambda item: call(item.messages),
+            choice.model,
+            guard,
+            timeout=choice.timeout,
+            file=Path(file or "<python>"),
+        )
     if choice.is_demo:
         return task.local_provider(DEMO, guard)
     if choice.function is not None:

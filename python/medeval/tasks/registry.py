@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from medeval.export import BenchmarkExport
 
+# The report of a run that is scored, in its folder.
+SCORES = "scores.json"
 # The tasks that come along, by the names under which runs are recorded.
 BUILT_IN = {
     "in_hospital_mortality": "medeval.tasks.mimic3.task:InHospitalMortality",

@@ -13,11 +13,14 @@ from medeval.errors import UserError
 from medeval.tasks.options import TaskOptions
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from medeval.inference.guard import DataUseGuard
     from medeval.inference.types import Episode, Item, Model
     from medeval.judging.prompt import Subject
     from medeval.judging.rubric import Rubric
     from medeval.models.evaluation_result import EvaluationResult
+    from medeval.models.scores import Interval
     from medeval.scoring.binary import DeLong
     from medeval.scoring.compare import Difference, PairTest
     from medeval.tasks.run_record import RunRecord
@@ -224,6 +227,24 @@ class Task:
             UserError: the task's data cannot be read.
         """
         return iter(())
+
+    @classmethod
+    def score_arrays(
+        cls,
+        name: str,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        stays: ArrayLike | None,
+        *,
+        n_iters: int | None,
+        seed: int,
+    ) -> dict[str, Interval]:
+        """Score predictions that are arrays; see `medeval.score`.
+
+        Raises:
+            UserError: the task is not answered by predictions, or arrays that do not fit.
+        """
+        raise UserError(f"{name} is answered by a model that is asked: see medeval.evaluate.")
 
     @classmethod
     def compare_files(

@@ -123,14 +123,11 @@ def score_of(
             name: one.value for name, one in metrics.items() if math.isfinite(one.value)
         },
         "intervals": {
-            name: Interval(
-                value=one.value, low=one.low, high=one.high, level=LEVEL, n=n,
-                method=f"bootstrap_{options.ci}", n_undefined=one.n_undefined,
-            )
+            name: interval_of(one, n, options.ci)
             for name, one in metrics.items()
             if math.isfinite(one.low) and math.isfinite(one.value)
         },
-    }  # fmt: skip
+    }
     facts = {
         "run_id": run_id,
         "predictions": joined.described(),
@@ -158,6 +155,23 @@ def score_of(
         place=Path(f"{task.short}_results.json"),
         bare_nan=bare_nan,
     )  # fmt: skip
+
+
+def interval_of(metric: MetricSummary, n: int, ci: str) -> Interval:
+    """Return a metric with its interval, None for what is undefined.
+
+    Args:
+        metric: over all resamples.
+        n: how many rows it rests on.
+        ci: how the interval was made, `percentile` or `bca`.
+    """
+    value, low, high = (
+        number if math.isfinite(number) else None
+        for number in (metric.value, metric.low, metric.high)
+    )
+    method = "" if low is None or high is None else f"bootstrap_{ci}"
+    counts = {"n": n, "n_undefined": metric.n_undefined, "reason": metric.reason}
+    return Interval(value=value, low=low, high=high, level=LEVEL, method=method, **counts)
 
 
 def about(inputs: Inputs, method: Method, predictions: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,9 @@ from medeval.tasks.options import TaskOptions
 from medeval.tasks.task import Check, Comparison, Method, Task, TaskScore
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from medeval.models.scores import Interval
     from medeval.tasks.mimic3.predictions import Rows
     from medeval.warehouse import Warehouse
 
@@ -226,9 +229,8 @@ class IcuTask(Task):
         names = [ENDINGS.sub("", path.resolve().name) or path.name for path in paths]
         if len(set(names)) < len(names):
             names = [str(path) for path in paths]
-        return compared(
-            cls, cls.read(dict(zip(names, files, strict=True)), method), metrics, method
-        )
+        inputs = cls.read(dict(zip(names, files, strict=True)), method)
+        return compared(cls, inputs, chosen, method)
 
     @classmethod
     def self_check(cls, name: str, as_built: bool) -> Iterator[Check]:
@@ -268,6 +270,35 @@ class IcuTask(Task):
                 told = f"{value:.4f}; chance is {chance:g}, within {within:.2g} of it"
             passed = value is None or abs(value - chance) <= within
             yield Check(f"{headline}: {who} must score like chance", passed, told)
+
+    @classmethod
+    def score_arrays(
+        cls,
+        name: str,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        stays: ArrayLike | None,
+        *,
+        n_iters: int | None,
+        seed: int,
+    ) -> dict[str, Interval]:
+        """See `Task`."""
+        import numpy as np
+
+        from medeval.scoring.resample import score, summarise
+        from medeval.tasks.mimic3.metrics import PUBLISHED
+        from medeval.tasks.mimic3.results import interval_of
+
+        # As `read_rows` has it: the published program reads hours as single floats.
+        truth = np.asarray(y_true, dtype=np.float32 if cls.kind == "hours" else None)
+        clusters = None if stays is None else np.unique(np.asarray(stays), return_inverse=True)[1]
+        try:
+            statistic = PUBLISHED[cls.kind](truth, y_pred)
+            draws = cls.N_ITERS if n_iters is None else n_iters
+            found = summarise(score(statistic, draws, seed, clusters))
+        except ValueError as error:
+            raise UserError(f"{name}: {error}.") from None
+        return {key: interval_of(one, statistic.rows, "percentile") for key, one in found.items()}
 
     @classmethod
     def prediction_file(cls, path: Path) -> Path:
