@@ -170,8 +170,10 @@ def interval_of(metric: MetricSummary, n: int, ci: str) -> Interval:
         for number in (metric.value, metric.low, metric.high)
     )
     method = "" if low is None or high is None else f"bootstrap_{ci}"
-    counts = {"n": n, "n_undefined": metric.n_undefined, "reason": metric.reason}
-    return Interval(value=value, low=low, high=high, level=LEVEL, method=method, **counts)
+    return Interval(
+        value=value, low=low, high=high, level=LEVEL, method=method, n=n,
+        n_undefined=metric.n_undefined, reason=metric.reason,
+    )  # fmt: skip
 
 
 def about(inputs: Inputs, method: Method, predictions: dict[str, Any]) -> dict[str, Any]:
