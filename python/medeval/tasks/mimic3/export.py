@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+import tomllib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import compress, groupby
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +26,6 @@ from medeval.errors import UserError
 from medeval.export import (
     MANIFEST,
     BenchmarkExport,
-    ExportFile,
     ExportFolder,
     Request,
     make_manifest,
@@ -33,11 +34,6 @@ from medeval.progress import Advance, progress
 from medeval.tasks.mimic3.task import FLOOR, LABELS, TASKS, Phenotyping
 from medeval.warehouse import Row, Warehouse, flat, schema_name
 
-MULTITASK_HEADER = (
-    "filename,length of stay,in-hospital mortality task (pos;mask;label),"
-    "length of stay task (masks;labels),phenotyping task (labels),"
-    "decompensation task (masks;labels)"
-)
 WRITTEN_LINES = 50_000
 SHUFFLE_SEED = 49297
 
@@ -45,33 +41,12 @@ TABLE = "mimic3_episode_timeseries"
 EPISODES = "mimic3_episodes"
 DIAGNOSES = "episode_diagnoses"
 SERIES = "timeseries"
-
-HEADER = (
-    "Hours,Capillary refill rate,Diastolic blood pressure,Fraction inspired oxygen,"
-    "Glascow coma scale eye opening,Glascow coma scale motor response,Glascow coma scale total,"
-    "Glascow coma scale verbal response,Glucose,Heart Rate,Height,Mean blood pressure,"
-    "Oxygen saturation,Respiratory rate,Systolic blood pressure,Temperature,Weight,pH\n"
-)
+LAYOUT = tomllib.loads(Path(__file__).with_name("layout.toml").read_text("utf-8"))
+HEADER = LAYOUT[SERIES]["header"] + "\n"
 # The columns that hold the benchmark's 17 variables, in its order.
 VARIABLES = HEADER.strip().lower().replace(" ", "_").split(",")[1:]
 # The benchmark does not clean these: what was charted is what it writes.
-UNCLEANED = frozenset(
-    column
-    for column in VARIABLES
-    if column.startswith("glascow")
-    or column in {"heart_rate", "mean_blood_pressure", "respiratory_rate"}
-)
-# The columns of an episode's own file before its diagnoses, and those that hold them.
-EPISODE_COLUMNS = {
-    "Icustay": "icustay_id",
-    "Ethnicity": "ethnicity_code",
-    "Gender": "gender_code",
-    "Age": "age",
-    "Height": "height",
-    "Weight": "weight",
-    "Length of Stay": "los",
-    "Mortality": "mortality",
-}
+UNCLEANED = frozenset(LAYOUT[SERIES]["uncleaned"])
 NEEDS_QUOTES = re.compile('[,"\r\n]')
 
 
@@ -114,23 +89,6 @@ class Options:
     ] = Layout.MEDEVAL
 
 
-@dataclass(frozen=True)
-class Listfile:
-    """How one task's listfile is written.
-
-    Attributes:
-        header: the first line; for phenotyping the names follow.
-        columns: of the table `mimic3_<task>`.
-        line: formats a row, whatever follows the columns.
-        order: the columns by which the rows of a stay are in order.
-    """
-
-    header: str
-    columns: tuple[str, ...]
-    line: Callable[..., str]
-    order: tuple[str, ...] = ()
-
-
 def multitask_line(*row: Any) -> str:
     """Format a row of multitask, whose fields are lists joined by `;`.
 
@@ -153,31 +111,21 @@ def _steps(first: int | None, hours: int) -> str:
     return ";".join(["0"] * zeros + ["1"] * (hours - zeros))
 
 
-MULTITASK_COLUMNS = (
-    "stay",
-    "length_of_stay",
-    "in_hospital_mortality_position",
-    "in_hospital_mortality_mask",
-    "in_hospital_mortality_label",
-    "first_sample_hour",
-    "length_of_stay_hours",
-    "decompensation_hours",
-    "first_decompensation_hour",
-    *Phenotyping.truth_columns,
-)
 HOURLY = ("stay", "period_length", "y_true")
-HOUR = ("period_length",)
+# Of each listfile the columns of the table `mimic3_<task>`, and what formats a row, whatever follows.
 # Python's formatting is the benchmark's, so a remainder of -1e-7 hours is `-0.000000` as well.
-LISTFILES = {
-    "in_hospital_mortality": Listfile("stay,y_true", ("stay", "y_true"), "{},{:d}\n".format),
-    "decompensation": Listfile(",".join(HOURLY), HOURLY, "{},{:.6f},{:d}\n".format, HOUR),
-    "length_of_stay": Listfile(",".join(HOURLY), HOURLY, "{},{:.6f},{:.6f}\n".format, HOUR),
-    "phenotyping": Listfile(
-        "stay,period_length",
-        ("stay", "period_length", *Phenotyping.truth_columns),
+LISTFILES: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {
+    "in_hospital_mortality": (("stay", "y_true"), "{},{:d}\n".format),
+    "decompensation": (HOURLY, "{},{:.6f},{:d}\n".format),
+    "length_of_stay": (HOURLY, "{},{:.6f},{:.6f}\n".format),
+    "phenotyping": (
+        (*HOURLY[:2], *Phenotyping.truth_columns),
         f"{{}},{{:.6f}},{','.join(['{:d}'] * LABELS)}\n".format,
     ),
-    "multitask": Listfile(MULTITASK_HEADER, MULTITASK_COLUMNS, multitask_line),
+    "multitask": (
+        (*LAYOUT["multitask"]["columns"], *Phenotyping.truth_columns),
+        multitask_line,
+    ),
 }
 
 
@@ -187,8 +135,10 @@ def header_of(warehouse: Warehouse, task: str) -> str:
     Raises:
         UserError: the seed does not hold the phenotypes 1 to 25.
     """
+    if task == "multitask":
+        return str(LAYOUT[task]["header"]) + "\n"
     if task != "phenotyping":
-        return LISTFILES[task].header + "\n"
+        return ",".join(LISTFILES[task][0]) + "\n"
     found = flat(
         warehouse.select(
             ["phenotype_id", "phenotype_name"],
@@ -203,7 +153,7 @@ def header_of(warehouse: Warehouse, task: str) -> str:
             f" {LABELS}. Run `dbt seed --select mimic3`."
         )
     # The names hold `;` but no comma, and the benchmark writes them without quotes.
-    return ",".join([LISTFILES[task].header, *(str(name) for _, name in found)]) + "\n"
+    return ",".join([*HOURLY[:2], *(str(name) for _, name in found)]) + "\n"
 
 
 def _write_listfiles(
@@ -261,14 +211,14 @@ def listfile_batches(
     task starts from that seed, and only train draws from it), so numbers are shuffled and the
     lines, about 80 bytes each, stay where they are.
     """
-    listfile = LISTFILES[task]
+    columns, line_of = LISTFILES[task]
     is_train, is_phenotyping = partition == "train", task == "phenotyping"
     is_shuffled = order is Order.REFERENCE and is_train and not is_phenotyping
     is_listed = is_shuffled or (order is Order.REFERENCE and not is_train and is_phenotyping)
     listing = ['cast(subject_id as varchar) collate "C"'] if is_listed else []
-    keys = ", ".join([*listing, 'stay collate "C"', *listfile.order])
+    keys = ", ".join([*listing, 'stay collate "C"', *HOURLY[1:2] * (columns == HOURLY)])
     batches = warehouse.select(
-        [*listfile.columns, *["is_validation"] * is_train],
+        [*columns, *["is_validation"] * is_train],
         schema_name(FLOOR),
         f"mimic3_{task}",
         f"where partition = $1 order by {keys}",
@@ -277,7 +227,7 @@ def listfile_batches(
     all_lines: list[bytes] = []
     all_validation = bytearray()
     for batch in batches:
-        lines = [listfile.line(*row).encode() for row in batch]
+        lines = [line_of(*row).encode() for row in batch]
         validation = [is_train and row[-1] for row in batch]
         if is_shuffled:
             all_lines += lines
@@ -312,43 +262,32 @@ def write_timeseries(
 
     Returns:
         The number of episodes.
-
-    Raises:
-        UserError: the table holds an unknown partition.
     """
     columns = ["partition", "subject_id", "episode", *(f"is_{task}_input" for task in tasks)]
     columns.append("hours")
     for column in VARIABLES:
         columns += [column, f"{column}_text"] if column in UNCLEANED else [column]
     order = "order by partition, subject_id, episode, hours, event_icustay_id"
-    episodes = 0
-    current: Row | None = None
-    files: dict[str, ExportFile] = {}
-    with ExitStack() as last:
+
+    def rows_and_lines() -> Iterator[tuple[Row, str]]:
         for batch in warehouse.select(columns, schema_name(FLOOR), TABLE, order):
-            lines = timeseries_lines([row[3 + len(tasks) :] for row in batch])
-            for key, group in groupby(zip(batch, lines, strict=True), key=lambda pair: pair[0][:3]):
-                pairs = list(group)
-                if key != current:
-                    last.close()
-                    files.clear()
-                    current = key
-                    episodes += 1
-                for place, task in enumerate((SERIES, *tasks), start=2):
-                    chosen = [line for row, line in pairs if task == SERIES or row[place]]
-                    if chosen and task not in files:
-                        partition, subject, episode = key
-                        path = f"{_root(partition, subject)}/episode{episode:d}_timeseries.csv"
-                        if task != SERIES:  # where the readers of the task look
-                            path = (
-                                f"{task.replace('_', '-')}/{partition}/"
-                                f"{subject:d}_episode{episode:d}_timeseries.csv"
-                            )
-                        files[task] = last.enter_context(folder.create(path, task))
-                        files[task].write(HEADER.encode(), 0)
-                    if chosen:
-                        files[task].write("".join(chosen).encode(), len(chosen))
+            cells = [row[3 + len(tasks) :] for row in batch]
+            yield from zip(batch, timeseries_lines(cells), strict=True)
             advance(len(batch))
+
+    episodes = 0
+    for key, group in groupby(rows_and_lines(), key=lambda pair: pair[0][:3]):
+        (partition, subject, episode), pairs = key, list(group)
+        episodes += 1
+        for place, task in enumerate((SERIES, *tasks), start=2):
+            chosen = [line for row, line in pairs if task == SERIES or row[place]]
+            path = f"root/{partition}/{subject:d}/episode{episode:d}_timeseries.csv"
+            if task != SERIES:  # where the readers of the task look
+                name = f"{subject:d}_episode{episode:d}_timeseries.csv"
+                path = f"{task.replace('_', '-')}/{partition}/{name}"
+            if chosen:
+                with folder.create(path, task) as file:
+                    file.write((HEADER + "".join(chosen)).encode(), len(chosen))
     return episodes
 
 
@@ -360,23 +299,18 @@ def write_episodes(warehouse: Warehouse, folder: ExportFolder) -> None:
     """
     schema = schema_name(FLOOR)
     codes = flat(warehouse.select(["icd9_code"], schema, DIAGNOSES, "order by position"))
-    header = ",".join([*EPISODE_COLUMNS, *(f"Diagnosis {code}" for (code,) in codes)]) + "\n"
-    columns = ["partition", "subject_id", "episode", "diagnosis_flags", *EPISODE_COLUMNS.values()]
+    header = ",".join([*LAYOUT["episode"], *(f"Diagnosis {code}" for (code,) in codes)]) + "\n"
+    own = LAYOUT["episode"].values()
+    columns = ["partition", "subject_id", "episode", "diagnosis_flags", *own]
     order = "order by partition, subject_id, episode"
     for batch in warehouse.select(columns, schema, EPISODES, order):
         for partition, subject_id, episode, flags, *cells in batch:
-            path = _root(partition, subject_id) + f"/episode{episode:d}.csv"
+            path = f"root/{partition}/{subject_id:d}/episode{episode:d}.csv"
             with folder.create(path, SERIES) as file:
                 file.write(header.encode(), 0)
                 if flags is not None:
                     texts = ["" if cell is None else str(cell) for cell in cells]
                     file.write(",".join([*texts, *flags]).encode() + b"\n", 1)
-
-
-def _root(partition: str, subject_id: int) -> str:
-    if partition not in ("train", "test"):
-        raise UserError(f"{TABLE} holds a partition {partition!r}; it can be train or test.")
-    return f"root/{partition}/{subject_id:d}"
 
 
 def timeseries_lines(rows: list[Row]) -> list[str]:

@@ -14,31 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from medeval.progress import progress
-from medeval.scoring import binary
-from medeval.scoring.binary import (
-    ONE_CLASS,
-    Binary,
-    area_under_roc,
-    average_precision,
-    expected_calibration_error,
-    fit_slope,
-    logits,
-    make_curve,
-    make_steps,
-    outcomes,
-    ratio,
-)
-from medeval.scoring.resample import (
-    Counts,
-    Floats,
-    Integers,
-    Labels,
-    MetricSummary,
-    Statistic,
-    jackknife,
-    score,
-    summarise,
-)
+from medeval.scoring import binary, resample
+from medeval.scoring.binary import ONE_CLASS, Binary, make_curve, make_steps, outcomes, ratio
+from medeval.scoring.resample import Counts, Floats, Integers, Labels, MetricSummary, Statistic
 from medeval.tasks.mimic3.task import LABELS, options_of
 
 if TYPE_CHECKING:
@@ -187,7 +165,7 @@ class Phenotyping(Statistic):
         for steps, matrix in zip(self.steps, self.matrices, strict=True):
             # Turned so that a resample lies in one piece. One curve at a time: they are large.
             curve = make_curve(steps, (matrix @ columns).T.astype(self.whole, order="C"))
-            found.append((area_under_roc(curve), curve.n_positives))
+            found.append((binary.area_under_roc(curve), curve.n_positives))
         areas, positives = (np.stack(part, axis=1) for part in zip(*found, strict=True))
         weights = positives[:, :-1]
         # A label without a positive has no area, so there is no macro mean; its weight is 0, so it
@@ -228,7 +206,7 @@ class ExtraBinary(Statistic):
         self.start = None
         if has_slope and self.is_probability:
             weights = np.bincount(self.labels).astype(np.float64)
-            self.start = fit_slope(logits(self.prediction), self.truth, weights, None)
+            self.start = binary.fit_slope(binary.logits(self.prediction), self.truth, weights, None)
         slope = NO_SLOPE if self.truth.any() and not self.truth.all() else ONE_CLASS
         if not self.is_probability:
             slope = NO_PROBABILITY
@@ -240,7 +218,7 @@ class ExtraBinary(Statistic):
         values = np.full((len(counts), len(self.names)), np.nan)
         by_step = [np.bincount(self.steps.labels, one, self.steps.n_bins) for one in weights]
         curve = make_curve(self.steps, np.array(by_step, dtype=np.int64))
-        values[:, 0] = average_precision(curve)
+        values[:, 0] = binary.average_precision(curve)
         values[(curve.n_positives == 0) | (curve.n_negatives == 0), 0] = np.nan
         if not self.is_probability:
             return values
@@ -248,11 +226,11 @@ class ExtraBinary(Statistic):
         squares = (self.prediction - self.truth) ** 2
         values[:, 1] = ratio(np.einsum("bn,n->b", weights, squares), weights.sum(axis=1))
         if self.has_slope:
-            linear = logits(self.prediction)
+            linear = binary.logits(self.prediction)
             for one, row in zip(weights, values, strict=True):
-                fitted = fit_slope(linear, self.truth, one, self.start)
+                fitted = binary.fit_slope(linear, self.truth, one, self.start)
                 row[2] = np.nan if fitted is None else fitted[1]
-        values[:, 3] = expected_calibration_error(self.truth, self.prediction, weights)
+        values[:, 3] = binary.expected_calibration_error(self.truth, self.prediction, weights)
         return values
 
 
@@ -343,11 +321,13 @@ def evaluate(
     for name, make in makers.items():
         arrays = joined.truth[rows], joined.prediction[rows]
         with progress(name, lambda: method.n_iters) as advance:
-            scores = score(make(*arrays), method.n_iters, method.seed, own, progress=advance)
+            scores = resample.score(
+                make(*arrays), method.n_iters, method.seed, own, progress=advance
+            )
         without = None
         if options.ci == "bca" and method.n_iters:
             # Without the rule of scikit-learn for rows of one class.
             of = PUBLISHED[task.kind] if name == label else make
-            without = jackknife(of(*arrays), own)
-        found |= summarise(scores, strict_nan=options.strict_nan, jackknife=without)
+            without = resample.jackknife(of(*arrays), own)
+        found |= resample.summarise(scores, strict_nan=options.strict_nan, jackknife=without)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -16,17 +16,9 @@ import medeval
 from medeval.errors import UserError
 from medeval.models.scores import Interval
 from medeval.progress import progress
+from medeval.scoring import compare
 from medeval.scoring.binary import DeLong, delong_test
-from medeval.scoring.compare import (
-    LEVEL,
-    McNemar,
-    PairTest,
-    answer_sentence,
-    compare,
-    family,
-    least_resamples,
-    mcnemar,
-)
+from medeval.scoring.compare import LEVEL, McNemar, PairTest
 from medeval.scoring.resample import Integers, MetricSummary, score
 from medeval.tasks.for_reports import task_score
 from medeval.tasks.mimic3.groups import Group, numbered_clusters
@@ -37,15 +29,8 @@ from medeval.tasks.task import Comparison, Method, Table, TaskScore
 from medeval.terminal import interval, shown
 
 Metrics = Mapping[str, MetricSummary]
-# The published keys, and what holds their values.
-KEYS = {
-    "value": "value",
-    "mean": "mean",
-    "median": "median",
-    "std": "std",
-    "2.5% percentile": "low",
-    "97.5% percentile": "high",
-}
+# The published keys, in the order of the attributes of `MetricSummary`.
+KEYS = ("value", "mean", "median", "std", "2.5% percentile", "97.5% percentile")
 NO_INTERVAL = "all resamples lie on one side of the value, so there is no BCa interval"
 ALIKE = "The hours of one stay are alike, and here each is drawn as if it stood alone: the"
 NAMED = 3
@@ -77,12 +62,11 @@ def score_of(
 
     def entries(found: Metrics) -> dict[str, dict[str, float | None]]:
         """Return one object a metric, keys in the published order; without resamples `value`."""
-        keys = list(KEYS.items())[: None if n_iters else 1]
+        keys = KEYS[: None if n_iters else 1]
         return {
             name: {
                 key: number if math.isfinite(number) or bare_nan else None
-                for key, own in keys
-                for number in [float(getattr(metric, own))]
+                for key, number in zip(keys, astuple(metric), strict=False)
             }
             for name, metric in found.items()
         }
@@ -280,9 +264,7 @@ def undefined_sentences(
     for name, entry in told.items():
         by_reason.setdefault(entry["reason"], []).append(name)
     for reason, names in by_reason.items():
-        many = len(names) > 1
-        verb = "are" if many else "is"
-        listed = ", ".join(names)
+        listed, verb = ", ".join(names), "are" if len(names) > 1 else "is"
         if len(names) > NAMED + 1:
             listed = f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more metrics"
         if reason == NO_INTERVAL:
@@ -291,7 +273,7 @@ def undefined_sentences(
             yield f"{listed} {verb} undefined: {reason}."
         else:
             most = max(told[name]["n_undefined"] for name in names)
-            some = f"up to {most:,}" if many else f"{most:,}"
+            some = f"up to {most:,}" if len(names) > 1 else f"{most:,}"
             rest = "are NaN (--strict-nan)" if strict_nan else "are those of the others"
             yield (
                 f"{listed} {verb} undefined in {some} of {n_iters:,} resamples; the"
@@ -327,7 +309,7 @@ def compared(
             statistic = PUBLISHED[task.kind](joined.truth, joined.prediction)
             scores[name] = score(statistic, method.n_iters, method.seed, numbers, progress=advance)
     units = independent_units(task, rows, numbers)
-    differences = compare(scores, metrics, units=units, lower_is_better=LOWER_IS_BETTER)
+    differences = compare.compare(scores, metrics, units=units, lower_is_better=LOWER_IS_BETTER)
 
     pairs = list(combinations(inputs.joined, 2))
     columns = {
@@ -336,7 +318,7 @@ def compared(
     truths = rows.truth.reshape(len(rows.stays), -1).T
     # The area under one ROC curve has a test; means of areas have none.
     ranked = {"binary": every[:1], "hours": (), "labels": every[-len(truths) :]}[task.kind]
-    areas = family(
+    areas = compare.family(
         [
             (*pair, metric, delong_test(truths[place], *(columns[name][place] for name in pair)))
             for pair in pairs
@@ -348,13 +330,13 @@ def compared(
     if threshold is not None:
         right = {name: (one[0] > threshold) == (truths[0] == 1) for name, one in columns.items()}
         accuracy = f"accuracy at threshold {threshold:g}"
-        answers = family(
-            [(*pair, accuracy, mcnemar(*(right[name] for name in pair))) for pair in pairs]
+        answers = compare.family(
+            [(*pair, accuracy, compare.mcnemar(*(right[name] for name in pair))) for pair in pairs]
         )
 
     made, n_iters = differences[0].n_comparisons, method.n_iters
     warnings = [warning for joined in inputs.joined.values() for warning in joined.warnings]
-    if made and n_iters < (needed := least_resamples(made)):
+    if made and n_iters < (needed := compare.least_resamples(made)):
         warnings.append(
             f"{n_iters:,} resamples are too few for {made:,} comparisons: no difference"
             f" can be significant. Take at least --n-iters {needed}."
@@ -382,7 +364,7 @@ def compared(
         notes.append(f"{' and '.join(tests)} {verb} every row as independent in any case.")
     files = {name: one.described() for name, one in inputs.joined.items()}
     tested = [
-        {**_flat(entry), "threshold": threshold, "sentence": answer_sentence(entry)}
+        {**_flat(entry), "threshold": threshold, "sentence": compare.answer_sentence(entry)}
         for entry in answers
     ]
     content: dict[str, Any] = {
@@ -399,7 +381,7 @@ def compared(
             "warnings": warnings,
         },
     }
-    said = [*map(answer_sentence, answers), *notes]
+    said = [*map(compare.answer_sentence, answers), *notes]
     return Comparison(differences, said, content, warnings, areas, label_names(rows.columns))
 
 
