@@ -10,8 +10,8 @@ import json
 import platform
 import tempfile
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -127,9 +127,9 @@ def predict_to_run(
         test = read_samples(warehouse, task, TEST)
         if not test.stays:
             raise UserError(f"{task.name} has no test rows, so there is nothing to predict.")
-        baseline = train(task, training, validation, seed)
+        predict, parameters = train(task, training, validation, seed)
         blocks = _hashed(warehouse, task, TEST, test, digest)
-        predictions = np.vstack([baseline.predict(block) for block in blocks])
+        predictions = np.vstack([predict(block) for block in blocks])
         text = _prediction_text(task, test, predictions)
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         record = {
@@ -145,13 +145,7 @@ def predict_to_run(
                 "test": len(test.stays),
             },
             "features": FEATURES,
-            "parameters": {
-                **baseline.penalty,
-                "metric": baseline.metric,
-                "validation": baseline.validation,
-                "constant_labels": baseline.constant_labels,
-                "not_converged": baseline.not_converged,
-            },
+            "parameters": parameters,
             "files": [{"path": PREDICTIONS, "rows": len(test.stays), "sha256": sha256}],
             "target": warehouse.target.name,
             "builds": {floor: asdict(build) for floor, build in builds.items()},
@@ -328,42 +322,9 @@ def _numbered(warehouse: Warehouse, task: type[IcuTask], part: str) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Baseline:
-    """A trained baseline.
-
-    Attributes:
-        prepare: imputes and standardises features.
-        models: of scikit-learn, one a label.
-        penalty: the point of the grid that did best in validation.
-        metric: by which.
-        validation: each point tried, in order, with its `value`; None where that is undefined.
-    """
-
-    prepare: Any
-    models: Sequence[Any]
-    penalty: Penalty
-    metric: str
-    validation: list[Penalty]
-
-    def predict(self, features: Floats) -> Floats:
-        """Return one column a label for features as they come from the warehouse."""
-        return _predict(self.models, self.prepare.transform(features))
-
-    @property
-    def constant_labels(self) -> list[int]:
-        """Return the numbers of the labels that had one class in train."""
-        models = enumerate(self.models, 1)
-        return [number for number, model in models if isinstance(model, DummyRegressor)]
-
-    @property
-    def not_converged(self) -> list[int]:
-        """Return the numbers of the labels whose fit stopped at the limit of iterations."""
-        done = [np.max(getattr(model, "n_iter_", None) or 0) for model in self.models]
-        return [number for number, count in enumerate(done, 1) if count >= MAX_ITERATIONS]
-
-
-def train(task: type[IcuTask], training: Part, validation: Part, seed: int) -> Baseline:
+def train(
+    task: type[IcuTask], training: Part, validation: Part, seed: int
+) -> tuple[Callable[[Floats], Floats], dict[str, Any]]:
     """Fit the grid on the training part and keep what does best on the validation part.
 
     Args:
@@ -371,6 +332,12 @@ def train(task: type[IcuTask], training: Part, validation: Part, seed: int) -> B
         training: at least one row.
         validation: may be empty; then the strongest penalty stays.
         seed: of the one solver that draws random numbers (L1).
+
+    Returns:
+        What predicts, one column a label, from features as they come from the warehouse; and what
+        the run's record says: the penalty that stays, each one tried with its `value` (None where
+        that is undefined), and by number the labels that had one class in train and those whose
+        fit stopped at the limit of iterations.
     """
     prepare = make_pipeline(
         SimpleImputer(strategy="mean", keep_empty_features=True), StandardScaler()
@@ -391,9 +358,19 @@ def train(task: type[IcuTask], training: Part, validation: Part, seed: int) -> B
     # Of equals, and of what is undefined, the first.
     defined = [value for value in values if value is not None]
     best = values.index(min(defined) if hours else max(defined)) if defined else 0
-    metric = "mean absolute error" if hours else "AUC of ROC"
-    tried = [{**one, "value": value} for one, value in zip(grid, values, strict=True)]
-    return Baseline(prepare, fitted[best], grid[best], metric, tried)
+    models = dict(enumerate(fitted[best], 1))
+    parameters = {
+        **grid[best],
+        "metric": "mean absolute error" if hours else "AUC of ROC",
+        "validation": [{**one, "value": value} for one, value in zip(grid, values, strict=True)],
+        "constant_labels": [key for key, one in models.items() if isinstance(one, DummyRegressor)],
+        "not_converged": [
+            key
+            for key, one in models.items()
+            if np.max(getattr(one, "n_iter_", None) or 0) >= MAX_ITERATIONS
+        ],
+    }
+    return lambda features: _predict(fitted[best], prepare.transform(features)), parameters
 
 
 def _fit(penalty: Penalty, features: Floats, label: Floats, weights: Floats, seed: int) -> Any:

@@ -112,7 +112,7 @@ def _steps(first: int | None, hours: int) -> str:
 
 
 HOURLY = ("stay", "period_length", "y_true")
-# Of each listfile the columns of the table `mimic3_<task>`, and what formats a row, whatever follows.
+# Of each listfile the columns of the table `mimic3_<task>`, and what formats a row.
 # Python's formatting is the benchmark's, so a remainder of -1e-7 hours is `-0.000000` as well.
 LISTFILES: dict[str, tuple[tuple[str, ...], Callable[..., str]]] = {
     "in_hospital_mortality": (("stay", "y_true"), "{},{:d}\n".format),
@@ -262,6 +262,9 @@ def write_timeseries(
 
     Returns:
         The number of episodes.
+
+    Raises:
+        UserError: the table holds an unknown partition.
     """
     columns = ["partition", "subject_id", "episode", *(f"is_{task}_input" for task in tasks)]
     columns.append("hours")
@@ -281,7 +284,7 @@ def write_timeseries(
         episodes += 1
         for place, task in enumerate((SERIES, *tasks), start=2):
             chosen = [line for row, line in pairs if task == SERIES or row[place]]
-            path = f"root/{partition}/{subject:d}/episode{episode:d}_timeseries.csv"
+            path = f"{_root(partition, subject)}/episode{episode:d}_timeseries.csv"
             if task != SERIES:  # where the readers of the task look
                 name = f"{subject:d}_episode{episode:d}_timeseries.csv"
                 path = f"{task.replace('_', '-')}/{partition}/{name}"
@@ -305,12 +308,18 @@ def write_episodes(warehouse: Warehouse, folder: ExportFolder) -> None:
     order = "order by partition, subject_id, episode"
     for batch in warehouse.select(columns, schema, EPISODES, order):
         for partition, subject_id, episode, flags, *cells in batch:
-            path = f"root/{partition}/{subject_id:d}/episode{episode:d}.csv"
+            path = f"{_root(partition, subject_id)}/episode{episode:d}.csv"
             with folder.create(path, SERIES) as file:
                 file.write(header.encode(), 0)
                 if flags is not None:
                     texts = ["" if cell is None else str(cell) for cell in cells]
                     file.write(",".join([*texts, *flags]).encode() + b"\n", 1)
+
+
+def _root(partition: str, subject_id: int) -> str:
+    if partition not in ("train", "test"):
+        raise UserError(f"{TABLE} holds a partition {partition!r}; it can be train or test.")
+    return f"root/{partition}/{subject_id:d}"
 
 
 def timeseries_lines(rows: list[Row]) -> list[str]:

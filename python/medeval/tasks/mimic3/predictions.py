@@ -1,8 +1,7 @@
 """The two sides of a score: files read, and predictions put beside the truth by key.
 
-Files are CSV, plain or gzipped, and Parquet, told apart by content. A file is read once, as a
-whole: the bytes that are hashed are those that are scored. Whatever does not fit is named, all at
-once.
+Files are CSV, plain or gzipped, and Parquet, told apart by content. The bytes that are hashed are
+those that are scored. Whatever does not fit is named, all at once.
 """
 
 from __future__ import annotations
@@ -120,8 +119,9 @@ def read_rows(task: type[IcuTask], name: str, data: bytes, *, is_listfile: bool 
         return found
 
     stays, *columns = _read_columns(name, data, places)
+    empty = {}
     if stays.null_count:
-        _require_complete(name, "stay", stays.is_null().to_numpy(zero_copy_only=False))
+        empty["stay"] = stays.is_null().to_numpy(zero_copy_only=False)
     encoded = stays.dictionary_encode()
     numbers = [_doubles(column) for column in columns]
     hours = None
@@ -130,7 +130,14 @@ def read_rows(task: type[IcuTask], name: str, data: bytes, *, is_listfile: bool 
         # Adding zero makes one number of 0 and -0.
         hours = numbers.pop(0).astype(np.float32) + np.float32(0)
         if task.has_sample_times:
-            _require_complete(name, HOURS, np.isnan(hours))
+            empty[HOURS] = np.isnan(hours)
+    for column, cells in empty.items():
+        if (rows := np.flatnonzero(cells)).size:
+            shown = ", ".join(str(row + 1) for row in rows[:SHOWN])
+            raise UserError(
+                f"{name}: {column} is empty in {len(rows):,} rows; first: {shown} (not counting"
+                " the header)."
+            )
     truth = np.column_stack(numbers[:half])
     prediction = np.column_stack(numbers[half:] or numbers)
     if task.kind == "hours":
@@ -146,16 +153,6 @@ def read_rows(task: type[IcuTask], name: str, data: bytes, *, is_listfile: bool 
         tuple(spelled),
         prediction,
     )
-
-
-def _require_complete(name: str, column: str, empty: npt.NDArray[np.bool_]) -> None:
-    if empty.any():
-        rows = np.flatnonzero(empty)
-        shown = ", ".join(str(row + 1) for row in rows[:SHOWN])
-        raise UserError(
-            f"{name}: {column} is empty in {len(rows):,} rows; first: {shown} (not counting the"
-            " header)."
-        )
 
 
 def _doubles(column: Any) -> Floats:
@@ -267,8 +264,7 @@ def join(
 
     Raises:
         UserError: rows without prediction, keys that are there twice, a truth that differs,
-            predictions that are no finite numbers. Every kind is named with its count and its
-            first ten keys.
+            predictions that are no finite numbers: each kind with its count and first ten keys.
     """
     keys = _Keys(task, truth, predictions)
     order = np.argsort(keys.predicted, kind="stable")
@@ -283,13 +279,12 @@ def join(
     prediction = predictions.prediction[predicted_rows]
     values = truth.truth[listed_rows]
 
-    is_class = task.kind != "hours"
-    findings = [*keys.bad_cells(truth, truth.truth, np.arange(keys.size), is_class)]
+    findings = [*keys.bad_cells(truth, truth.truth, np.arange(keys.size))]
     if not allow_duplicates:
         findings += keys.duplicates(truth.name, keys.listed, 0)
         findings += keys.duplicates(predictions.name, keys.predicted, keys.size)
     findings += keys.without_prediction(np.flatnonzero(counts == 0))
-    findings += keys.bad_cells(predictions, prediction, listed_rows, is_class)
+    findings += keys.bad_cells(predictions, prediction, listed_rows)
     findings += keys.differences(listed_rows, predicted_rows)
     if findings:
         raise UserError("\n".join(findings))
@@ -298,6 +293,7 @@ def join(
         warnings.append(
             f"{counted(surplus, 'row')} of {predictions.name} left out: not in {truth.name}."
         )
+    is_class = task.kind != "hours"
     if not is_class and (negative := int((values < 0).sum())):
         warnings.append(
             f"{counted(negative, 'row')} with a true length of stay below 0 hours: MAPE"
@@ -355,16 +351,13 @@ class _Keys:
         more = f"; and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
         return "; ".join(shown) + more
 
-    def bad_cells(
-        self, file: Rows, values: Floats, row_of: Integers, is_class: bool
-    ) -> Iterator[str]:
+    def bad_cells(self, file: Rows, values: Floats, row_of: Integers) -> Iterator[str]:
         """Name rows of a file with cells that cannot be scored, and the columns if there are many.
 
         Args:
             file: the listfile or the predictions.
             values: its cells, shape (n, columns).
             row_of: the listed row of each of the n.
-            is_class: whether the truth is 0 or 1.
         """
         is_truth = file is self.truth
         what, columns = "prediction", self.task.prediction_columns
@@ -372,7 +365,7 @@ class _Keys:
             what, columns = "truth", file.columns
         empty, infinite = np.isnan(values), np.isinf(values)
         kinds = {f"an empty or NaN {what}": empty, f"an infinite {what}": infinite}
-        if is_truth and is_class:
+        if is_truth and self.task.kind != "hours":
             other = ~empty & ~infinite & (values != 0) & (values != 1)
             kinds[f"a {what} that is neither 0 nor 1"] = other
         for kind, bad in kinds.items():
@@ -396,23 +389,16 @@ class _Keys:
             )
 
     def without_prediction(self, missing: Integers) -> Iterator[str]:
-        """Name listed rows that have no prediction.
-
-        It is said where that is only because one file leaves the end of the stays' names away.
-        """
+        """Name listed rows without a prediction, and whether names only lack their end."""
         if not len(missing):
             return
         wanted = {self.names[number] for number in np.unique(self.stays[missing])}
         given = set(self.predictions.names)
         shorter = len(wanted & {name + SUFFIX for name in given})
         longer = len({name + SUFFIX for name in wanted} & given)
-        hint = ""
-        if shorter or longer:
-            where = "the prediction file" if shorter else "the listfile"
-            hint = (
-                f" {shorter or longer:,} of these stays are in {where} without `{SUFFIX}`: the key"
-                " is the whole name."
-            )
+        where = "the prediction file" if shorter else "the listfile"
+        told = f" {shorter or longer:,} of these stays are in {where} without `{SUFFIX}`."
+        hint = told if shorter or longer else ""
         yield (
             f"{len(missing):,} of the {self.size:,} rows of {self.truth.name} have no prediction in"
             f" {self.predictions.name}: {self.first_of(missing)}.{hint}"
