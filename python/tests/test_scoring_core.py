@@ -19,7 +19,7 @@ from sklearn import metrics
 from sklearn.linear_model import LogisticRegression
 
 from medeval.scoring.binary import Binary
-from medeval.scoring.resample import RowResamples, Scores, Statistic, jackknife, score, summarise
+from medeval.scoring.resample import RowResamples, Statistic, jackknife, score, summarise
 from medeval.tasks.mimic3 import metrics as icu
 from medeval.tasks.mimic3.metrics import EDGES_HOURS, LengthOfStay, Phenotyping
 
@@ -208,20 +208,6 @@ def test_rows_or_whole_clusters_are_drawn_and_left_out(
 
 
 # Intervals
-
-
-def test_percentiles_leave_undefined_resamples_out_or_pass_them_on() -> None:
-    samples = np.array([[0.1], [np.nan], [0.4], [0.2]])
-    scores = Scores(("a",), np.array([0.3]), samples, (None,))
-    summary = summarise(scores)["a"]
-    defined = samples[[0, 2, 3], 0]
-    assert summary.n_undefined == 1
-    assert (summary.mean, summary.median) == (np.mean(defined), 0.2)
-    assert summary.std == np.std(defined)
-    assert (summary.low, summary.high) == tuple(np.percentile(defined, [2.5, 97.5]))
-    strict = summarise(scores, strict_nan=True)["a"]
-    assert strict.value == 0.3
-    assert np.isnan([strict.mean, strict.median, strict.std, strict.low, strict.high]).all()
 
 
 def test_bca_equals_scipy() -> None:
