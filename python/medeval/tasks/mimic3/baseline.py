@@ -35,7 +35,6 @@ from medeval.tasks.mimic3.task import FLOOR, PREDICTIONS, RUN, IcuTask
 from medeval.warehouse import Warehouse, flat, schema_name
 
 FEATURES_FLOOR = "mimic3_features"
-TABLES = ("mimic3_feature_windows", "mimic3_features")
 
 VARIABLES = 17
 SUB_WINDOWS = ("all", "first_10", "first_25", "first_50", "last_10", "last_25", "last_50")
@@ -163,21 +162,15 @@ def predict_to_run(
 
 def _builds(warehouse: Warehouse, task: type[IcuTask]) -> dict[str, Build]:
     """Return the builds of listfiles and features; the features must not be the older ones."""
-    command = build_command(f"{FLOOR} {FEATURES_FLOOR}", warehouse.target.name)
-    schema = schema_name(FLOOR)
-    tables = [f"mimic3_{task.name}", "mimic3_data_class", "mimic3_source_tables", *TABLES]
-    missing = [table for table in tables if not warehouse.columns(schema, table)]
-    if missing:
-        raise UserError(
-            f"The features of the baselines are not built: the warehouse has no"
-            f" {', '.join(f'{schema}.{table}' for table in missing)}. Run `{command}`."
-        )
-    floor = newest_build(warehouse, FLOOR)
-    features = newest_build(warehouse, FEATURES_FLOOR)
+    tables = [f"mimic3_{task.name}", "mimic3_data_class", "mimic3_source_tables"]
+    floor, features = (
+        newest_build(warehouse, FLOOR, tables),
+        newest_build(warehouse, FEATURES_FLOOR),
+    )
     if features.started_at < floor.started_at:
-        only = build_command(FEATURES_FLOOR, warehouse.target.name)
+        command = build_command(FEATURES_FLOOR, warehouse.target.name)
         raise UserError(
-            f"The features of the baselines are older than the tables of {FLOOR}. Run `{only}`."
+            f"The features of the baselines are older than the tables of {FLOOR}. Run `{command}`."
         )
     return {FLOOR: floor, FEATURES_FLOOR: features}
 

@@ -19,11 +19,11 @@ from medeval.progress import progress
 from medeval.scoring import compare
 from medeval.scoring.binary import DeLong, delong_test
 from medeval.scoring.compare import LEVEL, McNemar, PairTest
-from medeval.scoring.resample import Integers, MetricSummary, score
+from medeval.scoring.resample import Floats, Integers, MetricSummary, score
 from medeval.tasks.for_reports import task_score
 from medeval.tasks.mimic3.groups import Group, numbered_clusters
 from medeval.tasks.mimic3.metrics import LABEL_METRIC, LOWER_IS_BETTER, METRICS, PUBLISHED
-from medeval.tasks.mimic3.predictions import Rows, counted
+from medeval.tasks.mimic3.predictions import counted
 from medeval.tasks.mimic3.task import IcuTask, Inputs, options_of
 from medeval.tasks.task import Comparison, Method, Table, TaskScore
 from medeval.terminal import interval, shown
@@ -75,11 +75,9 @@ def score_of(
         sizes = {key: getattr(group, key) for key in ("n", "n_stays", "n_positive", "suppressed")}
         if not group.metrics:
             return {**sizes, "metrics": None}
-        of_metrics = {
-            "metrics": entries(group.metrics), "undefined": undefined(group.metrics, n_iters)
-        }  # fmt: skip
+        told = {"metrics": entries(group.metrics), "undefined": undefined(group.metrics, n_iters)}
         hidden = {"suppressed_metrics": group.hidden_metrics} if group.hidden_metrics else {}
-        return {**sizes, **of_metrics, **hidden}
+        return {**sizes, **told, **hidden}
 
     own = [name for name in metrics if name in METRICS[task.kind]]
     content: dict[str, Any] = {"n_iters": n_iters}
@@ -308,14 +306,14 @@ def compared(
         with progress(name, lambda: method.n_iters) as advance:
             statistic = PUBLISHED[task.kind](joined.truth, joined.prediction)
             scores[name] = score(statistic, method.n_iters, method.seed, numbers, progress=advance)
-    units = independent_units(task, rows, numbers)
+    truths = rows.truth.reshape(len(rows.stays), -1).T
+    units = independent_units(task, truths, numbers)
     differences = compare.compare(scores, metrics, units=units, lower_is_better=LOWER_IS_BETTER)
 
     pairs = list(combinations(inputs.joined, 2))
     columns = {
         name: one.prediction.reshape(len(one.stays), -1).T for name, one in inputs.joined.items()
     }
-    truths = rows.truth.reshape(len(rows.stays), -1).T
     # The area under one ROC curve has a test; means of areas have none.
     ranked = {"binary": every[:1], "hours": (), "labels": every[-len(truths) :]}[task.kind]
     areas = compare.family(
@@ -392,7 +390,7 @@ def _flat(entry: PairTest[DeLong] | PairTest[McNemar]) -> dict[str, Any]:
 
 
 def independent_units(
-    task: type[IcuTask], joined: Rows, numbers: Integers | None
+    task: type[IcuTask], truths: Floats, numbers: Integers | None
 ) -> dict[str, int]:
     """Return on how many rows or clusters each metric rests.
 
@@ -400,20 +398,17 @@ def independent_units(
 
     Args:
         task: what is scored.
-        joined: its rows.
+        truths: of each label, shape (labels, n).
         numbers: each row's cluster; None if every row stands for itself.
     """
 
     def count(rows: Any) -> int:
         return int(rows.sum()) if numbers is None else len(np.unique(numbers[rows]))
 
-    metrics, truth = METRICS[task.kind], joined.truth
-    units = dict.fromkeys(metrics, count(np.ones(len(joined.stays), dtype=np.bool_)))
-    columns = {}
-    if task.kind == "binary":
-        columns = dict.fromkeys(metrics, truth)
-    elif task.kind == "labels":
-        columns = dict(zip(metrics[-truth.shape[1] :], truth.T, strict=True))
-    for metric, column in columns.items():
-        units[metric] = min(count(column == 1), count(column != 1))
-    return units
+    every = METRICS[task.kind]
+    units = dict.fromkeys(every, count(np.ones(truths.shape[1], dtype=np.bool_)))
+    if task.kind == "hours":
+        return units
+    rarer = [min(count(one == 1), count(one != 1)) for one in truths]
+    both = every[-len(rarer) :] if task.kind == "labels" else every
+    return units | dict(zip(both, rarer * (len(both) // len(rarer)), strict=True))
