@@ -10,7 +10,7 @@ import pytest
 
 from medeval import files
 from medeval.errors import UserError
-from medeval.models.yaml_text import read_yaml
+from medeval.models.text_files import read_yaml
 from medeval.raw_files import RawFile, count_rows, read_header
 from medeval.tasks.mimic3.predictions import read_rows
 from medeval.tasks.mimic3.task import InHospitalMortality

@@ -125,6 +125,7 @@ def start(
         limit=flags.limit,
         asked_task=asked_task,
         may_resume=may_resume,
+        can_ask=flags.export_prompts is None,
     )
     if run.made:
         run.update(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])

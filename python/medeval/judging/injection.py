@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from medeval.judging.prompt import Subject, escape, filled
 from medeval.judging.rubric import Rubric, YamlFile
 from medeval.judging.verdict import read_verdict
-from medeval.models.yaml_text import read_yaml
+from medeval.models.text_files import read_yaml
 
 _FOLDER = files("medeval.judging").joinpath("attacks")
 # Those that come with the package.

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from medeval.errors import UserError
 from medeval.models.documents import described
-from medeval.models.yaml_text import read_yaml
+from medeval.models.text_files import read_yaml
 
 _FOLDER = files("medeval.judging").joinpath("rubrics")
 

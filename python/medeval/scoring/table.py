@@ -40,6 +40,7 @@ class Column(Statistic):
         n_undefined: how many do not.
         reason: why; None if all count.
         is_share: whether the value is a share: each item is right or wrong.
+        coverage: the share of what is expected that a metric of known words can read.
     """
 
     names = ("value",)
@@ -57,6 +58,7 @@ class Column(Statistic):
         self.reason = (reason if self.n_undefined else None) if len(records) else "no items"
         self.is_share = False
         self.item_scores: list[float | None] = [None] * len(records)
+        self.coverage: float | None = None
 
     @abstractmethod
     def value(self) -> float | None:

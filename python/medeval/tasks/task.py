@@ -329,6 +329,11 @@ class AskedTask(Task, ABC):
             limit: only so many items, from the first on, each with all its samples.
         """
 
+    @property
+    def is_conversation(self) -> bool:
+        """Whether what is asked next depends on a reply, so that there is no batch of prompts."""
+        return False
+
     def can_read(self, item: Item, reply: str) -> bool:
         """Tell whether a reply without its thinking holds an answer to the item; any text may."""
         return True

@@ -21,19 +21,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, count
-from typing import Any, Literal
+from typing import Any
 
 from medeval.inference.types import Completion, Message
 from medeval.json_reader import REPLY, NotJsonError, Values, fold_key, last_object, whole_value
-from medeval.tasks.cdm import prompts
-from medeval.tasks.cdm.prompts import ARGUMENTS
+from medeval.tasks.cdm.facts import ARGUMENTS, TOOL_DESCRIPTIONS, prompt
 from medeval.text import split_thinking
-
-ToolProtocol = Literal["native", "text"]
 
 # What endpoints take as the name of a function: letters, digits, "_" and "-", at most 64 of them.
 _NOT_OF_A_NAME = re.compile(r"[^A-Za-z0-9_-]+")
-_LONGEST_NAME = 64
 
 _FLAGS = re.IGNORECASE | re.MULTILINE
 _START, _STOP = r"^[ \t>*_`#-]{0,8}", r"[ \t*_`]{0,4}"
@@ -51,7 +47,6 @@ _KIND = "|".join(f"(?P<{kind}>{words})" for kind, words in _KINDS.items())
 _LABEL = re.compile(rf"{_START}{_NUMBER}(?:{_KIND}){_STEP}:{_STOP}", _FLAGS)
 # Behind an action a result that was made up may be a heading, or begin within a line.
 _MADE_UP = re.compile(rf"(?<=\s)Observation:|{_START}observations?{_STOP}(?:\uff1a|\r?$)", _FLAGS)
-_DIGIT = re.compile(r"\d")
 _FENCE = re.compile(r"```[\w+-]{0,20}")
 _MARKS = "*_`\"' \t\r\n"
 _SEPARATOR = re.compile(r"[;\n]")
@@ -115,11 +110,8 @@ class Reply:
 class Native:
     """Tools in the form of OpenAI, in one conversation."""
 
-    ask_again = prompts.ASK_AGAIN_NATIVE
-    decide = prompts.DECIDE_NATIVE
-
     def __init__(self, tools: Sequence[str]) -> None:
-        self.system = prompts.SYSTEM_NATIVE
+        self.system = prompt("system_native")
         self._tools = tools
         self._ids: set[str] = set()
 
@@ -128,13 +120,13 @@ class Native:
         if not self._tools:
             return {}
         choice = {"tool_choice": "none"} if is_deciding else {}
-        return {"tools": prompts.definitions(self._tools), **choice}
+        return {"tools": definitions(self._tools), **choice}
 
     def read(self, completion: Completion) -> Reply:
         """Read the calls, else the answer."""
         text = split_thinking(completion.text).answer
         if not completion.tool_calls:
-            message = {"role": "assistant", "content": text or prompts.NO_REPLY}
+            message = {"role": "assistant", "content": text or prompt("no_reply")}
             return Reply(message, answer=read_answer(text))
         came = completion.message or {"content": text}
         parts = came.get("tool_calls")
@@ -166,6 +158,29 @@ class Native:
         ]
 
 
+def definitions(tools: Sequence[str]) -> list[dict[str, Any]]:
+    """Return tools as OpenAI-compatible endpoints take them."""
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": tool,
+                "description": TOOL_DESCRIPTIONS[tool],
+                "parameters": {
+                    "type": "object",
+                    "properties": {
+                        name: {"type": "string", "description": meaning}
+                        for name, meaning in ARGUMENTS[tool].items()
+                    },
+                    "required": list(ARGUMENTS[tool]),
+                    "additionalProperties": False,
+                },
+            },
+        }
+        for tool in tools
+    ]
+
+
 def _arguments(text: str, names: Collection[str]) -> tuple[dict[str, Any] | None, bool]:
     """Return the arguments of a call, and whether another form than asked for was understood."""
     if not text.strip():
@@ -194,7 +209,7 @@ def _sent_back(call: ToolCall, came: Any) -> dict[str, Any]:
     whole = dict(came) if isinstance(came, Mapping) else {}
     given = whole.get("function")
     function = dict(given) if isinstance(given, Mapping) else {}
-    function["name"] = _NOT_OF_A_NAME.sub("_", call.name)[:_LONGEST_NAME] or "unknown"
+    function["name"] = _NOT_OF_A_NAME.sub("_", call.name)[:64] or "unknown"
     arguments = function.get("arguments")
     try:
         read = json.loads(arguments) if isinstance(arguments, str) else arguments
@@ -208,11 +223,12 @@ def _sent_back(call: ToolCall, came: Any) -> dict[str, Any]:
 class Text:
     """Tools as lines of text, for models that cannot call them."""
 
-    ask_again = prompts.ASK_AGAIN_TEXT
-    decide = prompts.DECIDE_TEXT
-
     def __init__(self, tools: Sequence[str]) -> None:
-        self.system = prompts.system_text(tools)
+        lines = []
+        for tool in tools:
+            takes = "; ".join(f"{name}: {meaning}" for name, meaning in ARGUMENTS[tool].items())
+            lines.append(f"- {tool}: {TOOL_DESCRIPTIONS[tool]} Input: {takes or 'none'}")
+        self.system = prompt("system_text", tools="\n".join(lines))
         self._tools = tools
 
     def parameters(self, is_deciding: bool) -> dict[str, Any]:
@@ -228,7 +244,7 @@ class Text:
         return [{"role": "user", "content": f"Observation: {text}"} for _, text in answers]
 
 
-PROTOCOLS: Mapping[ToolProtocol, type[Native] | type[Text]] = {"native": Native, "text": Text}
+PROTOCOLS: Mapping[str, type[Native] | type[Text]] = {"native": Native, "text": Text}
 
 
 def read_text_reply(text: str, tools: Sequence[str]) -> Reply:
@@ -239,7 +255,7 @@ def read_text_reply(text: str, tools: Sequence[str]) -> Reply:
         tools: the names of the tools there are.
     """
     lines, text = _read_lines(text)
-    message = {"role": "assistant", "content": text or prompts.NO_REPLY}
+    message = {"role": "assistant", "content": text or prompt("no_reply")}
     found: dict[str, str] = {}
     is_custom = False
     for place, (kind, value, is_numbered) in enumerate(lines):
@@ -334,7 +350,7 @@ def _read_lines(text: str) -> tuple[list[_Line], str]:
         (
             str(label.lastgroup),
             _FENCE.sub("", text[label.end() : stop]).strip().strip("*_`").strip(),
-            _DIGIT.search(label[0]) is not None,
+            re.search(r"\d", label[0]) is not None,
         )
         for label, stop in zip(labels, stops, strict=False)  # without any there is one stop
     ]
