@@ -27,12 +27,11 @@ from numpy.typing import NDArray
 
 from medeval.models.clinical_case import ClinicalCase
 from medeval.models.scores import LEVEL
-from medeval.scoring.groups import UNKNOWN, hidden, partition, require_min_cell
+from medeval.scoring.compare import holm
+from medeval.scoring.groups import UNKNOWN, age_band, hidden, partition, require_min_cell
 from medeval.scoring.resample import Floats
-from medeval.scoring.significance import holm
 from medeval.tasks.cdm.cases import Subset
 from medeval.tasks.cdm.scores import DIAGNOSIS, means, value_of
-from medeval.tasks.mimic3.attributes import age_band
 from medeval.tasks.task import Method, Table
 
 if TYPE_CHECKING:
