@@ -224,8 +224,7 @@ def check_before(task: AskedTask, jury: Jury, endpoints: Path) -> None:
         UserError: the task is not judged, there is no key, or the answers may not be sent to a
             judge.
     """
-    from medeval.inference.endpoints import read_endpoints
-    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.guard import DataUseGuard, read_endpoints
     from medeval.tasks.judged import rubric_of
 
     rubric = rubric_of(task, jury)
@@ -262,8 +261,7 @@ def judge_and_tell(
     from rich.table import Table
 
     from medeval.commands.run_progress import cost_of, shown_progress
-    from medeval.inference.endpoints import read_endpoints
-    from medeval.inference.guard import IN_PROCESS, DataUseGuard
+    from medeval.inference.guard import IN_PROCESS, DataUseGuard, read_endpoints
     from medeval.inference.run import AUDIT
     from medeval.judging.results import counted
     from medeval.judging.verdict import OF_VERDICTS

@@ -52,8 +52,7 @@ def _judge_audit(
     more than one answer in twenty, or stopped.
     """
     from medeval.commands.run_progress import shown_progress
-    from medeval.inference.endpoints import read_endpoints
-    from medeval.inference.guard import DataUseGuard
+    from medeval.inference.guard import DataUseGuard, read_endpoints
     from medeval.inference.run import AUDIT
     from medeval.judging import audit
     from medeval.judging.human import read_human_ratings

@@ -124,6 +124,7 @@ def start(
         limit=flags.limit,
         asked_task=asked_task,
         may_resume=may_resume,
+        can_ask=flags.export_prompts is None,
     )
     if run.made:
         run.update(JUDGINGS, [] if plan is None else [plan.model_dump(mode="json")])
@@ -322,6 +323,7 @@ def _tell(
         print(resume_command(run, flags))
         return None
     if count := sum(sums.errors.values()):
+        warn(*(f"{reason}: {words}" for reason, words in sorted(sums.words.items())))
         warn(f"{count:,} items have no reply; ask them again with `{resume_command(run, flags)}`")
     return not (sums.ledger[Outcome.ERRORED] or unread)
 
@@ -390,8 +392,10 @@ def _warn_of_the_context(run: TaskRun) -> None:
 def status_line(run: TaskRun, flags: RunFlags) -> str:
     """Say how far a run is, and how it is resumed."""
     due = sum(1 for _ in run.task.items(run.limit))
-    done = run.progress().ledger.asked
+    sums = run.progress()
+    done = sums.ledger.asked
     status = f"{done:,} of {due:,} items are done"
+    status += f", errored: {sums.errored}" if sums.errored else ""
     task, plans = judged(run.task), read_record(run.folder).judgings
     if done == due and task is not None and plans and not flags.no_judge:
         status += f", {verdicts_kept(task, run.folder, plans[-1])}"

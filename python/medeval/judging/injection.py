@@ -21,7 +21,7 @@ from pydantic import BaseModel, Field, field_validator, model_validator
 from medeval.judging.prompt import Subject, escape, filled
 from medeval.judging.rubric import Rubric, YamlFile
 from medeval.judging.verdict import read_verdict
-from medeval.models.yaml_text import read_yaml
+from medeval.models.text_files import read_yaml
 
 _FOLDER = Path(__file__).with_name("attacks")
 # Those that come with the package.

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic.dataclasses import dataclass
 
 from medeval.errors import UserError, first_fault
-from medeval.inference.endpoints import is_loopback
+from medeval.inference.guard import is_loopback
 from medeval.judging.rubric import Rubric
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from unicodedata import category
 
 from medeval.inference.types import Message, canonical
 from medeval.judging.rubric import Rubric
-from medeval.models.yaml_text import read_yaml
+from medeval.models.text_files import read_yaml
 from medeval.text import split_thinking
 
 BLOCKS = ("question", "reference", "answer")

@@ -49,7 +49,7 @@ class YamlFile(BaseModel):
             UserError: naming the file and the first field that is wrong; of a key that is not
                 known the nearest one that is.
         """
-        from medeval.models.yaml_text import read_yaml  # a run without judges reads none
+        from medeval.models.text_files import read_yaml  # a run without judges reads none
 
         try:
             content = path.read_bytes()
