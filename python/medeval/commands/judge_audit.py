@@ -45,11 +45,11 @@ def _judge_audit(
 ) -> None:
     """Find out how far judges may be believed.
 
-    Do they agree with people, with each other and with themselves; are they moved by the order of
-    the prompt, by the length of an answer, by attacks; do they tell a right answer from a wrong
-    one? Without --judge-model those who judged the run last are audited. Nothing that was judged
-    before is asked again, and the run's own judging stays as it is. Exit code 1: a judge failed on
-    more than one answer in twenty, or stopped.
+    Do they agree with people, with each other and with themselves? Does the order of the prompt,
+    the length of an answer or an attack move them? Do they tell a right answer from a wrong one?
+    Without --judge-model those who judged the run last are audited. Nothing is asked twice, and the
+    run's own judging stays as it is. Exit code 1: a judge failed on more than one answer in twenty,
+    or stopped.
     """
     from medeval.commands.run_progress import shown_progress
     from medeval.inference.guard import DataUseGuard, read_endpoints
