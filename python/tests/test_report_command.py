@@ -21,7 +21,7 @@ def test_one_run_is_one_page_that_needs_nothing_else(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "clinical_qa_basic" in page
-    assert "0.800" in page
+    assert "0.100" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "https://" not in page
     assert "<script src" not in page
