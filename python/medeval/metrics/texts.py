@@ -24,13 +24,12 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from medeval.errors import UserError
 from medeval.metrics.metric import (
     CJK,
     NO_REFERENCE,
-    Agreement,
     Item,
     Metric,
     fold_accents,
@@ -43,6 +42,22 @@ TYPES = {"rouge_1": "rouge1", "rouge_2": "rouge2", "rouge_l": "rougeL", "rouge_l
 _CJK_TOKEN = re.compile(f"[{CJK}]|[a-z0-9]+")
 # As the package: shorter words are left as they are.
 _LONGEST_UNSTEMMED = 3
+_LATIN_WORD = re.compile(r"[a-z]+(?:['\u2019][a-z]+)*")
+_VOWELS = re.compile(r"[aeiouy]+")
+_SENTENCE_END = re.compile(r"(?<![.!?])[.!?]+(?=\s|$)|\n+")
+# The e of "made" is silent, that of "table" is not.
+_SILENT_E = re.compile(r"(?<![aeiouyl])e$|(?<=[aeiouy]l)e$")
+# Of the model of BERTScore: its folder, and a layer.
+MODEL_VARIABLE = "MEDEVAL_BERTSCORE_MODEL"
+LAYER_VARIABLE = "MEDEVAL_BERTSCORE_LAYER"
+
+
+class Agreement(NamedTuple):
+    """How far a hypothesis has what its reference has: precision, recall, their harmonic mean."""
+
+    precision: float
+    recall: float
+    f: float
 
 
 class CharacterTokenizer:
@@ -107,13 +122,6 @@ for _name in TYPES:
         metric(f"{_name}{_ending}", of_texts=True)(partial(_part, _name, _place))
 
 
-_LATIN_WORD = re.compile(r"[a-z]+(?:['\u2019][a-z]+)*")
-_VOWELS = re.compile(r"[aeiouy]+")
-_SENTENCE_END = re.compile(r"(?<![.!?])[.!?]+(?=\s|$)|\n+")
-# The e of "made" is silent, that of "table" is not.
-_SILENT_E = re.compile(r"(?<![aeiouyl])e$|(?<=[aeiouy]l)e$")
-
-
 def grade(text: str) -> float | None:
     """Return the grade; None without a word, or with Chinese, Japanese or Korean in the text."""
     if has_cjk(text):
@@ -131,10 +139,6 @@ def grade(text: str) -> float | None:
 def readability(item: Item) -> float | None:
     """Return the grade of the output."""
     return grade(item.output_text)
-
-
-MODEL_VARIABLE = "MEDEVAL_BERTSCORE_MODEL"
-LAYER_VARIABLE = "MEDEVAL_BERTSCORE_LAYER"
 
 
 class BertScorer:
