@@ -186,7 +186,7 @@ def _table(scored: TaskScore) -> Table:
             continue
         ends = (result.intervals or {}).get(name)
         table.add_row(
-            name,
+            about.get("label", name),
             shown(value),
             interval(ends.low, ends.high) if ends else "",
             f"{about['n']:,}" if "n" in about else "",

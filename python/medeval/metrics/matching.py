@@ -169,7 +169,7 @@ def expected_calibration_error(counts: Mapping[tuple[float, float], int]) -> flo
     """
     import numpy as np
 
-    from medeval.scoring import calibration
+    from medeval.scoring import binary
 
     if not counts:
         return None
@@ -178,7 +178,7 @@ def expected_calibration_error(counts: Mapping[tuple[float, float], int]) -> flo
     confidence = np.repeat(pairs[:, 0], times)
     correct = np.repeat(pairs[:, 1], times) == 1
     weights = np.ones((1, len(confidence)))
-    error = float(calibration.expected_calibration_error(correct, confidence, weights)[0])
+    error = float(binary.expected_calibration_error(correct, confidence, weights)[0])
     return None if math.isnan(error) else error
 
 

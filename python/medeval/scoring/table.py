@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from medeval.models.scores import DRAWS, LEVEL, Interval
-from medeval.scoring.bootstrap import Resampling, Statistic, score
-from medeval.scoring.resample import BinResamples, Counts, Floats, Integers
+from medeval.scoring.resample import BinResamples, Counts, Floats, Integers, Statistic, score
 
 WILSON = "wilson"
 BOOTSTRAP = "bootstrap_percentile"
@@ -216,7 +215,7 @@ def mean(
 
 def samples(column: Column, draws: int, seed: int) -> Floats:
     """Return the values of resamples of the items, n out of n, shape (draws,); NaN is undefined."""
-    return score(column, Resampling(draws, seed, replay=False)).samples[:, 0]
+    return score(column, draws, seed, replay=False).samples[:, 0]
 
 
 def row_interval(
