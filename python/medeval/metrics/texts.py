@@ -20,10 +20,11 @@ import os
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from medeval.errors import UserError
@@ -109,7 +110,9 @@ def _scorer(name: str, by_character: bool) -> tuple[Callable[[str], list[str]], 
     from rouge_score.tokenizers import DefaultTokenizer  # type: ignore[import-untyped]
 
     tokenizer = CharacterTokenizer() if by_character else DefaultTokenizer(use_stemmer=True)
-    return tokenizer.tokenize, RougeScorer([TYPES[name]], tokenizer=tokenizer)
+    # Each text is compared more than once, and tokenizing it is most of the work.
+    tokens = lru_cache(maxsize=4096)(tokenizer.tokenize)
+    return tokens, RougeScorer([TYPES[name]], tokenizer=SimpleNamespace(tokenize=tokens))
 
 
 def _part(name: str, place: int, reference: str, hypothesis: str) -> float | None:
