@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from cdm_bedside import answering, calling, export_of
 from cdm_cases import HISTORY, case, table
-from cdm_runs import folder_in, lines
+from commands import folder_in
 from in_process import main_in
 from inference_runs import MODEL, content
 from model_server import Body, Fault, Script, error, refuses
 from tokenizing_server import tokenizing_server, words
 
-from medeval.tasks.cdm.prompts import SYSTEM_SUMMARY
+from medeval.tasks.cdm.facts import prompt
 
 GROUPS = table("cdm_conversations")
 
@@ -71,7 +71,7 @@ class Endpoint:
 
     def number(self, body: Body) -> int | None:
         messages = body["messages"]
-        if messages[0]["content"] == SYSTEM_SUMMARY:
+        if messages[0]["content"] == prompt("system_summary"):
             return None
         return int(messages[1]["content"].partition("Visit ")[2].split(".")[0])
 
@@ -138,7 +138,8 @@ def test_a_conversation_comes_to_what_its_line_says(
         assert server.server.seen.requests == asked
         assert content(folder) == kept
     main("score", "--task", "cdm", folder, "--n-iters", "0")
-    scores = {line["hadm_id"]: line for line in lines(folder, "case_scores.jsonl")}
+    told = (folder / "case_scores.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
+    scores = {line["hadm_id"]: line for line in map(json.loads, told)}
     assert [(text, done.err.count(text)) for text in group.get("stderr", ())] == [
         (text, 1) for text in group.get("stderr", ())
     ]

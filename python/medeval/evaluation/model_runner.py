@@ -30,7 +30,7 @@ from medeval.models.medical_task import MedicalTask
 from medeval.models.schemas import Row
 
 if TYPE_CHECKING:
-    from medeval.evaluation.model_chat import ChatModel
+    from medeval.evaluation.model_endpoints import ChatModel
 
 _KEPT_MEASURES = ("outcome", "model", "fingerprint", "usage", "cost")
 _TIMES = ("seconds", "attempts")
@@ -212,8 +212,7 @@ class ModelRunner:
     def _new(
         self, name: str, model_type: str, model_path: str | Path | None, parameters: dict[str, Any]
     ) -> BatchModel | ChatModel:
-        from medeval.evaluation.model_api import ApiModel
-        from medeval.evaluation.model_chat import ChatModel
+        from medeval.evaluation.model_endpoints import ApiModel, ChatModel
         from medeval.evaluation.model_huggingface import HuggingFaceModel
 
         if model_type not in MODEL_TYPES:

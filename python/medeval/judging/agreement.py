@@ -23,38 +23,36 @@ from medeval.scoring.table import row_weights, sampled_interval
 if TYPE_CHECKING:
     from medeval.scoring.resample import Floats
 
-_NO_PAIR = "no answer has scores of two judges"
-_NO_WHOLE = "fewer than two answers have scores of all judges, or all scores are the same"
-# Why a statistic of a jury has no value.
-_NO_VALUE = {
-    "exact": _NO_PAIR,
-    "within_1": _NO_PAIR,
-    "quadratic_kappa": "no answer has scores of both, or all scores are the same",
-    "krippendorff_alpha": f"{_NO_PAIR}, or all scores are the same",
-    "icc_2_1": _NO_WHOLE,
-    "icc_3_k": _NO_WHOLE,
-}
-STATISTICS = tuple(_NO_VALUE)
-_NO_VALUE_OF_PAIRS = "too few answers have scores of both, or all scores are the same"
+_OF_WHOLE_ITEMS = ("quadratic_kappa", "icc_2_1", "icc_3_k")
+STATISTICS = ("exact", "within_1", "quadratic_kappa", "krippendorff_alpha", "icc_2_1", "icc_3_k")
+# Why a statistic has no value.
+_NO_VALUE = "too few answers have scores of both or all, or all scores are the same"
 # Means of several scores that are equal may differ in their last digit.
 ROUNDING = 1e-9
 # What is left of a variance that is 0 after it was calculated with floats.
 _NOTHING = 1e-12
 
 
-def agreement(results: JudgingResults) -> dict[str, Any]:
-    """Return the agreement of the judges of a jury by dimension.
+def agreement(results: JudgingResults) -> list[dict[str, Any]]:
+    """Return how far each two judges of a jury agree, and all of more than two, by criterion.
 
     Of several judgments by one judge the first counts: a mean would hide how unsure it is.
+
+    Returns:
+        Rows of `criterion`, `who`, `with` and what `agreement_of` returns.
     """
     judges = [judge.judge for judge in results.judges]
-    return {
-        "judges": judges,
-        "dimensions": {
-            name: agreement_of(score_array(results, name)[:, :, 0], judges, results.seed)
-            for name in results.prompt.rubric.names
-        },
-    }
+    pairs = [*combinations(range(len(judges)), 2)]
+    rows = []
+    for name in results.prompt.rubric.names:
+        scores = score_array(results, name)[:, :, 0]
+        for pair in pairs:
+            about = {"criterion": name, "who": judges[pair[0]], "with": judges[pair[1]]}
+            rows.append({**about, **agreement_of(scores[:, pair], results.seed)})
+        if len(pairs) > 1:
+            about = {"criterion": name, "who": "all judges", "with": "each other"}
+            rows.append({**about, **agreement_of(scores, results.seed)})
+    return rows
 
 
 def score_array(results: JudgingResults, dimension: str) -> Floats:
@@ -67,47 +65,37 @@ def score_array(results: JudgingResults, dimension: str) -> Floats:
     scores = np.full((len(rows), len(judges), repeats), np.nan)
     for place, row in enumerate(rows):
         for one in row:
-            score = one.scores.get(dimension)
-            if score is not None:
-                scores[place, judges[one.judge], one.repeat] = score
+            # None becomes NaN.
+            scores[place, judges[one.judge], one.repeat] = one.scores.get(dimension)
     return scores
 
 
-def agreement_of(scores: Floats, judges: Sequence[str], seed: int = 0) -> dict[str, Any]:
+def agreement_of(scores: Floats, seed: int = 0) -> dict[str, Any]:
     """Return the agreement of judges on one scale.
 
     Args:
         scores: shape (items, judges), NaN for a gap.
-        judges: their names.
-        seed: of the resamples.
+        seed: of the resamples, which are the same for all statistics.
 
     Returns:
-        The share of equal scores and of those at most 1 apart, over all pairs; the weighted kappa
-        of each pair; Krippendorff's alpha; ICC(2,1) and ICC(3,k). The resamples are the same for
-        all of them.
+        `answers` with scores of all; the share of equal scores and of those at most 1 apart, over
+        all pairs; of two judges the weighted kappa; Krippendorff's alpha; ICC(2,1) and ICC(3,k).
     """
     import numpy as np
 
-    def found(columns: Floats) -> dict[str, Any]:
-        rows, weights = row_weights(columns, DRAWS, seed)
-        values = statistics(rows, weights.astype(np.float64))
-        return {
-            name: _interval(values[name], len(columns), reason)
-            for name, reason in _NO_VALUE.items()
-        }
-
-    pairs = [
-        {"judges": [judges[a], judges[b]], **found(scores[:, [a, b]])["quadratic_kappa"]}
-        for a, b in combinations(range(len(judges)), 2)
-    ]
-    complete = int(np.isfinite(scores).all(axis=1).sum())
-    return {**found(scores), "quadratic_kappa": pairs, "complete_items": complete}
+    rows, weights = row_weights(scores, DRAWS, seed)
+    found = _intervals(statistics(rows, weights.astype(np.float64)), len(scores))
+    return {"answers": int(np.isfinite(scores).all(axis=1).sum()), **found}
 
 
-def _interval(values: Floats, n: int, reason: str) -> dict[str, Any]:
-    """Return a statistic of the data, the first value, with the interval of its resamples."""
-    value = None if values[0] != values[0] else float(values[0])
-    return sampled_interval(value, values[1:], n, reason).model_dump()
+def _intervals(drawn: Mapping[str, Floats], n: int) -> dict[str, Any]:
+    """Return statistics of the data, the first value of each, with intervals of its resamples."""
+    return {
+        name: sampled_interval(
+            None if values[0] != values[0] else float(values[0]), values[1:], n, _NO_VALUE
+        ).model_dump()
+        for name, values in drawn.items()
+    }
 
 
 def pair_agreement(scores: Floats, pairs: Sequence[tuple[int, int]], seed: int) -> dict[str, Any]:
@@ -122,29 +110,26 @@ def pair_agreement(scores: Floats, pairs: Sequence[tuple[int, int]], seed: int) 
         seed: of the resamples, which are the same for all statistics.
 
     Returns:
-        For each of `STATISTICS` an interval; `n` counts the items with scores of a pair.
+        `answers` with scores of a pair, and for each of `STATISTICS` an interval.
     """
     import numpy as np
 
-    both = np.array([np.isfinite(scores[:, list(pair)]).all(axis=1) for pair in pairs])
-    has_pair = both.any(axis=0)
+    has_pair = np.any([np.isfinite(scores[:, pair]).all(axis=1) for pair in pairs], axis=0)
     n = int(has_pair.sum())
     if not n:
-        return dict.fromkeys(STATISTICS, _interval(np.array([np.nan]), 0, _NO_VALUE_OF_PAIRS))
+        return {"answers": 0, **_intervals(dict.fromkeys(STATISTICS, np.array([np.nan])), 0)}
     rows, weights = row_weights(scores[has_pair], DRAWS, seed)
-    sums, counts = (dict.fromkeys(STATISTICS, np.zeros(len(weights))) for _ in "ab")
+    sums, counts = (dict.fromkeys(STATISTICS, np.zeros(len(weights))) for _ in range(2))
     for pair in pairs:
-        own = rows[:, list(pair)]
+        own = rows[:, pair]
         whole = np.isfinite(own).all(axis=1)
         shared = weights[:, whole].astype(np.float64)
         for name, values in statistics(own[whole], shared).items():
             drawn = np.where(np.isfinite(values), shared.sum(axis=1), 0)
             sums[name] = sums[name] + np.where(drawn, values, 0) * drawn
             counts[name] = counts[name] + drawn
-    return {
-        name: _interval(_ratio(sums[name], counts[name]), n, _NO_VALUE_OF_PAIRS)
-        for name in STATISTICS
-    }
+    means = {name: _ratio(sums[name], counts[name]) for name in STATISTICS}
+    return {"answers": n, **_intervals(means, n)}
 
 
 def statistics(scores: Floats, weights: Floats) -> dict[str, Floats]:
@@ -181,7 +166,7 @@ def _of_whole_items(scores: Floats, weights: Floats) -> Mapping[str, Floats]:
     n, k = weights.sum(axis=1), scores.shape[1]
     nothing = np.full(len(weights), np.nan)
     if not len(scores) or k < 2:
-        return dict.fromkeys(("quadratic_kappa", "icc_2_1", "icc_3_k"), nothing)
+        return dict.fromkeys(_OF_WHOLE_ITEMS, nothing)
     # Around their centre the squares lose no digits.
     scores = scores - scores.mean()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -191,18 +176,18 @@ def _of_whole_items(scores: Floats, weights: Floats) -> Mapping[str, Floats]:
         between_items = k * (weights @ scores.mean(axis=1) ** 2 - n * mean**2)
         between_raters = n * ((of_raters - mean[:, None]) ** 2).sum(axis=1)
         rest = squares - n * k * mean**2 - between_items - between_raters
-        items = between_items / (n - 1)
-        raters = between_raters / (k - 1)
+        items, raters = between_items / (n - 1), between_raters / (k - 1)
         error = rest / ((n - 1) * (k - 1))
         spread = items + (k - 1) * error + k * (raters - error) / n
         differences = weights @ (scores[:, 0] - scores[:, 1]) ** 2 / n
         # Both variances and the squared distance of the means.
         expected = squares / n - 2 * of_raters[:, 0] * of_raters[:, 1]
-    return {
-        "quadratic_kappa": 1 - _ratio(differences, expected) if k == 2 else nothing,
-        "icc_2_1": np.where(n >= 2, _ratio(items - error, spread), nothing),
-        "icc_3_k": np.where(n >= 2, _ratio(items - error, items), nothing),
-    }
+    found = (
+        1 - _ratio(differences, expected) if k == 2 else nothing,
+        np.where(n >= 2, _ratio(items - error, spread), nothing),
+        np.where(n >= 2, _ratio(items - error, items), nothing),
+    )
+    return dict(zip(_OF_WHOLE_ITEMS, found, strict=True))
 
 
 def _ordinal_alpha(scores: Floats, weights: Floats) -> Floats:
@@ -228,9 +213,7 @@ def _ordinal_alpha(scores: Floats, weights: Floats) -> Floats:
     count = totals.sum(axis=1)
     spread = count * (totals * middles**2).sum(axis=1) - (totals * middles).sum(axis=1) ** 2
     is_varied = (totals > 0).sum(axis=1) >= 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        alpha: Floats = np.where(is_varied, 1 - observed * (count - 1) / (2 * spread), np.nan)
-    return alpha
+    return np.where(is_varied, 1 - _ratio(observed * (count - 1), 2 * spread), np.nan)
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:

@@ -90,13 +90,13 @@ def model_of(choice: ModelChoice, task: AskedTask, guard: DataUseGuard) -> Model
         UserError: no such function, an address that cannot be meant, or a key that is not there.
     """
     if (call := choice.call) is not None:
-        file = inspect.getsourcefile(call) if hasattr(call, "__code__") else None
+        source = inspect.getsourcefile(call) if hasattr(call, "__code__") else None
         return PythonModel(
             lambda item: call(item.messages),
             choice.model,
             guard,
             timeout=choice.timeout,
-            file=Path(file or "<python>"),
+            file=Path(source or "<python>"),
         )
     if choice.is_demo:
         return task.local_provider(DEMO, guard)
