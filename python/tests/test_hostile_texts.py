@@ -32,10 +32,10 @@ from medeval.tasks.cdm.lab_names import LabNames, name_parts
 from medeval.tasks.cdm.laboratory import requested_names
 from medeval.tasks.cdm.tool_protocols import arguments_in, read_answer, read_text_reply
 from medeval.tasks.cdm.tools import ARGUMENTS, TOOLS, understood
+from medeval.tasks.choice_replies import read_choices
 from medeval.tasks.mtsamples.notes import read_notes
-from medeval.tasks.mtsamples.prompts import Asked
-from medeval.tasks.yier.reading import read_bytes
-from medeval.tasks.yier.replies import read_reply as read_choice
+from medeval.tasks.mtsamples.task import MtsamplesOptions
+from medeval.tasks.yier.files import read_bytes
 from medeval.text import after_thinking, split_thinking
 
 pytestmark = pytest.mark.slow
@@ -80,8 +80,8 @@ def diagnosis(text: str) -> None:
 def thinking(text: str) -> None:
     split_thinking(text)
     after_thinking(text)
-    for asked in (Asked(), Asked(use_think=True)):
-        asked.split(text)
+    for use_think in (False, True):
+        MtsamplesOptions(use_think=use_think).split(text)
 
 
 def complaints(text: str) -> None:
@@ -122,7 +122,7 @@ def notes(text: str) -> None:
 
 READERS: dict[str, Reader] = {
     "thinking tags": thinking,
-    "choices of YIER": lambda text: read_choice(text, SELECTION),
+    "choices of YIER": lambda text: read_choices(text, SELECTION),
     "files of YIER": questions,
     "the text protocol of CDM": bedside,
     "answers of CDM": read_answer,
