@@ -163,12 +163,10 @@ def output_from_reply(
     """
     main = task.target
     if task.task_type == MULTIPLE_CHOICE:
-        from medeval.tasks.yier.replies import read_reply
+        from medeval.tasks.choice_replies import read_choices
 
-        options, _ = options_of((row or {}).get("options"))
-        found = read_reply(text, options)
-        chosen = [LETTERS[place] for place in sorted(found.options)] + list(found.unknown)
-        return {main: ", ".join(chosen)} if chosen else None
+        found = read_choices(text, options_of((row or {}).get("options"))[0])
+        return {main: ", ".join([*found.letters, *found.unknown])} if found.is_read else None
     fields = _fields_of(task)
     required = required_keys(task.output_schema) or [main]
     is_one_text = len(fields) == 1 and dict(fields[main].schema) == {"type": "string"}
