@@ -108,7 +108,7 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert {path.name for path in tmp_path.iterdir()} == written
     assert names["report"] == names["again"]
     assert 0 < names["report"].overall_scores["rouge_l"] < 1
-    assert len(names["outputs"]) == 2
+    assert len(names["outputs"]) == 25
     ids = [row.task_id for row in names["rows"]]
     assert ids == ["clinical_qa_basic", "clinical_qa_medications"]
 

@@ -12,7 +12,7 @@ from medeval import __version__
 from medeval.errors import UserError
 from medeval.evaluation.harness_plan import ModelSettings, Planned, Scoring, violations
 from medeval.inference.types import Ledger, Outcome
-from medeval.metrics.text import text_of
+from medeval.metrics.metric import text_of
 from medeval.models.benchmark_report import BenchmarkReport
 from medeval.models.evaluation_result import EvaluationResult
 from medeval.models.medical_task import input_ids
@@ -84,6 +84,11 @@ def scored_result(
                     **score.model_dump(include={"n", "n_undefined", "reason"}),
                     "description": described[name].description,
                     "direction": described[name].direction,
+                    **(
+                        {}
+                        if (known := table.columns[name].coverage) is None
+                        else {"coverage": known}
+                    ),
                 }
                 for name, score in scores.items()
             },
