@@ -165,15 +165,8 @@ def output_from_reply(
     if task.task_type == MULTIPLE_CHOICE:
         from medeval.tasks.choice_replies import read_choices
 
-<<<<<<< HEAD
         found = read_choices(text, options_of((row or {}).get("options"))[0])
         return {main: ", ".join([*found.letters, *found.unknown])} if found.is_read else None
-=======
-        options, _ = options_of((row or {}).get("options"))
-        found = read_choices(text, options)
-        chosen = [*found.letters, *found.unknown]
-        return {main: ", ".join(chosen)} if chosen else None
->>>>>>> m
     fields = _fields_of(task)
     required = required_keys(task.output_schema) or [main]
     is_one_text = len(fields) == 1 and dict(fields[main].schema) == {"type": "string"}
