@@ -45,7 +45,7 @@ from medeval.sources import (
     variables_of,
     variables_set,
 )
-from medeval.tasks.cdm.source_needs import check_absent_tables, check_unnamed_list
+from medeval.tasks.cdm.cases import check_absent_tables, check_unnamed_list
 from medeval.warehouse import kind_of_fault, schema_name, shown
 
 

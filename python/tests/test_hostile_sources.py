@@ -10,9 +10,10 @@ import pytest
 
 from medeval import files
 from medeval.errors import UserError
-from medeval.models.yaml_text import read_yaml
+from medeval.models.text_files import read_yaml
 from medeval.raw_files import RawFile, count_rows, read_header
-from medeval.tasks.mimic3.files import open_columns, source_of
+from medeval.tasks.mimic3.predictions import read_rows
+from medeval.tasks.mimic3.task import InHospitalMortality
 from medeval.tasks.mtsamples.notes import read_notes
 
 DOUBLING = "a0: &a0 [x]\n" + "".join(
@@ -55,10 +56,11 @@ def test_notes_of_a_gzip_file_are_unpacked_up_to_a_size(tmp_path: Path, small: i
 def test_predictions_of_a_gzip_file_are_unpacked_up_to_a_size(small: int) -> None:
     row = b"a,0.5,1\n"
     fits = gzip.compress(b"stay,prediction,y_true\n" + row * 200_000)
-    assert open_columns(source_of("p.csv.gz", fits)).header[0] == "stay"
+    task = InHospitalMortality
+    assert len(read_rows(task, "p.csv.gz", fits).stays) == 200_000
     for content in (gzip.compress(row * 300_000), gzip.compress(b"\0" * 50_000_000)):
         with pytest.raises(UserError, match=r"p\.csv\.gz holds more than 2,000,000 bytes"):
-            open_columns(source_of("p.csv.gz", content))
+            read_rows(task, "p.csv.gz", content)
 
 
 @pytest.mark.slow

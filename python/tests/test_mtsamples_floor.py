@@ -309,26 +309,6 @@ def test_the_cache_is_read_where_no_notes_are_named(worker: Worker, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("files", "said"),
-    [
-        ({"a.txt": "PLAN: x"}, "is incomplete: of 2 notes it lacks 1, 'b.txt'"),
-        (
-            {"a.txt": "x", "b.txt": "y", "c.txt": "z"},
-            r"not of the download \(1, 'c.txt' among",
-        ),
-    ],
-)
-def test_a_download_that_is_not_whole_is_not_read(
-    tmp_path: Path, files: dict[str, str], said: str
-) -> None:
-    notes = fill(tmp_path / "txt_files", files)
-    write_listing(tmp_path, {"a.txt": "x", "b.txt": "y"})
-    for place in (tmp_path, notes):
-        with pytest.raises(UserError, match=said):
-            read_notes(place)
-
-
-@pytest.mark.parametrize(
     ("origin", "text", "data_class"),
     slow_after(
         2,

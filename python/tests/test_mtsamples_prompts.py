@@ -1,51 +1,35 @@
-"""What a model is asked about a procedure note, and which part of its reply is its answer."""
+"""Which part of a reply about a procedure note is its answer; the prompts are in the net."""
 
 from __future__ import annotations
 
 import pytest
 
-from medeval.tasks.mtsamples.prompts import INSTRUCTION, Asked
+from medeval.tasks.mtsamples.task import MtsamplesOptions
 from medeval.text import split_thinking
 
 
-def test_the_instruction_is_that_of_the_benchmark_in_both_styles() -> None:
-    assert Asked().messages("the note") == [
-        {"role": "system", "content": INSTRUCTION},
-        {"role": "user", "content": "the note"},
-    ]
-    assert Asked("helm").messages("the note") == [
-        {"role": "user", "content": f"{INSTRUCTION}\n\nPatient Notes: the note\nAnswer:"}
-    ]
-
-
 @pytest.mark.parametrize(
-    ("reply", "answer", "thought"),
+    ("use_think", "reply", "reasoning", "answer", "thought"),
     [
-        ("<think>why</think>Rest.", "Rest.", "why"),
-        ("<think>why</think>\nRest. \n", "Rest.", "why"),
-        ("why</think> Rest.", "Rest.", "why"),
-        ("<THINK>why</THINK>Rest.", "Rest.", "why"),
-        ("<think>a</think>draft</think>Rest.", "Rest.", "a\ndraft"),
-        ("<think>why</think>  ", "", "why"),
-        ("Rest.", "", "Rest."),
-        ("<think>why", "", "why"),
-        ("  ", "", ""),
+        (True, "<think>why</think>Rest.", "", "Rest.", "why"),
+        (True, "<think>why</think>\nRest. \n", "", "Rest.", "why"),
+        (True, "why</think> Rest.", "", "Rest.", "why"),
+        (True, "<THINK>why</THINK>Rest.", "", "Rest.", "why"),
+        (True, "<think>a</think>draft</think>Rest.", "", "Rest.", "a\ndraft"),
+        (True, "<think>why</think>  ", "", "", "why"),
+        # A model that never closes its thinking has given no answer.
+        (True, "Rest.", "", "", "Rest."),
+        (True, "<think>why", "", "", "why"),
+        (True, "  ", "", "", ""),
+        # Thinking that the server has split off leaves no tag to be closed.
+        (True, "Rest.", "why", "Rest.", "why"),
+        (True, "more</think>Rest.", "why", "Rest.", "why\nmore"),
+        (False, "<think>why</think>Rest.", "", "Rest.", "why"),
+        (False, "Rest.", "", "Rest.", ""),
     ],
 )
 def test_asked_to_think_the_answer_is_what_follows_the_last_closing_tag(
-    reply: str, answer: str, thought: str
+    use_think: bool, reply: str, reasoning: str, answer: str, thought: str
 ) -> None:
-    judged, thinking = Asked(use_think=True).split(reply)
+    judged, thinking = MtsamplesOptions(use_think=use_think).split(reply, reasoning)
     assert (split_thinking(judged).answer, thinking) == (answer, thought)
-
-
-def test_thinking_that_the_server_has_split_off_leaves_no_tag_to_be_closed() -> None:
-    asked = Asked(use_think=True)
-    assert asked.split("Rest.", "why") == ("Rest.", "why")
-    assert asked.split("more</think>Rest.", "why") == ("Rest.", "why\nmore")
-
-
-def test_not_asked_to_think_a_reply_stays_as_it_is() -> None:
-    reply = "<think>why</think>Rest."
-    assert Asked().split(reply) == (reply, "why")
-    assert Asked().split("Rest.") == ("Rest.", "")

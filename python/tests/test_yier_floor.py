@@ -13,8 +13,8 @@ from commands import PROJECT_ROOT, run_dbt, run_medeval
 from dbt_worker import Worked, Worker
 from marks import slow_after
 
+from medeval.tasks.yier.files import Document
 from medeval.tasks.yier.questions import check_records, clean_questions
-from medeval.tasks.yier.reading import Document
 
 DEMO = PROJECT_ROOT / "demo" / "yier" / "questions.json"
 TABLES = ("yier_attrition", "yier_data_class", "yier_options", "yier_questions")
@@ -82,7 +82,7 @@ def test_the_export_holds_the_questions_of_the_file(demo: Build) -> None:
 
 
 def test_the_check_refuses_what_is_called_refused_here() -> None:
-    outcomes = check_records(RECORDS).outcomes
+    outcomes, _ = check_records(RECORDS)
     assert [one.state == "error" for one in outcomes] == [row["refused"] for row in ROWS]
 
 
@@ -178,11 +178,3 @@ def test_load_mends_a_file_that_the_models_read(tmp_path: Path) -> None:
     assert "gb18030" in done.stdout
     built = run_dbt(*MODELS, env={"MEDEVAL_YIER": str(out)}, folder=tmp_path)
     assert built.returncode == 0, built.stdout
-
-
-@pytest.mark.slow
-def test_the_demo_does_not_replace_the_users_questions(worker: Worker, tmp_path: Path) -> None:
-    path = written(tmp_path / "questions.json", [{**PLAIN, "sample_id": "a"}])
-    warehouse = Worked(worker, tmp_path)
-    warehouse.builds(*MODELS, YIER=path)
-    warehouse.stops(*MODELS, says=(f"This warehouse holds yier of {path}", "MEDEVAL_YIER"))

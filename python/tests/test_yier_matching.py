@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medeval.errors import UserError
-from medeval.tasks.yier.matching import Options
+from medeval.tasks.choices import Options
+from medeval.tasks.yier.files import read_file
 from medeval.tasks.yier.questions import check_records
-from medeval.tasks.yier.reading import read_file
 
 STRINGS, CHECKS = (
     [
@@ -58,7 +58,7 @@ def test_lists_bare_strings_null_and_blanks() -> None:
 @pytest.mark.parametrize("case", CHECKS)
 def test_outcomes_of_records(case: dict[str, Any]) -> None:
     raws = [PLAIN | case["changes"]]
-    (outcome,) = check_records(raws).outcomes
+    (outcome,), _ = check_records(raws)
     assert (outcome.state, "; ".join(outcome.findings)) == (case["state"], case["finding"])
     if case["state"] == "error":
         with pytest.raises(UserError, match="record 1"):
@@ -67,14 +67,14 @@ def test_outcomes_of_records(case: dict[str, Any]) -> None:
 
 def test_a_number_is_no_answer_where_all_is_strict() -> None:
     numbers = [PLAIN | {"selection": ["1", "2"], "answer_choices": [1]}]
-    assert check_records(numbers).outcomes[0].state == "ok"
+    assert check_records(numbers)[0][0].state == "ok"
     with pytest.raises(UserError, match="the answer 1 is a number"):
         check_records(numbers, strict=True)
 
 
 def test_the_demo_is_whole_and_of_all_kinds() -> None:
     found = read_file(PROJECT_ROOT / "demo" / "yier" / "questions.json")
-    records = check_records(found.records, strict=True).records
+    _, records = check_records(found.records, strict=True)
     assert len(records) == len(found.records) >= 40
     assert {len(one.selection) for one in records} == {4, 5, 6}
     assert {len(one.gold.options) for one in records} >= {1, 2, 3, 4, 5}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from medeval.errors import UserError
 from medeval.json_reader import tolerant_value
-from medeval.tasks.yier.reading import (
+from medeval.tasks.yier.files import (
     FORGIVEN,
     Document,
     LayoutError,

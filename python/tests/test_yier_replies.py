@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medeval.tasks.yier.cues import ZH_CUES
-from medeval.tasks.yier.replies import read_reply
+from medeval.tasks.choice_replies import ZH_CUES, read_choices
 
 SIGNS = ["发热", "咳嗽", "皮疹", "腹痛"]
 CUES = ZH_CUES.split("|")
@@ -39,14 +38,14 @@ IN = ["（√）", "√", "✓", "（正确）", "：正确", "(✓)", " (correc
 def test_an_answer_is_read(start: str) -> None:
     for answer in ("A、C", "A选项和C选项", "发热、皮疹"):
         for end in ("", "。"):
-            found = read_reply(start + answer + end, SIGNS)
-            assert (found.options, found.unknown, found.extraction) == ((0, 2), (), "cue")
+            found = read_choices(start + answer + end, SIGNS)
+            assert (found.options, found.unknown, found.step) == ((0, 2), (), "cue")
 
 
 @pytest.mark.parametrize("cue", CHOICE)
 @pytest.mark.parametrize("rest", ["项", "項", "择题", "擇題", "择项", "择了", "定", "取"])
 def test_a_cue_that_is_another_word_reads_nothing(cue: str, rest: str) -> None:
-    assert read_reply(f"患者有皮疹，{cue}{rest}A、C", SIGNS).extraction == "unparsed"
+    assert read_choices(f"患者有皮疹，{cue}{rest}A、C", SIGNS).step == "unparsed"
 
 
 @pytest.mark.parametrize("signs", list(zip(OUT, IN, strict=True)), ids=OUT)
@@ -59,15 +58,15 @@ def test_what_is_rejected_is_no_answer(signs: tuple[str, str], start: str, betwe
     end = {"\\boxed{": "}", "<answer>": "</answer>"}.get(start, "")
     for one, two in ("AB", ("发热", "咳嗽")):
         said = f"{start}{one}{out}{between}{two}{accepted}{end}"
-        read = read_reply(said, SIGNS).options
+        read = read_choices(said, SIGNS).options
         # A new sentence may be an explanation: then nothing is read, and never what is rejected.
         assert read == (1,) or (between == "。" and read == ()), said
-        assert read_reply(f"{start}{one}{out}{end}", SIGNS).extraction == "unparsed"
+        assert read_choices(f"{start}{one}{out}{end}", SIGNS).step == "unparsed"
 
 
 @pytest.mark.parametrize("word", ["because", "since", "as", "for", "due", "given", "is", "which"])
 def test_a_lone_a_before_a_reason_is_a_letter(word: str) -> None:
-    assert read_reply(f"Answer: A {word} of the fever", SIGNS).options == (0,)
+    assert read_choices(f"Answer: A {word} of the fever", SIGNS).options == (0,)
 
 
 PROSE = [
@@ -78,8 +77,8 @@ PROSE = [
 
 @given(st.lists(st.sampled_from(PROSE), min_size=1, max_size=6))
 def test_nothing_is_guessed(sentences: list[str]) -> None:
-    found = read_reply("。".join(sentences) + "，需观察。", SIGNS)
-    assert (found.options, found.extraction) == ((), "unparsed")
+    found = read_choices("。".join(sentences) + "，需观察。", SIGNS)
+    assert (found.options, found.step) == ((), "unparsed")
 
 
 STEMS = st.lists(st.text("高血压心肌梗死性级糖3", min_size=1, max_size=6), min_size=2, max_size=5)
@@ -92,4 +91,4 @@ def test_an_option_is_read_as_itself_among_options_that_begin_like_it(
     selection = list(dict.fromkeys(stem[:length] for stem in stems for length in (1, 3, 6)))
     place = data.draw(st.integers(0, len(selection) - 1))
     for reply in (selection[place], f"答案：{selection[place]}。", f'["{selection[place]}"]'):
-        assert read_reply(reply, selection).options == (place,)
+        assert read_choices(reply, selection).options == (place,)

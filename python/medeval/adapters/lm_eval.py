@@ -17,8 +17,7 @@ import yaml
 
 from medeval.adapters.replay import asked, score_lines
 from medeval.errors import UserError
-from medeval.inference.endpoints import normalized, read_endpoints
-from medeval.inference.guard import DataUseGuard
+from medeval.inference.guard import DataUseGuard, normalized, read_endpoints
 from medeval.inference.python_model import PythonModel
 from medeval.inference.run import AUDIT
 from medeval.inference.types import Item
@@ -125,9 +124,9 @@ class FolderScores:
         self._found: dict[str, float] = {}
         self._replies: list[tuple[str, int, str]] | None = None
 
-    def dataset(self, **given: Any) -> dict[str, Any]:
+    def dataset(self, **given: Any) -> Any:
         """Return the documents."""
-        import datasets
+        import datasets  # type: ignore[import-untyped]
 
         text = (self._folder / _DOCUMENTS).read_text(encoding="utf-8")
         rows = [json.loads(line) for line in text.splitlines()]

@@ -53,7 +53,7 @@ _WAREHOUSE = ("cdm", "mimic3", "mtsamples", "yier")
 # each of these has `Options`, whose fields are flags and whose `instead` is the flag by which
 # nothing is loaded, and `load`.
 RAW_KINDS = ("mimic3", "mimic4")
-LOADERS = {name: f"medeval.tasks.{name}.load" for name in ("mtsamples", "yier")}
+LOADERS = {"mtsamples": "medeval.tasks.mtsamples.download", "yier": "medeval.tasks.yier.export"}
 # Commands of benchmarks, each a group under its name.
 COMMANDS = {"yier": "medeval.tasks.yier.commands:app"}
 

@@ -1,39 +1,42 @@
-"""The public notes, fetched from GitHub at a pinned commit into a cache folder.
+"""The public notes: fetched from GitHub at a pinned commit into a cache folder, and `load`.
 
 Every file is checked against the size and the hash that git has of it, written beside its place and
 renamed; what is there and right is not fetched again. A complete cache needs no network.
+
+It is imported whenever a command starts, so the benchmark's own modules are imported when used.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 from urllib.parse import quote
 
+import typer
+
 from medeval.errors import UserError
-from medeval.models.text_files import write_text
-from medeval.tasks.mtsamples.notes import (
-    LISTING_FILE,
-    NOTES_FOLDER,
-    PINNED,
-    ListedFile,
-    listing_from_answer,
-    listing_of,
-    note_paths,
-)
+from medeval.sources import LoadRequest, Source
 
 if TYPE_CHECKING:
     import httpx2
 
+    from medeval.tasks.mtsamples.notes import ListedFile, Listing
+
+NOTES_VARIABLE = "MEDEVAL_MTSAMPLES"
 CACHE_VARIABLE = "MTSAMPLES_PROCEDURES_CACHE_DIR"
 DEFAULT_CACHE = "~/.cache/mtsamples_procedures"
-
+SOURCE = Source(
+    "mtsamples", "mtsamples", "mtsamples_schema", {"notes": ("filename", "text", "data_class")}
+)
 # The address of the API that lists a folder, and that of the files.
 API = "https://api.github.com"
 RAW = "https://raw.githubusercontent.com"
@@ -42,28 +45,105 @@ RAW = "https://raw.githubusercontent.com"
 ATTEMPTS = 4
 FIRST_WAIT = 1.0
 _TIMEOUT = 30.0
+# The most entries of a folder that GitHub lists; it says nothing of the others.
+_LONGEST_LIST = 1000
 
 Read = TypeVar("Read")
 
 
-def cache_folder(named: Path | None = None) -> Path:
-    """Return the cache folder: the one named, else that of the variable, else the default."""
-    return (named or Path(os.environ.get(CACHE_VARIABLE) or DEFAULT_CACHE)).expanduser()
+@dataclass(frozen=True)
+class Options:
+    """Where the public notes are that `load mtsamples` reads or gets."""
+
+    download: Annotated[
+        bool,
+        typer.Option(
+            "--download",
+            help="mtsamples: get the public notes into the cache folder, and load nothing.",
+        ),
+    ] = False
+    cache_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="mtsamples: the cache folder to load from, or to fill. Default with --download:"
+            " MTSAMPLES_PROCEDURES_CACHE_DIR, else ~/.cache/mtsamples_procedures."
+        ),
+    ] = None
+
+    @property
+    def instead(self) -> str:
+        """The flag by which nothing is loaded."""
+        return "--download" if self.download else ""
 
 
-def download(
-    cache: Path,
-    origin: tuple[str, str, str] = PINNED,
-    *,
-    watch: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[int, int]:
-    """Make a cache folder hold all notes of a commit.
+def load(request: LoadRequest, options: Options) -> None:
+    """Make the cache folder hold the public notes, or load notes into PostgreSQL.
+
+    Raises:
+        UserError: two places are named, notes that cannot be read, a database that refuses, or a
+            download that fails; what was fetched stays.
+    """
+    from medeval.load import load_rows
+    from medeval.tasks.mtsamples.notes import NOTES_FOLDER, read_notes
+
+    if options.download:
+        if request.place is not None:
+            raise UserError(
+                "--download fills the cache folder: name it with --cache-dir, not as DIR."
+            )
+        named = options.cache_dir or os.environ.get(CACHE_VARIABLE) or DEFAULT_CACHE
+        cache = Path(named).expanduser()
+        files, fetched = download(cache)
+        print(f"{cache / NOTES_FOLDER}: {files:,} notes, {fetched:,} of them fetched now.")
+        print(f"Name {cache} in {CACHE_VARIABLE}, then `dbt build --select mtsamples`.")
+        if os.environ.get(NOTES_VARIABLE):
+            request.say(
+                f"medeval: {NOTES_VARIABLE} is set and is read first; unset it to use the download."
+            )
+        return
+    if request.place is not None and options.cache_dir is not None:
+        raise UserError("Name DIR or --cache-dir, not both.")
+    if options.cache_dir is not None:
+        fill_cache(options.cache_dir.expanduser())
+    variables = (NOTES_VARIABLE, CACHE_VARIABLE)
+    places = [request.place, options.cache_dir, *map(os.environ.get, variables)]
+    place = next((Path(one).expanduser() for one in places if one), None)
+    if place is None:
+        place = request.root / "demo" / "mtsamples"
+        named = ", ".join(variables)
+        request.say(f"No DIR and none of {named}: loading the synthetic demo, {place}.")
+    rows = ((note.filename, note.text, note.data_class) for note in read_notes(place).notes)
+    loaded = load_rows(rows, SOURCE, request)
+    print(f"{place}: {loaded.rows:,} notes.")
+    print(f"{loaded.schema}.notes: `dbt build --select mtsamples --target {request.target}`.")
+
+
+def fill_cache(cache: Path) -> None:
+    """Download the notes into a folder that is named as a cache and holds none, or not all of them.
+
+    A folder of notes without a list of a download, as other programs leave it, stays as it is.
+
+    Raises:
+        UserError: see `download`.
+    """
+    from medeval.tasks.mtsamples.notes import NOTES_FOLDER, folder_of_notes, listing_of, note_paths
+
+    folder = folder_of_notes(cache)
+    names = {path.name for path in note_paths(folder)} if folder.exists() else set()
+    listing = listing_of(cache / NOTES_FOLDER)
+    if not names or (listing is not None and any(one.name not in names for one in listing.files)):
+        files, fetched = download(cache)
+        print(
+            f"medeval: {cache / NOTES_FOLDER}: {files:,} notes, {fetched:,} of them fetched now.",
+            file=sys.stderr,
+        )
+
+
+def download(cache: Path) -> tuple[int, int]:
+    """Make a cache folder hold all notes of the pinned commit; show how far it has come.
 
     Args:
         cache: the folder; its `txt_files/` gets the notes, `listing.json` their names and hashes.
-        origin: owner and name of a repository, a folder in it and a commit: lists and files are of
-            that, whatever the default branch holds.
-        watch: told how many files are done, and of how many.
 
     Returns:
         How many notes there are, and how many of them this call fetched.
@@ -73,20 +153,32 @@ def download(
             written; naming it. What was fetched before stays, and the next call goes on from there.
     """
     import httpx2
+    from rich.console import Console
+    from rich.progress import track
 
-    repository, folder, commit = origin
-    notes = cache / NOTES_FOLDER
-    fetched = 0
+    from medeval.models.text_files import write_text
+    from medeval.tasks.mtsamples.notes import (
+        LISTING_FILE,
+        NOTES_FOLDER,
+        PINNED,
+        listing_of,
+        note_paths,
+    )
+
+    notes, fetched = cache / NOTES_FOLDER, 0
+    repository, folder, commit = PINNED
     try:
         with httpx2.Client(timeout=_TIMEOUT, follow_redirects=True) as client:
             listing = listing_of(notes)
-            if listing is None or not listing.is_of(*origin):
+            if listing is None or listing.origin != PINNED:
                 url = f"{API}/repos/{repository}/contents/{folder}?ref={commit}"
-                listing = listing_from_answer(_fetch(client, url, json.loads), *origin, url)
+                listing = _fetch(client, url, _listing)
                 # Before the first note: a download that stops is known to be incomplete.
                 write_text(cache / LISTING_FILE, listing.model_dump_json(indent=1) + "\n")
-            for done, file in enumerate(listing.files):
-                watch(done, len(listing.files))
+            console, is_shown = Console(stderr=True), sys.stderr.isatty()
+            for file in track(
+                listing.files, "notes", console=console, transient=True, disable=not is_shown
+            ):
                 path = notes / file.name
                 if path.exists() and file.is_content(path.read_bytes()):
                     continue
@@ -96,9 +188,23 @@ def download(
                 fetched += 1
     except OSError as error:
         raise UserError(f"{error.filename or cache} cannot be used: {error.strerror}.") from error
-    watch(len(listing.files), len(listing.files))
     listing.check_complete(notes, {path.name for path in note_paths(notes)})
     return len(listing.files), fetched
+
+
+def _listing(content: bytes) -> Listing:
+    """Read what GitHub's contents API says of a folder; what is no `.txt` is no note."""
+    from medeval.tasks.mtsamples.notes import PINNED, Listing
+
+    answer = json.loads(content)
+    if not isinstance(answer, list) or len(answer) >= _LONGEST_LIST:
+        raise ValueError(f"no list of fewer than {_LONGEST_LIST:,} files, so it may be cut")
+    try:
+        files = [one for one in answer if one["type"] == "file" and one["name"].endswith(".txt")]
+        about = dict(zip(("repository", "folder", "commit"), PINNED, strict=True))
+        return Listing.model_validate({**about, "files": sorted(files, key=itemgetter("name"))})
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise ValueError("a list of files with one that cannot be used") from None
 
 
 def _checked(file: ListedFile, content: bytes) -> bytes:
@@ -115,27 +221,21 @@ def _fetch(client: httpx2.Client, url: str, read: Callable[[bytes], Read]) -> Re
     """
     import httpx2
 
-    wait = FIRST_WAIT
-    for attempt in range(1, ATTEMPTS + 1):
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(FIRST_WAIT * 2 ** (attempt - 1))
         try:
             response = client.get(url)
             if response.status_code == HTTPStatus.OK:
                 return read(response.content)
-            status = response.status_code
+            status, limit = response.status_code, response.headers.get("x-ratelimit-remaining")
             met = f"HTTP status {status}"
-            if (
-                status == HTTPStatus.FORBIDDEN
-                and response.headers.get("x-ratelimit-remaining") == "0"
-            ):
+            if status == HTTPStatus.FORBIDDEN and limit == "0":
                 met += ", GitHub's limit of requests an hour is used up"
-            passes = status == HTTPStatus.TOO_MANY_REQUESTS or response.is_server_error
+            if status != HTTPStatus.TOO_MANY_REQUESTS and not response.is_server_error:
+                break
         except (httpx2.HTTPError, ValueError) as error:
-            met, passes = str(error) or type(error).__name__, True
-        if not passes:
-            break
-        if attempt < ATTEMPTS:
-            time.sleep(wait)
-            wait *= 2
+            met = str(error) or type(error).__name__
     raise UserError(
         f"{url} cannot be fetched: {met}. What is in the cache stays; the same command goes on from"
         " there. Notes that you have otherwise can be named in MEDEVAL_MTSAMPLES."

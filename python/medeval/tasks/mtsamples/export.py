@@ -36,27 +36,10 @@ class Example:
     leak: bool
 
 
-@dataclass(frozen=True)
-class Examples:
-    """The examples of a warehouse.
-
-    Attributes:
-        rows: in the order of their file names.
-        rule_version: of the extraction.
-        source: the place of the notes.
-        data_class: of the notes.
-    """
-
-    rows: list[Example]
-    rule_version: str
-    source: str
-    data_class: str
-
-
 def _examples(warehouse: Warehouse) -> Iterator[Example]:
     columns = [field.name for field in fields(Example)]
-    for batch in warehouse.select(columns, schema_name(NAME), EXAMPLES, "order by source_index"):
-        yield from (Example(*row) for row in batch)
+    rows = warehouse.select(columns, schema_name(NAME), EXAMPLES, "order by source_index")
+    return (Example(*row) for row in flat(rows))
 
 
 def _settings(warehouse: Warehouse) -> dict[str, Any]:
@@ -74,24 +57,28 @@ _LINES = Lines(
 EXPORT = BenchmarkExport(NAME, (NAME,), {"mtsamples_procedures": NAME}, (EXAMPLES,), _LINES.write)
 
 
-def read_warehouse(*, as_built: bool) -> Examples:
-    """Return the examples that were built last.
+def read_warehouse(*, as_built: bool) -> tuple[list[Example], str, str, str]:
+    """Return the examples that were built last, in the order of their file names.
 
     Args:
         as_built: take notes of another source than the one that is named now.
+
+    Returns:
+        The examples, the version of the rules of their extraction, the place of the notes and
+        their data class.
 
     Raises:
         UserError: they are not built, or there is none.
     """
     with open_built(NAME, None, as_built=as_built) as warehouse:
-        build = newest_build(warehouse, NAME)
-        rows = list(_examples(warehouse))
+        place = newest_build(warehouse, NAME).source_location
+        examples = list(_examples(warehouse))
         rule_version = str(_settings(warehouse)["rule_version"])
         data_class = str(read_source(warehouse, NAME)["data_class"])
-    if not rows:
+    if not examples:
         command = build_command(NAME, warehouse.target.name)
         raise UserError(f"{EXAMPLES} is empty. Name the notes and build again: `{command}`.")
-    return Examples(rows, rule_version, build.source_location, data_class)
+    return examples, rule_version, place, data_class
 
 
 def as_lines(examples: Sequence[Example]) -> str:

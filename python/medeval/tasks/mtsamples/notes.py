@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -20,13 +19,16 @@ from medeval.data_class import OPEN
 from medeval.errors import UserError
 from medeval.files import ConstantError, RepeatedKeyError, strict_decoder, unpacked
 
-Form = Literal["folder", "lines", "lines.gz"]
-
 # DuckDB reads no longer object out of JSON Lines.
 LONGEST_LINE = 16 * 1024 * 1024
-_MARK = "\ufeff"
 # No number is read, and Python refuses to make one of very many digits.
 _DECODER = strict_decoder(parse_int=len, parse_float=len)
+_WRONG: dict[type[Exception], str] = {
+    UnicodeDecodeError: "is not text in UTF-8",
+    RecursionError: "is nested too deep",
+    RepeatedKeyError: "names a key twice",
+    ConstantError: "holds NaN or an infinite number, which is not JSON",
+}
 # What the benchmark's authors pin: a repository, a folder in it, and the commit.
 PINNED = (
     "raulista1997/benchmarkdata",
@@ -36,10 +38,7 @@ PINNED = (
 # In the cache folder: the notes, and beside them the list of what a download brings.
 NOTES_FOLDER = "txt_files"
 LISTING_FILE = "listing.json"
-
 DOWNLOAD = "`python -m medeval load mtsamples --download`"
-# The most entries of a folder that GitHub lists; it says nothing of the others.
-_LONGEST_ANSWER = 1000
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,9 @@ class Notes:
         notes: the notes in the order of their names' bytes.
     """
 
-    form: Form
-    paths: tuple[Path, ...]
-    notes: tuple[Note, ...]
+    form: Literal["folder", "lines", "lines.gz"]
+    paths: Sequence[Path]
+    notes: Sequence[Note]
 
 
 def read_notes(place: Path) -> Notes:
@@ -78,20 +77,12 @@ def read_notes(place: Path) -> Notes:
         UserError: there is no note, a download is not complete, two notes have one name, or a file
             or line cannot be read as text in UTF-8; naming it.
     """
-    form: Form
     if place.is_dir():
-        folder = place / NOTES_FOLDER if (place / NOTES_FOLDER).is_dir() else place
-        paths = note_paths(folder)
-        texts = {path.name: _text_of(path) for path in paths}
-        listing, said = listing_of(folder), ""
-        if listing is not None:
-            listing.check_complete(folder, texts)
-            is_whole = all(one.is_content(texts[one.name].encode()) for one in listing.files)
-            said = OPEN if is_whole and listing.is_of(*PINNED) else ""
-        form, notes = "folder", [Note(name, text, said) for name, text in texts.items()]
+        found = _in_folder(folder_of_notes(place))
     elif place.name.lower().endswith((".jsonl", ".jsonl.gz")):
-        form = "lines.gz" if place.name.lower().endswith(".gz") else "lines"
-        paths, notes = [place], list(_notes_of_lines(place, form))
+        is_packed = place.name.lower().endswith(".gz")
+        notes = list(_in_lines(place, is_packed=is_packed))
+        found = Notes("lines.gz" if is_packed else "lines", [place], notes)
     elif place.exists():
         raise UserError(
             f"{place} is neither a folder of .txt files nor a .jsonl or .jsonl.gz file."
@@ -101,19 +92,25 @@ def read_notes(place: Path) -> Notes:
             f"There is no {place}. Name a folder of .txt files or a .jsonl file, or get the public"
             f" notes with {DOWNLOAD}."
         )
-    if not notes:
-        what = "no .txt file" if form == "folder" else "no note"
+    if not found.notes:
+        what = "no .txt file" if found.form == "folder" else "no note"
         raise UserError(f"{place} holds {what}. {DOWNLOAD} gets the public notes.")
     # An example's id is the name without `.txt`.
     seen: dict[str, str] = {}
-    for number, note in enumerate(notes, start=1):
+    for number, note in enumerate(found.notes, start=1):
         stem = note.filename[:-4] if note.filename.lower().endswith(".txt") else note.filename
         # Names of files are shown. What a line calls its name may be a text, so its place is.
-        shown = repr(note.filename) if form == "folder" else f"its note {number}"
+        shown = repr(note.filename) if found.form == "folder" else f"its note {number}"
         if stem in seen:
             raise UserError(f"{place} holds two notes of one name: {seen[stem]} and {shown}.")
         seen[stem] = shown
-    return Notes(form, tuple(paths), tuple(sorted(notes, key=lambda note: note.filename.encode())))
+    ordered = sorted(found.notes, key=lambda note: note.filename.encode())
+    return Notes(found.form, found.paths, ordered)
+
+
+def folder_of_notes(place: Path) -> Path:
+    """Return the folder with the notes themselves: that of a download, or the place."""
+    return place / NOTES_FOLDER if (place / NOTES_FOLDER).is_dir() else place
 
 
 def note_paths(folder: Path) -> list[Path]:
@@ -131,6 +128,17 @@ def note_paths(folder: Path) -> list[Path]:
         )
     except OSError as error:
         raise UserError(f"The folder {folder} cannot be read: {error.strerror}.") from error
+
+
+def _in_folder(folder: Path) -> Notes:
+    paths = note_paths(folder)
+    texts = {path.name: _text_of(path) for path in paths}
+    listing, said = listing_of(folder), ""
+    if listing is not None:
+        listing.check_complete(folder, texts)
+        is_whole = all(one.is_content(texts[one.name].encode()) for one in listing.files)
+        said = OPEN if is_whole and listing.origin == PINNED else ""
+    return Notes("folder", paths, [Note(name, text, said) for name, text in texts.items()])
 
 
 def _text_of(path: Path) -> str:
@@ -163,25 +171,25 @@ def _checked(text: str) -> str:
     return text
 
 
-def _notes_of_lines(path: Path, form: Form) -> Iterator[Note]:
+def _in_lines(path: Path, *, is_packed: bool) -> Iterator[Note]:
     try:
         content = path.read_bytes()
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from error
-    if form == "lines.gz":
+    if is_packed:
         content = unpacked(content, str(path))
     for number, line in enumerate(content.split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
             yield _note_of(line)
+        except json.JSONDecodeError as error:
+            wrong = f"is not JSON: {error.msg} at column {error.colno}"
+        except (ValueError, RecursionError) as error:
+            # What a decoder says may hold a text.
+            wrong = _WRONG.get(type(error)) or str(error)
+        else:
             continue
-        except UnicodeDecodeError:
-            wrong = "is not text in UTF-8"
-        except RecursionError:
-            wrong = "is nested too deep"
-        except ValueError as error:
-            wrong = str(error)
         raise UserError(f"{path}, line {number} {wrong}.")
 
 
@@ -192,26 +200,15 @@ def _note_of(line: bytes) -> Note:
             " into a folder, as .txt files"
         )
     text = line.decode("utf-8")
-    if text.startswith(_MARK):
+    if text.startswith("\ufeff"):
         raise ValueError("begins with a byte order mark. Save the file as UTF-8 without one")
-    try:
-        entry = _DECODER.decode(text)
-    except RepeatedKeyError:
-        # The key itself may be a text.
-        raise ValueError("names a key twice") from None
-    except json.JSONDecodeError as error:
-        raise ValueError(f"is not JSON: {error.msg} at column {error.colno}") from None
-    except ConstantError as error:
-        raise ValueError(f"holds {error.name}, which is not JSON") from None
+    entry = _DECODER.decode(text)
     if not isinstance(entry, dict):
         raise ValueError("is no JSON object")
     for key in ("filename", "text"):
         if not isinstance(entry.get(key), str):
             raise ValueError(f"has no text called {key}")
-        try:
-            _checked(entry[key])
-        except ValueError as error:
-            raise ValueError(f"has a {key} that {error}") from None
+        _checked(entry[key])
     if not entry["filename"].strip():
         raise ValueError("has a blank filename")
     return Note(entry["filename"], entry["text"], OPEN if entry.get("data_class") == OPEN else "")
@@ -225,13 +222,7 @@ def _file_name(name: str) -> str:
 
 
 class ListedFile(BaseModel):
-    """One file of the repository.
-
-    Attributes:
-        name: its name in the folder.
-        size: its bytes.
-        sha: the hash that git gives its content.
-    """
+    """One file of the repository: its name, its bytes, and the hash that git gives its content."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -247,25 +238,18 @@ class ListedFile(BaseModel):
         return is_as_long and hashlib.sha1(blob, usedforsecurity=False).hexdigest() == self.sha
 
 
-def _each_once(files: tuple[ListedFile, ...]) -> tuple[ListedFile, ...]:
-    """Return the files in the order of their names' bytes."""
-    for name, count in Counter(file.name for file in files).items():
-        if count > 1:
-            raise ValueError(f"{name!r} is there {count} times")
-    return tuple(sorted(files, key=lambda file: file.name.encode()))
-
-
 class Listing(BaseModel):
-    """The notes of a folder of a repository at a commit, in the order of the names' bytes."""
+    """The notes of a folder of a repository at a commit."""
 
     repository: str
     folder: str
     commit: str
-    files: Annotated[tuple[ListedFile, ...], AfterValidator(_each_once)]
+    files: tuple[ListedFile, ...]
 
-    def is_of(self, repository: str, folder: str, commit: str) -> bool:
-        """Tell whether it lists this folder at this commit."""
-        return (self.repository, self.folder, self.commit) == (repository, folder, commit)
+    @property
+    def origin(self) -> tuple[str, str, str]:
+        """The repository, the folder and the commit."""
+        return self.repository, self.folder, self.commit
 
     def check_complete(self, notes: Path, names: Collection[str]) -> None:
         """Stop where a folder holds not just the notes of the list.
@@ -288,40 +272,6 @@ class Listing(BaseModel):
                 f"{notes} holds notes that are not of the download ({len(others)}, {others[0]!r}"
                 " among them). Move them away."
             )
-
-
-def listing_from_answer(
-    answer: object, repository: str, folder: str, commit: str, place: str
-) -> Listing:
-    """Read what GitHub's contents API says of a folder; what is no `.txt` is no note.
-
-    Args:
-        answer: the JSON value.
-        repository: owner and name.
-        folder: the folder in the repository.
-        commit: the commit that was asked for.
-        place: the address, for messages.
-
-    Raises:
-        UserError: the answer is no list of files, is cut, has a name that is no plain file name, or
-            names no note.
-    """
-    if not isinstance(answer, list):
-        raise UserError(f"{place} answers with something else than a list of files.")
-    if len(answer) >= _LONGEST_ANSWER:
-        raise UserError(f"{place} lists {len(answer)} files, so its list may be cut.")
-    try:
-        found = [one for one in answer if one["type"] == "file" and one["name"].endswith(".txt")]
-        listing = Listing(repository=repository, folder=folder, commit=commit, files=tuple(found))
-    except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        wrong = f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
-        raise UserError(f"{place} lists a file that cannot be used: {wrong}.") from None
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{place} lists a file that cannot be used: {error!r}.") from None
-    if not found:
-        raise UserError(f"{place} lists no .txt file.")
-    return listing
 
 
 def listing_of(notes: Path) -> Listing | None:

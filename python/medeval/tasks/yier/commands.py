@@ -1,4 +1,7 @@
-"""The commands `yier validate`, `convert`, `prompt` and `submit`."""
+"""The commands `yier validate`, `convert`, `prompt` and `submit`.
+
+They are described whenever a program starts, so what they use is imported when it is used.
+"""
 
 from __future__ import annotations
 
@@ -15,30 +18,30 @@ app = typer.Typer(
     help="CHIP 2023 YIER-LLM: check, convert and ask its questions, write a submission.",
     no_args_is_help=True,
 )
-
-Questions = Annotated[Path, typer.Argument(metavar="FILE", help="Questions, .json or .jsonl.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Questions, .json or .jsonl.")]
 Out = Annotated[Path | None, typer.Option(help="The file to write. Default: the terminal.")]
 
 
 @app.command()
-def validate(file: Questions) -> None:
+def validate(file: File) -> None:
     """Check a file of questions; exit code 1 if there is anything to see to."""
+    from medeval.tasks.yier.files import read_file
     from medeval.tasks.yier.questions import check_records
-    from medeval.tasks.yier.reading import read_file
 
     found = read_file(file)
-    checked = check_records(found.records)
+    outcomes, records = check_records(found.records)
+    labelled = sum(bool(record.answer_choices) for record in records)
+    split = "train" if 0 < labelled == len(records) else "mixed" if labelled else "test"
     print(
-        f"{file}: {len(found.records):,} records, {found.encoding}, layout {found.layout}; split"
-        f" {checked.split}: {checked.n_labelled:,} labelled, "
-        f" {len(checked.records) - checked.n_labelled:,} unlabelled,"
-        f" {checked.n_left_out:,} left out"
+        f"{file}: {len(outcomes):,} records, {found.encoding}, layout {found.layout}; split"
+        f" {split if records else 'empty'}: {labelled:,} labelled, "
+        f" {len(records) - labelled:,} unlabelled, {len(outcomes) - len(records):,} left out"
     )
     if found.repaired:
         print(
             "not JSON as it stands; read with quotes, commas and brackets of other widths forgiven"
         )
-    findings = [outcome for outcome in checked.outcomes if outcome.state != "ok"]
+    findings = [outcome for outcome in outcomes if outcome.state != "ok"]
     for outcome in findings:
         print(outcome)
     if found.repaired or findings:
@@ -47,12 +50,12 @@ def validate(file: Questions) -> None:
 
 @app.command()
 def convert(
-    file: Questions,
+    file: File,
     to: Annotated[Literal["array", "lines"], typer.Option(help="One array, or one record a line.")],
     out: Out = None,
 ) -> None:
     """Write a file of questions as UTF-8 JSON; every record and key is kept, in order."""
-    from medeval.tasks.yier.reading import as_text, read_file
+    from medeval.tasks.yier.files import as_text, read_file
 
     found = read_file(file)
     _write(out, as_text(found, to))
@@ -62,7 +65,7 @@ def convert(
 
 @app.command()
 def prompt(
-    file: Questions,
+    file: File,
     out: Out = None,
     language: Annotated[str, typer.Option(help="Of the instruction, zh or en.")] = "zh",
     shuffle_seed: Annotated[
@@ -92,19 +95,7 @@ def prompt(
         "example_seed": example_seed,
         "skip_without_context": skip_without_context,
     }
-    task = YierTask.start(NAME, read_options(YierOptions, given, NAME))
-    lines = [
-        {
-            "sample_id": made.record.sample_id,
-            "sample": number,
-            "prompt_version": made.version,
-            "language": made.language,
-            "order": list(made.order),
-            "messages": [{"role": "user", "content": made.text}],
-            "schema": made.schema,
-        }
-        for number, made in task.prompts()
-    ]
+    lines = YierTask.start(NAME, read_options(YierOptions, given, NAME)).prompts()
     _write(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
 
 
@@ -123,8 +114,8 @@ def submit(
     """Write the questions with `predict_answers`, as they are handed in."""
     from medeval.models.text_files import save_text
     from medeval.tasks.run_record import read_record
+    from medeval.tasks.yier.files import as_text
     from medeval.tasks.yier.questions import fill
-    from medeval.tasks.yier.reading import as_text
     from medeval.tasks.yier.task import NAME, YierTask
 
     record = read_record(run, NAME)
@@ -134,9 +125,8 @@ def submit(
     answers = {one.record.sample_id: one.answers for one in answered}
     filled = fill(task.file, answers, overwrite=overwrite)
     save_text(out, as_text(filled))
-    missing = sum(one.missing for one in answered)
     print(f"{len(filled.records):,} records in {out}")
-    if missing:
+    if missing := sum(one.missing for one in answered):
         print(
             f"medeval: {missing:,} questions have no answer in {run} yet; nothing is predicted",
             file=sys.stderr,

@@ -10,21 +10,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from medeval.errors import UserError
 from medeval.models.scores import Interval
 from medeval.scoring.compare import Difference, paired_difference
 from medeval.scoring.table import Ratio, ScoreTable, result_fields, sampled_interval, samples
+from medeval.tasks.choices import Step, canonical
 from medeval.tasks.differences import mean_difference
 from medeval.tasks.for_reports import task_score
 from medeval.tasks.task import Method, TaskScore
-from medeval.tasks.yier.matching import canonical
+from medeval.tasks.yier.files import Document, read_file
 from medeval.tasks.yier.questions import (
     DUPLICATE_GOLD,
     Answered,
@@ -32,16 +34,16 @@ from medeval.tasks.yier.questions import (
     Record,
     Submitted,
     left_out_words,
-    submitted_records,
     total,
     usable_records,
+    words_of,
 )
-from medeval.tasks.yier.reading import read_file
-from medeval.tasks.yier.replies import UNPARSED_WARNING, Extraction
-from medeval.tasks.yier.task import questions_file
+from medeval.tasks.yier.task import NAME
 
 HEADLINE = "f1"
-SHOWN = 10
+# A larger share of replies that cannot be read measures the reader, not the model.
+_UNPARSED_WARNING = 0.02
+_SHOWN = 10
 # By what questions are grouped.
 GROUPINGS: Mapping[str, Callable[[Answered], str]] = {
     "source": lambda one: one.record.source or "none",
@@ -49,9 +51,9 @@ GROUPINGS: Mapping[str, Callable[[Answered], str]] = {
     "answers": lambda one: "single" if len(one.record.gold.options) == 1 else "multiple",
     "options": lambda one: str(len(one.record.selection)),
 }
-# Means of the questions' own scores.
+# Means of the questions' own scores; an F1 of 1 has exactly the gold answers.
 _BY_QUESTION: Mapping[str, Callable[[Answered], float]] = {
-    "exact_set_accuracy": lambda one: float(one.counts.is_exact),
+    "exact_set_accuracy": lambda one: float(one.counts.f1 == 1),
     "mean_question_f1": lambda one: float(one.counts.f1),
 }
 # What is a score; the rest of a summary are counts.
@@ -62,57 +64,41 @@ _METRICS = (
 _BY_GROUP = ("n", HEADLINE, "precision", "recall", "exact_set_accuracy")
 
 
-@dataclass(frozen=True)
-class Report:
-    """The score of one system.
-
-    Attributes:
-        questions: those that have gold answers, sorted by sample_id.
-        details: everything by name; see `summarise` and `report`.
-        interval: of the headline; None without draws.
-        method: how both were made.
-    """
-
-    questions: tuple[Answered, ...]
-    details: dict[str, Any]
-    interval: Interval | None
-    method: Method
-
-
-def _checked(method: Method) -> Method:
-    """Return how a score is made; without groupings, by all that there are.
-
-    Raises:
-        UserError: a grouping or cluster that this task does not have.
-    """
-    for name in method.groupings:
-        if name not in GROUPINGS:
-            raise UserError(f"--by {name}: questions can be grouped by {', '.join(GROUPINGS)}.")
-    if method.cluster not in (None, "context"):
-        raise UserError(f"--cluster {method.cluster}: questions are drawn alone or by context.")
-    return replace(method, groupings=tuple(method.groupings) or tuple(GROUPINGS))
-
-
-def score_file(
-    prediction: Path, gold: Path | None, method: Method, *, allow_extra: bool = False
-) -> TaskScore:
+def score_file(prediction: Path, gold: Path, method: Method, allow_extra: bool) -> TaskScore:
     """Score a file that is handed in against a file with gold answers.
 
     Raises:
         UserError: a file that cannot be read, ids that do not fit, or no gold answers.
     """
-    truth, given = read_file(gold or questions_file(None)), read_file(prediction)
-    questions = usable_records(truth.records, truth.name)
-    submitted = submitted_records(given.records, given.name)
-    answered = join(questions, submitted, allow_extra=allow_extra)
-    made = report(answered, method, n_left_out=len(truth.records) - len(questions))
+    truth, given = read_file(gold), read_file(prediction)
+    questions = usable_records(truth)
+    answered = join(questions, submitted_records(given), allow_extra=allow_extra)
     facts = {
         "prediction": prediction.name,
         "gold": Path(truth.name).name,
         "prediction_sha256": given.sha256,
         "data": {"sha256": truth.sha256},
     }
-    return score_of(made, prediction.name, facts)
+    n_left_out = len(truth.records) - len(questions)
+    return score_answers(answered, method, prediction.name, facts, n_left_out=n_left_out)
+
+
+def submitted_records(file: Document) -> list[Submitted]:
+    """Return what was handed in.
+
+    Raises:
+        UserError: a record without an id, answers that are no strings, or no predictions at all.
+    """
+    found = []
+    for place, raw in enumerate(file.records, start=1):
+        try:
+            found.append(Submitted.model_validate(raw))
+        except ValidationError as error:
+            wrong = "; ".join(words_of(error))
+            raise UserError(f"{file.name}: record {place:,}: {wrong}.") from None
+    if found and all(record.predict_answers is None for record in found):
+        raise UserError(f"{file.name} has no predict_answers in any record; it is no submission.")
+    return found
 
 
 def join(
@@ -131,14 +117,14 @@ def join(
     times = Counter(one.sample_id for one in submitted)
     if twice := [one for one, count in times.items() if count > 1]:
         raise UserError(f"sample_id more than once in the submission: {_listed(twice)}.")
-    given = {one.sample_id: one.predict_answers for one in submitted}
     known = {record.sample_id for record in gold}
-    extra = [sample_id for sample_id in given if sample_id not in known]
+    extra = [sample_id for sample_id in times if sample_id not in known]
     if extra and not allow_extra:
         raise UserError(
             f"submitted sample_id that the gold does not have: {_listed(extra)}. To leave such"
             " records out, allow extra ones."
         )
+    given = {one.sample_id: one.predict_answers for one in submitted}
     # The gold's own options decide: a submission cannot change the question.
     return [
         Answered(record, record.options.answers(given[record.sample_id]))
@@ -149,8 +135,8 @@ def join(
 
 
 def _listed(ids: list[str]) -> str:
-    more = f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else ""
-    return ", ".join(repr(one) for one in ids[:SHOWN]) + more
+    more = f" and {len(ids) - _SHOWN:,} more" if len(ids) > _SHOWN else ""
+    return ", ".join(repr(one) for one in ids[:_SHOWN]) + more
 
 
 def labelled(answered: Sequence[Answered]) -> list[Answered]:
@@ -171,27 +157,107 @@ def labelled(answered: Sequence[Answered]) -> list[Answered]:
     return scored
 
 
-def report(
+def score_answers(
     answered: Sequence[Answered],
     method: Method,
+    model: str,
+    facts: Mapping[str, Any],
     agreement: float | None = None,
     n_left_out: int = 0,
-) -> Report:
-    """Score a system's answers, and add the interval, the groups, and what a reader should know.
+) -> TaskScore:
+    """Score a system's answers, with the interval, the groups, and what a reader should know.
 
     Args:
         answered: in any order; questions without gold answers are left out, counted.
-        method: of the interval and the groups.
+        method: of the interval and the groups; without groupings, by all that there are.
+        model: whose answers they are.
+        facts: of the run or the files.
         agreement: of several passes; None with one.
         n_left_out: records of the file that cannot be used as questions.
 
     Raises:
-        UserError: nothing to score.
+        UserError: nothing to score, or a grouping or cluster that this task does not have.
     """
     method = _checked(method)
     scored = labelled(answered)
-    extractions = Counter(one.extraction for one in scored if one.extraction)
-    warnings = [
+    details = {
+        **summarise(scored),
+        "n_unlabelled": len(answered) - len(scored),
+        "extractions": dict(sorted(Counter(o.extraction for o in scored if o.extraction).items())),
+        "warnings": _warnings(scored),
+        "by": {
+            name: {
+                group: summarise([one for one in scored if GROUPINGS[name](one) == group])
+                for group in sorted(set(map(GROUPINGS[name], scored)))
+            }
+            for name in method.groupings
+        },
+        "f1_interval": None,
+        "cluster": method.cluster,
+        "pass_agreement": agreement,
+        "n_left_out": n_left_out,
+    }
+    warnings = details["warnings"]
+    table = ScoreTable(
+        {
+            name: Ratio(list(map(value, scored)), is_share=True)
+            for name, value in reversed(list(_BY_QUESTION.items()))
+        }
+    )
+    # Questions that are drawn in clusters are not independent, as these means take them to be.
+    draws = 0 if method.cluster else method.n_iters
+    fields = result_fields(table, table.summary(draws=draws, seed=method.seed))
+    if method.n_iters:
+        units = units_of(scored, method.cluster)
+        interval, drawn = bootstrap(units, n_iters=method.n_iters, seed=method.seed)
+        details["f1_interval"] = drawn
+        fields["intervals"][HEADLINE] = interval
+        warnings += [drawn["warning"]] if drawn["warning"] else []
+    warnings += [left_out_words(n_left_out)] if n_left_out else []
+    groups: dict[str, dict[str, dict[str, float | None]]] = {
+        grouping: {
+            group: {name: float(values[name]) for name in _BY_GROUP}
+            for group, values in found.items()
+        }
+        for grouping, found in details["by"].items()
+    }
+    outputs = [
+        {"predict_answers": o.answers.texts(o.record.selection), "extraction": o.extraction}
+        for o in scored
+    ]
+    return task_score(
+        NAME,
+        model,
+        HEADLINE,
+        {**fields, "metrics_results": {name: details[name] for name in _METRICS}},
+        method,
+        [{"sample_id": one.record.sample_id} for one in scored],
+        outputs,
+        {**facts, "n": details["n"], "warnings": warnings, "details": details},
+        warnings=warnings,
+        groups=groups,
+    )
+
+
+def _checked(method: Method) -> Method:
+    for name in method.groupings:
+        if name not in GROUPINGS:
+            raise UserError(f"--by {name}: questions can be grouped by {', '.join(GROUPINGS)}.")
+    if method.cluster not in (None, "context"):
+        raise UserError(f"--cluster {method.cluster}: questions are drawn alone or by context.")
+    return replace(method, groupings=tuple(method.groupings) or tuple(GROUPINGS))
+
+
+def _warnings(scored: Sequence[Answered]) -> list[str]:
+    read = sum(one.extraction is not None for one in scored)
+    unparsed = sum(one.extraction == Step.UNPARSED for one in scored)
+    many = []
+    if read and unparsed / read > _UNPARSED_WARNING:
+        many = [
+            f"{unparsed:,} of {read:,} replies could not be read ({unparsed / read:.1%}): the"
+            " score then measures the reader, not the model."
+        ]
+    return many + [
         f"{one.record.sample_id}: {warning}"
         for one in scored
         for warning in (
@@ -200,38 +266,6 @@ def report(
             *one.answers.warnings,
         )
     ]
-    unparsed, read = extractions[Extraction.UNPARSED.value], extractions.total()
-    if read and unparsed / read > UNPARSED_WARNING:
-        warnings.insert(
-            0,
-            f"{unparsed:,} of {read:,} replies could not be read ({unparsed / read:.1%}): the"
-            " score then measures the reader, not the model.",
-        )
-    found: Interval | None = None
-    drawn: dict[str, Any] | None = None
-    if method.n_iters:
-        units = units_of(scored, method.cluster)
-        found, drawn = bootstrap(units, n_iters=method.n_iters, seed=method.seed)
-        warnings += [drawn["warning"]] if drawn["warning"] else []
-    warnings += [left_out_words(n_left_out)] if n_left_out else []
-    details = {
-        **summarise(scored),
-        "n_unlabelled": len(answered) - len(scored),
-        "extractions": dict(sorted(extractions.items())),
-        "warnings": warnings,
-        "by": {
-            name: {
-                group: summarise([one for one in scored if GROUPINGS[name](one) == group])
-                for group in sorted(set(map(GROUPINGS[name], scored)))
-            }
-            for name in method.groupings
-        },
-        "f1_interval": drawn,
-        "cluster": method.cluster,
-        "pass_agreement": agreement,
-        "n_left_out": n_left_out,
-    }
-    return Report(tuple(scored), details, found, method)
 
 
 def summarise(scored: Sequence[Answered]) -> dict[str, Any]:
@@ -253,14 +287,14 @@ def summarise(scored: Sequence[Answered]) -> dict[str, Any]:
         "recall": sums.tp / sums.n_gold if sums.n_gold else 0.0,
         "f1": float(sums.f1),
         "f1_unknown_dropped": float(sums._replace(n_pred=sums.n_pred - n_unknown).f1),
-        "exact_set_accuracy": _mean(one.is_exact for one in each),
+        "exact_set_accuracy": _mean(one.f1 == 1 for one in each),
         "mean_question_f1": _mean(one.f1 for one in each),
         # Right answers over all that are predicted or gold, of which there are some.
         "mean_jaccard": _mean(Fraction(one.tp, one.n_pred + one.n_gold - one.tp) for one in each),
         "over_selection_rate": _mean(one.n_pred > one.tp for one in each),
         "under_selection_rate": _mean(one.n_gold > one.tp for one in each),
         "n_missing": sum(one.missing for one in scored),
-        "n_unread": sum(one.extraction == Extraction.UNPARSED for one in scored),
+        "n_unread": sum(one.extraction == Step.UNPARSED for one in scored),
         "n_unknown": n_unknown,
         "n_duplicates": sum(one.answers.n_duplicates for one in scored),
     }
@@ -282,7 +316,7 @@ def bootstrap(
         n_iters: how many draws.
         seed: of the draws.
     """
-    column = Ratio(*zip(*_ratios(units), strict=True), empty=0.0)
+    column = Ratio(*zip(*(one.ratio for one in units), strict=True), empty=0.0)
     warning = None
     if len(set(units)) == 1:
         alike = "one unit only" if len(units) == 1 else "all units are alike"
@@ -316,11 +350,6 @@ def units_of(questions: Sequence[Answered], cluster: str | None = None) -> list[
     return [total(counts) for counts in units.values()]
 
 
-def _ratios(units: Sequence[Counts]) -> list[tuple[int, int]]:
-    """Return twice the right answers of each unit, and its predicted and gold ones."""
-    return [(2 * one.tp, one.n_pred + one.n_gold) for one in units]
-
-
 def compare(
     first: Sequence[Answered], second: Sequence[Answered], method: Method
 ) -> list[Difference]:
@@ -336,49 +365,10 @@ def compare(
             f"the two systems have answers to different questions ({len(ids[0]):,} and"
             f" {len(ids[1]):,}); score both against the same file."
         )
-    if method.n_iters < 1:
-        raise UserError(f"{method.n_iters} draws; there must be 1 or more.")
-    one, two = (_ratios(units_of(some, method.cluster)) for some in (first, second))
-    return [
-        paired_difference(HEADLINE, one, two, len(first), draws=method.n_iters, seed=method.seed),
-        *(
-            mean_difference(name, list(map(value, first)), list(map(value, second)), method)
-            for name, value in _BY_QUESTION.items()
-        ),
+    means = [
+        mean_difference(name, list(map(value, first)), list(map(value, second)), method)
+        for name, value in _BY_QUESTION.items()
     ]
-
-
-def score_of(made: Report, model: str, metadata: Mapping[str, Any]) -> TaskScore:
-    """Put a report into the form of all tasks."""
-    details, questions, method = made.details, made.questions, made.method
-    of_items = ScoreTable(
-        {
-            name: Ratio([value(one) for one in questions], is_share=True)
-            for name, value in reversed(list(_BY_QUESTION.items()))
-        }
-    )
-    # Questions that are drawn in clusters are not independent, as these means take them to be.
-    found = of_items.summary(draws=0 if method.cluster else method.n_iters, seed=method.seed)
-    fields = result_fields(of_items, found)
-    fields["intervals"] |= {HEADLINE: made.interval} if made.interval else {}
-    groups: dict[str, dict[str, dict[str, float | None]]] = {
-        grouping: {
-            group: {name: float(values[name]) for name in _BY_GROUP}
-            for group, values in details["by"][grouping].items()
-        }
-        for grouping in method.groupings
-    }
-    told = {name: details[name] for name in ("n", "warnings")}
-    answers = [(one.answers.texts(one.record.selection), one.extraction) for one in questions]
-    return task_score(
-        "yier",
-        model,
-        HEADLINE,
-        {**fields, "metrics_results": {name: details[name] for name in _METRICS}},
-        method,
-        [{"sample_id": one.record.sample_id} for one in questions],
-        [{"predict_answers": texts, "extraction": how} for texts, how in answers],
-        {**metadata, **told, "details": details},
-        warnings=details["warnings"],
-        groups=groups,
-    )
+    one, two = ([unit.ratio for unit in units_of(some, method.cluster)] for some in (first, second))
+    f1 = paired_difference(HEADLINE, one, two, len(first), draws=method.n_iters, seed=method.seed)
+    return [f1, *means]

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import combinations, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field
 
@@ -22,31 +26,23 @@ from medeval.inference.journal import read_journal
 from medeval.inference.run import RESPONSES
 from medeval.inference.types import Item, Outcome
 from medeval.sources import project_root
+from medeval.tasks.choice_replies import read_choices
+from medeval.tasks.choices import LETTERS, Choices, named_letters
 from medeval.tasks.options import TaskOptions, read_options
 from medeval.tasks.run_record import RunRecord, facts_of_run, read_record
 from medeval.tasks.task import ItemTask, Method, TaskScore
-from medeval.tasks.yier.matching import LETTERS, Answers
-from medeval.tasks.yier.prompts import (
-    PROMPT_VERSION,
-    Language,
-    Prompt,
-    agreement,
-    build_prompt,
-    choose,
-    choose_examples,
-    shuffled_order,
-)
+from medeval.tasks.yier.files import Document, class_of, read_file
 from medeval.tasks.yier.questions import Answered, Record, left_out_words, total, usable_records
-from medeval.tasks.yier.reading import Document, class_of, read_file
-from medeval.tasks.yier.replies import Extraction, ReadReply
 
 if TYPE_CHECKING:
     from medeval.scoring.compare import Difference
 
-NAME = "yier"
-SETTINGS = "yier"
+Language = Literal["zh", "en"]
+NAME = SETTINGS = "yier"
 VARIABLE = "MEDEVAL_YIER"
 DEMO_QUESTIONS = Path("demo") / "yier" / "questions.json"
+# Of the wording in prompts.toml; part of every cache key.
+PROMPT_VERSION = "yier-1"
 # Only these came back whole; half a list of letters is not an answer.
 _WHOLE = frozenset({Outcome.ANSWERED, Outcome.UNPARSED})
 
@@ -62,7 +58,7 @@ class YierOptions(TaskOptions):
         None, description="Shuffle the options by this seed. Default: the file's order."
     )
     samples: int = Field(
-        1, description="How often each question is asked; shuffled options then differ."
+        1, ge=1, description="How often each question is asked; shuffled options then differ."
     )
     examples: str | None = Field(
         None, description="A file of labelled questions from which examples are chosen."
@@ -121,20 +117,20 @@ class YierTask(ItemTask):
         """See `Task`."""
         if bool(options.shots) != bool(options.examples):
             raise UserError("examples need both a training file and a number of shots.")
-        places = [questions_file(options.questions)]
-        places += [] if options.examples is None else [Path(options.examples)]
-        files = [read_file(path) for path in places]
-        usable = [usable_records(file.records, file.name) for file in files]
+        file = read_file(questions_file(options.questions))
+        training = None if options.examples is None else read_file(Path(options.examples))
+        files = [file] if training is None else [file, training]
+        usable = [usable_records(one) for one in files]
         left_out = [
-            left_out_words(len(file.records) - len(records), file.name)
-            for file, records in zip(files, usable, strict=True)
-            if len(file.records) > len(records)
+            left_out_words(len(one.records) - len(records), one.name)
+            for one, records in zip(files, usable, strict=True)
+            if len(one.records) > len(records)
         ]
+        examples = [] if training is None else usable[1]
         data_class = strictest(map(class_of, files))
-        training = usable[1] if len(usable) > 1 else []
-        task = cls(options, files[0], usable[0], training, data_class, left_out)
+        task = cls(options, file, usable[0], examples, data_class, left_out)
         if not task.asked():
-            raise UserError(f"{places[0]} holds no question to be asked.")
+            raise UserError(f"{file.name} holds no question to be asked.")
         return task
 
     @classmethod
@@ -152,8 +148,7 @@ class YierTask(ItemTask):
         from medeval.tasks.yier.scores import score_file
 
         options = cast("YierScoreOptions", method.options)
-        gold = None if options.gold is None else Path(options.gold)
-        return score_file(path, gold, method, allow_extra=options.allow_extra)
+        return score_file(path, questions_file(options.gold), method, options.allow_extra)
 
     def settings(self) -> dict[str, Any]:
         """See `Task`."""
@@ -174,38 +169,41 @@ class YierTask(ItemTask):
         skips = self.options.skip_without_context
         return [record for record in self.records if record.context or not skips][:limit]
 
-    def prompts(self, limit: int | None = None) -> Iterator[tuple[int, Prompt]]:
-        """Yield the prompts of the questions, each with the number of its pass, from 0."""
+    def prompts(self, limit: int | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the prompts, one a question and pass, with the order in which options are shown."""
         options = self.options
         for record in self.asked(limit):
             shots, seed = options.shots, options.example_seed
             examples = choose_examples(self.training, record, shots, seed) if shots else []
             for number in range(options.samples):
                 order = shuffled_order(record, options.shuffle_seed, number)
-                yield number, build_prompt(record, options.language, order, examples)
+                text = prompt_text(record, options.language, order, examples)
+                yield {
+                    "sample_id": record.sample_id,
+                    "sample": number,
+                    "prompt_version": PROMPT_VERSION,
+                    "language": options.language,
+                    "order": list(order),
+                    "messages": [{"role": "user", "content": text}],
+                    "schema": reply_schema(len(order)),
+                }
 
     def items(self, limit: int | None = None) -> Iterator[Item]:
         """See `Task`."""
-        for number, prompt in self.prompts(limit):
-            schema = {"name": "answer", "schema": prompt.schema}
+        for one in self.prompts(limit):
+            schema = {"name": "answer", "schema": one["schema"]}
             form = {"response_format": {"type": "json_schema", "json_schema": schema}}
-            yield Item(
-                prompt.record.sample_id,
-                [{"role": "user", "content": prompt.text}],
-                self.data_class,
-                number,
-                form if self.options.json_schema else {},
-            )
+            kept = form if self.options.json_schema else {}
+            yield Item(one["sample_id"], one["messages"], self.data_class, one["sample"], kept)
 
     def can_read(self, item: Item, reply: str) -> bool:
         """See `Task`."""
-        found = self._read(self._by_id[item.id], item.sample, reply)
-        return found.extraction is not Extraction.UNPARSED
+        return self._read(self._by_id[item.id], item.sample, reply).is_read
 
     def local_reply(self, item: Item, gold_of: str | None) -> str:
         """See `ItemTask`."""
         record = self._by_id[item.id]
-        chosen = choose(record) if gold_of is None else _borrowed(record, self._by_id[gold_of])
+        chosen = demo_choice(record) if gold_of is None else _borrowed(record, self._by_id[gold_of])
         shown = enumerate(shuffled_order(record, self.options.shuffle_seed, item.sample))
         return json.dumps({"answer": [LETTERS[at] for at, place in shown if place in chosen]})
 
@@ -213,7 +211,7 @@ class YierTask(ItemTask):
         """See `Task`."""
         labelled = [record for record in self.records if record.answer_choices]
         counts = (
-            Answered(record, Answers(_borrowed(record, other))).counts
+            Answered(record, Choices(_borrowed(record, other))).counts
             for record in labelled
             for other in labelled
             if other is not record
@@ -249,7 +247,7 @@ class YierTask(ItemTask):
             )
         lines = {(line["item"], line["sample"]): line for line in read_journal(folder / RESPONSES)}
         answered: list[Answered] = []
-        agreements: list[float] = []
+        shares: list[float] = []
         for record in self.asked(limit):
             passes = []
             for number in range(self.options.samples):
@@ -257,27 +255,26 @@ class YierTask(ItemTask):
                 outcome = None if line is None else Outcome(line["outcome"])
                 if line is not None and outcome in _WHOLE:
                     read = self._read(record, number, line.get("text", ""))
-                    passes.append(Answered(record, read, extraction=read.extraction.value))
+                    passes.append(Answered(record, read, extraction=read.step))
                 else:
                     passes.append(Answered(record, missing=line is None, extraction=outcome))
             answered.append(passes[0])
-            share = agreement([one.answers for one in passes])
-            agreements += [] if share is None else [share]
-        return answered, sum(agreements) / len(agreements) if agreements else None
+            pairs = list(combinations([one.answers.options for one in passes], 2))
+            shares += [sum(one == two for one, two in pairs) / len(pairs)] if pairs else []
+        return answered, sum(shares) / len(shares) if shares else None
 
     def score(self, folder: Path, method: Method) -> TaskScore:
         """See `Task`."""
         # Here, not above: asking needs no numpy.
-        from medeval.tasks.yier.scores import report, score_of
+        from medeval.tasks.yier.scores import score_answers
 
         record = read_record(folder)
         answered, share = self.answers(folder, record.limit)
-        n_left_out = len(self.file.records) - len(self.records)
-        made = report(answered, method, share, n_left_out)
-        about = {"sha256": self.file.sha256, "data_class": self.data_class}
         facts = facts_of_run(record, self.items(record.limit))
+        about = {"sha256": self.file.sha256, "data_class": self.data_class}
         facts["data"] = {**about, "questions": len(self.records)}
-        return score_of(made, record.model, facts)
+        n_left_out = len(self.file.records) - len(self.records)
+        return score_answers(answered, method, record.model, facts, share, n_left_out)
 
     def compare(
         self, first: Path, other: YierTask, second: Path, method: Method
@@ -299,10 +296,9 @@ class YierTask(ItemTask):
     def _by_id(self) -> Mapping[str, Record]:
         return {record.sample_id: record for record in self.records}
 
-    def _read(self, record: Record, number: int, reply: str) -> ReadReply:
+    def _read(self, record: Record, number: int, reply: str) -> Choices:
         """Read a reply to a question as a pass shows it."""
-        order = shuffled_order(record, self.options.shuffle_seed, number)
-        return Prompt(record, "", order, self.options.language).read(reply)
+        return read_answer(record, shuffled_order(record, self.options.shuffle_seed, number), reply)
 
 
 def questions_file(named: str | None) -> Path:
@@ -315,6 +311,134 @@ def questions_file(named: str | None) -> Path:
     return Path(given) if given else project_root() / DEMO_QUESTIONS
 
 
+@cache
+def _words(language: Language) -> dict[str, str]:
+    """Return the parts of a prompt in a language."""
+    text = Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
+    return dict(tomllib.loads(text)[language])
+
+
+def prompt_text(
+    record: Record,
+    language: Language = "zh",
+    order: Sequence[int] | None = None,
+    examples: Sequence[Record] = (),
+) -> str:
+    """Return a question as it is put to a model.
+
+    Args:
+        record: the question; its gold answers are not used.
+        language: of the instruction; the question stays as it is.
+        order: places of the options as they are shown; None keeps the file's order.
+        examples: questions with gold answers, shown before.
+    """
+    words = _words(language)
+    blocks = [words["role"]]
+    # The examples' answers need the rule of their format before them.
+    blocks += [words["several"], words["output"]] if examples else []
+    for example in examples:
+        answer = json.dumps({"answer": example.gold.letters})
+        blocks += [words["example"], *_blocks(example, None, words)]
+        blocks.append(f"{words['example_answer']}\n{answer}")
+    return "\n\n".join([*blocks, *_blocks(record, order, words), words["several"], words["output"]])
+
+
+def _blocks(record: Record, order: Sequence[int] | None, words: Mapping[str, str]) -> list[str]:
+    texts = record.options.shown
+    shown = zip(LETTERS, order or range(len(texts)), strict=False)
+    lines = [f"{letter}. {texts[place]}" for letter, place in shown]
+    blocks = [f"{words['context']}\n{record.context}"] if record.context else []
+    blocks.append(f"{words['question']}\n{record.question}")
+    return [*blocks, "\n".join([words["options"], *lines])]
+
+
+def reply_schema(n_options: int) -> dict[str, Any]:
+    """Return the JSON schema of a reply, for servers that can be held to one."""
+    letters = {"type": "string", "enum": list(LETTERS[:n_options])}
+    return {
+        "type": "object",
+        "properties": {"answer": {"type": "array", "items": letters, "uniqueItems": True}},
+        "required": ["answer"],
+        "additionalProperties": False,
+    }
+
+
+def read_answer(record: Record, order: Sequence[int], reply: str) -> Choices:
+    """Read a reply to a question whose options were shown in an order, by their own places."""
+    found = read_choices(reply, [record.options.shown[place] for place in order])
+    return replace(found, options=tuple(sorted(order[place] for place in found.options)))
+
+
+def shuffled_order(record: Record, seed: int | None, number: int = 0) -> tuple[int, ...]:
+    """Return an order of a question's options, the same for the same seed and pass.
+
+    Options that are letters themselves (blood groups) keep the file's order: elsewhere, a letter in
+    a reply could be a place as well as a text.
+
+    Args:
+        record: the question.
+        seed: of the shuffles; None keeps the file's order.
+        number: of the pass, from 0.
+    """
+    order = list(range(len(record.selection)))
+    if seed is not None and not any(named_letters(text) for text in record.options.shown):
+        random.Random(f"{seed}/{number}/{record.sample_id}").shuffle(order)  # noqa: S311
+    return tuple(order)
+
+
+def choose_examples(
+    training: Sequence[Record], record: Record, count: int, seed: int
+) -> list[Record]:
+    """Choose questions of the training set to be shown before another, never that one itself.
+
+    Raises:
+        UserError: too few questions with gold answers.
+    """
+    free = [
+        other
+        for other in sorted(training, key=lambda entry: entry.sample_id)
+        if other.answer_choices
+        and other.sample_id != record.sample_id
+        and (other.question, other.context) != (record.question, record.context)
+    ]
+    if len(free) < count:
+        raise UserError(
+            f"{count:,} examples wanted, but there are {len(free):,} other questions with gold"
+            " answers in the training file."
+        )
+    return random.Random(f"{seed}/{record.sample_id}").sample(free, count)  # noqa: S311
+
+
 def _borrowed(record: Record, other: Record) -> tuple[int, ...]:
     """Return the letters of another question's gold answers, as far as this one has them."""
     return tuple(place for place in other.gold.options if place < len(record.selection))
+
+
+def demo_choice(record: Record) -> tuple[int, ...]:
+    """Return the places of the options that the demo chooses; gold answers are not looked at.
+
+    An option that says all of the above is chosen. Else it is those whose words are found in
+    question and context; where the question asks for the exception, the one that is found least.
+    What it scores says nothing but that the way from question to score works.
+    """
+    exception = r"不正确|不属于|不包括|不是|错误|除外|\b(?:except|not|incorrect|false|least)\b"
+    options = record.selection
+    for place, text in enumerate(options):
+        if re.search(r"以上(?:均|都|全)|all of the above", text, re.IGNORECASE):
+            return (place,)
+    told = _pairs(f"{record.context or ''}\n{record.question}")
+    words = [_pairs(text) for text in options]
+    found = [len(own & told) / len(own) if own else 0.0 for own in words]
+    if re.search(exception, record.question, re.IGNORECASE):
+        return (found.index(min(found)),)
+    if max(found) == 0:
+        lengths = list(map(len, options))
+        return (lengths.index(max(lengths)),)
+    return tuple(place for place, share in enumerate(found) if share >= 0.75 * max(found))
+
+
+def _pairs(text: str) -> set[tuple[str, ...]]:
+    """Return the words of a text, of Chinese signs each two that stand together."""
+    words = re.findall(r"[a-z0-9.%/]+|[^\W\d_]", text.lower())
+    single = {(word,) for word in words if len(word) > 1}
+    return single | {pair for pair in pairwise(words) if max(map(len, pair)) == 1}
